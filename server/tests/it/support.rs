@@ -2,3 +2,4 @@
 
 pub(crate) mod certs;
 pub(crate) mod eventually;
+pub(crate) mod proxy;
