@@ -65,7 +65,11 @@ impl Victim {
 }
 
 fn command(way: &str) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    // A shell's background job ignores SIGINT, and so would the victim of a test run in the background.
+    let mut command = Command::new("env");
+    command
+        .arg("--default-signal=INT,TERM,HUP")
+        .arg(std::env::current_exe().unwrap());
     command.args([
         "--exact",
         "throwaway::leftovers::victim",
