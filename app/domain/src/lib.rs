@@ -1,1 +1,24 @@
-//! x
+//! Pure types and rules of Leasehold, compiled for the server and for the browser.
+//!
+//! **Invariant:** nothing here performs IO, reads a clock, or knows a framework. Time is an argument.
+
+pub mod backend;
+pub mod blockers;
+pub mod cadence;
+pub mod detail;
+pub mod diagnosis;
+pub mod escape;
+pub mod generation;
+pub mod human;
+pub mod known;
+pub mod limits;
+pub mod lock;
+pub mod names;
+pub mod observation;
+pub mod overview;
+pub mod query;
+pub mod runway;
+pub mod safety;
+pub mod segments;
+pub mod state;
+pub mod token;

@@ -1,0 +1,106 @@
+//! Learning how often a holder renews, by watching it.
+//!
+//! A cadence is known after two renewals. The longest of the recent intervals is what silence is measured
+//! against, so that a holder with an uneven rhythm is not accused by its own average.
+
+use crate::observation::Tick;
+
+const KEPT: usize = crate::limits::LOW_MARKS_MAX;
+
+/// The renewals of one acquisition that we saw. 88 bytes, boxed by whoever keeps a million locks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cadence {
+    last: Tick,
+    count: u32,
+    /// Intervals between renewals and what was left when each came, in milliseconds; rings of the newest.
+    intervals_ms: [u32; KEPT],
+    lows_ms: [u32; KEPT],
+}
+
+impl Cadence {
+    /// The first renewal seen: at `at`, with `low_ms` left before it.
+    pub fn begin(at: Tick, low_ms: i64) -> Self {
+        let mut cadence = Self { last: at, count: 0, intervals_ms: [0; KEPT], lows_ms: [0; KEPT] };
+        cadence.push_low(low_ms);
+        cadence.count = 1;
+        cadence
+    }
+
+    /// One more renewal. A time before the last one (a clock set back) counts, with no interval learnt of it.
+    pub fn renewed(&mut self, at: Tick, low_ms: i64) {
+        self.push_low(low_ms);
+        let slot = (self.count as usize - 1) % KEPT;
+        self.intervals_ms[slot] = u32::try_from(at.since(self.last).max(1)).unwrap_or(u32::MAX);
+        self.last = self.last.max(at);
+        self.count = self.count.saturating_add(1);
+    }
+
+    fn push_low(&mut self, low_ms: i64) {
+        self.lows_ms[self.count as usize % KEPT] = u32::try_from(low_ms.max(0)).unwrap_or(u32::MAX);
+    }
+
+    pub const fn last(&self) -> Tick {
+        self.last
+    }
+
+    pub const fn count(&self) -> u32 {
+        self.count
+    }
+
+    fn recent(&self) -> &[u32] {
+        let learnt = (self.count as usize).saturating_sub(1).min(KEPT);
+        &self.intervals_ms[..learnt]
+    }
+
+    /// Median of the recent intervals in milliseconds; none before the second renewal.
+    pub fn interval_ms(&self) -> Option<i64> {
+        let mut recent = self.recent().to_vec();
+        recent.sort_unstable();
+        recent.get(recent.len() / 2).map(|ms| i64::from(*ms))
+    }
+
+    /// Longest of the recent intervals in milliseconds; none before the second renewal.
+    pub fn longest_ms(&self) -> Option<i64> {
+        self.recent().iter().max().map(|ms| i64::from(*ms))
+    }
+
+    /// What was left when the newest renewals came, oldest first, in milliseconds.
+    pub fn low_marks_ms(&self) -> Vec<i64> {
+        let kept = (self.count as usize).min(KEPT);
+        let start = self.count as usize - kept;
+        (start..self.count as usize).map(|index| i64::from(self.lows_ms[index % KEPT])).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn cadence_is_known_from_the_second_renewal_on() {
+        let mut cadence = Cadence::begin(Tick(10_000), 20_000);
+        assert_eq!(cadence.interval_ms(), None);
+        cadence.renewed(Tick(20_000), 19_900);
+        cadence.renewed(Tick(32_000), 18_000);
+        assert_eq!(cadence.interval_ms(), Some(12_000));
+        assert_eq!(cadence.longest_ms(), Some(12_000));
+        assert_eq!(cadence.low_marks_ms(), [20_000, 19_900, 18_000]);
+    }
+
+    proptest! {
+        #[test]
+        fn median_never_exceeds_the_longest_and_marks_stay_bounded(steps in proptest::collection::vec((0i64..100_000, -5i64..50_000), 1..40)) {
+            let mut at = 0;
+            let mut cadence = Cadence::begin(Tick(0), 0);
+            for (step, low) in &steps {
+                at += step;
+                cadence.renewed(Tick(at), *low);
+            }
+            prop_assert!(cadence.interval_ms() <= cadence.longest_ms());
+            prop_assert_eq!(cadence.low_marks_ms().len(), (steps.len() + 1).min(KEPT));
+            prop_assert_eq!(cadence.last(), Tick(at));
+        }
+    }
+}

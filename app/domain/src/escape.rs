@@ -1,0 +1,121 @@
+//! The text form of names that need not be UTF-8, and of characters that would deceive the eye.
+//!
+//! Two different needs: [`text`] and [`parse`] are exact and reversible, for JSON and URLs; [`visible`] is
+//! for people and shows what a screen would hide.
+
+use std::borrow::Cow;
+
+/// UTF-8 stays as it is. In any other name each stray byte is `\xnn` and each backslash `\\`.
+pub fn text(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(same) = std::str::from_utf8(bytes) {
+        return Cow::Borrowed(same);
+    }
+    let mut out = String::with_capacity(bytes.len() + 8);
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if c == '\\' {
+                out.push_str("\\\\");
+            } else {
+                out.push(c);
+            }
+        }
+        for byte in chunk.invalid() {
+            out.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Inverse of [`text`]. A text whose escapes would decode to valid UTF-8 was never escaped and is taken as is.
+pub fn parse(text: &str) -> Vec<u8> {
+    match unescape(text) {
+        Some(bytes) if std::str::from_utf8(&bytes).is_err() => bytes,
+        _ => text.as_bytes().to_vec(),
+    }
+}
+
+fn unescape(text: &str) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, tail)) = rest.split_first() {
+        if byte != b'\\' {
+            out.push(byte);
+            rest = tail;
+            continue;
+        }
+        match tail {
+            [b'\\', after @ ..] => {
+                out.push(b'\\');
+                rest = after;
+            }
+            [b'x', high, low, after @ ..] => {
+                out.push((hex(*high)? << 4) | hex(*low)?);
+                rest = after;
+            }
+            _ => return None,
+        }
+    }
+    Some(out)
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
+    }
+}
+
+/// For people: control, bidirectional and zero-width characters, and look-alike spaces, become `\u{…}`.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if hidden(c) {
+            out.push_str(&format!("\\u{{{:x}}}", c as u32));
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Characters that a screen does not show, or that change how their neighbours are shown.
+fn hidden(c: char) -> bool {
+    c.is_control()
+        || (c.is_whitespace() && c != ' ')
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e01ef}')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn text_form_is_reversible_for_any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+            prop_assert_eq!(parse(&text(&bytes)), bytes);
+        }
+
+        #[test]
+        fn visible_form_holds_no_hidden_character(name in "\\PC*|[\\x00-\\x1f\\u{200b}-\\u{202e}a]{0,20}") {
+            prop_assert!(!visible(&name).chars().any(hidden));
+        }
+    }
+
+    #[test]
+    fn utf8_names_with_backslashes_stay_as_they_are() {
+        // A UTF-8 name that merely looks escaped is not unescaped.
+        assert_eq!(text(br"a\x41"), r"a\x41");
+        assert_eq!(parse(r"a\x41"), br"a\x41");
+        assert_eq!(text(b"a\\\xff"), r"a\\\xff");
+        assert_eq!(parse(r"a\\\xff"), b"a\\\xff");
+    }
+}

@@ -1,0 +1,70 @@
+//! Numbers as people read them: units behind a space, nothing that a glance could mistake.
+
+/// A duration: `0.8 s`, `27.0 s`, `41 m 08 s`, `6 h 02 m`, `3 d 04 h`. Negative with a true minus sign.
+pub fn duration(ms: i64) -> String {
+    if ms < 0 {
+        return format!("\u{2212}{}", duration(ms.saturating_neg()));
+    }
+    let seconds = ms / 1000;
+    match seconds {
+        0..60 => format!("{}.{} s", seconds, ms % 1000 / 100),
+        60..3600 => format!("{} m {:02} s", seconds / 60, seconds % 60),
+        3600..86_400 => format!("{} h {:02} m", seconds / 3600, seconds % 3600 / 60),
+        _ => format!("{} d {:02} h", seconds / 86_400, seconds % 86_400 / 3600),
+    }
+}
+
+/// A short measured time: `0.4 ms` is not shown finer than the clock, so `< 1 ms`; then `12 ms`, `1.2 s`.
+pub fn latency(ms: i64) -> String {
+    match ms {
+        i64::MIN..1 => "< 1 ms".to_owned(),
+        1..1000 => format!("{ms} ms"),
+        _ => duration(ms),
+    }
+}
+
+/// A clock's offset with its sign: `+12 ms`, `−3 ms`, `0 ms`, `+1 h 00 m`.
+pub fn offset(ms: i64) -> String {
+    let size = ms.saturating_abs();
+    let text = if size < 1000 { format!("{size} ms") } else { duration(size) };
+    match ms.signum() {
+        1 => format!("+{text}"),
+        -1 => format!("\u{2212}{text}"),
+        _ => text,
+    }
+}
+
+/// A count with thousands marks: `12,847`.
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `1 lock`, `2 locks`, `12,847 locks`.
+pub fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(number), if number == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_carry_units_and_keep_their_sign() {
+        let shown = [0, 800, 27_040, 2_468_000, 21_720_000, 273_600_000, -372_000].map(duration);
+        assert_eq!(
+            shown,
+            ["0.0 s", "0.8 s", "27.0 s", "41 m 08 s", "6 h 02 m", "3 d 04 h", "\u{2212}6 m 12 s"]
+        );
+        assert_eq!([offset(12), offset(-3), offset(0)], ["+12 ms", "\u{2212}3 ms", "0 ms"]);
+        assert_eq!([count(0), count(999), count(12_847), count(1_000_000)], ["0", "999", "12,847", "1,000,000"]);
+        assert_eq!(duration(i64::MIN), format!("\u{2212}{}", duration(i64::MAX)));
+    }
+}

@@ -1,0 +1,22 @@
+//! What the first page shows: the worklist and the health of each backend.
+
+use serde::{Deserialize, Serialize};
+
+use crate::backend::BackendView;
+use crate::lock::Lock;
+use crate::state::StateCounts;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Overview {
+    pub backends: Vec<BackendView>,
+    /// The worst locks that need attention, one row each, at most [`WORKLIST_ROWS_MAX`].
+    pub attention: Vec<Lock>,
+    pub attention_total: u64,
+    pub states: StateCounts,
+    pub held_total: u64,
+    pub waiters_total: u64,
+    pub revision: u64,
+}
+
+pub const WORKLIST_ROWS_MAX: u32 = 12;

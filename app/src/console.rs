@@ -1,0 +1,42 @@
+//! The port through which pages get their data: plain domain data in and out. The server implements it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use domain::backend::BackendView;
+use domain::detail::LockDetail;
+use domain::names::{BackendName, Source};
+use domain::overview::Overview;
+use domain::query::{InventoryPage, InventoryQuery, QueryError};
+use domain::segments::PrefixNode;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, ConsoleError>> + Send + 'a>>;
+
+/// How the port travels in Leptos' context.
+pub type SharedConsole = Arc<dyn Console>;
+
+pub trait Console: Send + Sync {
+    fn overview(&self) -> Answer<'_, Overview>;
+    fn inventory(&self, query: InventoryQuery) -> Answer<'_, InventoryPage>;
+    /// Children of the text form of a prefix, all backends together.
+    fn prefixes(&self, prefix: String) -> Answer<'_, PrefixNode>;
+    /// `resource` is a text form; `source` is needed only where two sources hold the same name.
+    fn lock(&self, backend: BackendName, source: Option<Source>, resource: String) -> Answer<'_, LockDetail>;
+    fn backends(&self) -> Answer<'_, Vec<BackendView>>;
+}
+
+/// What the port answers when it cannot answer. Carries text for people, never internals.
+#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConsoleError {
+    #[error("{0}")]
+    BadQuery(QueryError),
+    #[error("{what}")]
+    NotFound { what: String },
+    /// Two sources of one backend hold this name: the caller must say which.
+    #[error("this name is held in several sources: {}", .sources.iter().map(Source::as_str).collect::<Vec<_>>().join(", "))]
+    Ambiguous { sources: Vec<Source> },
+}

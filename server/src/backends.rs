@@ -1,0 +1,130 @@
+//! The Backend port: what every adapter can be asked, and the words it answers in.
+//!
+//! Adapters read and report. They keep no inventory, judge no lock and know no HTTP. The port has no way to
+//! change a backend yet: a forced unlock will add `release`, bound to a generation.
+
+pub mod error;
+pub mod hint;
+
+use std::time::Duration;
+
+use domain::backend::{BackendKind, Capability, Right};
+use domain::known::Known;
+use domain::names::{Resource, Source};
+use domain::observation::{Coverage, Inspection, ObservedLock, Tick};
+use domain::safety::Safety;
+use futures::future::BoxFuture;
+
+pub use error::BackendError;
+pub use hint::Hints;
+
+/// One configured system that holds locks.
+pub trait Backend: Send + Sync + 'static {
+    fn kind(&self) -> BackendKind;
+
+    /// Address for people: host and database, never a user or a password.
+    fn address(&self) -> String;
+
+    /// What this adapter can tell, declared.
+    fn capabilities(&self) -> Vec<Capability>;
+
+    /// How far locks of one source may be trusted, and why.
+    fn safety(&self, source: &Source) -> Safety;
+
+    /// Grain of the remaining time that this backend tells for a source, in milliseconds (etcd: 1000).
+    fn grain_ms(&self, source: &Source) -> i64;
+
+    /// One pass over all locks, handed over in batches as they arrive. Each lock is handed over at least once;
+    /// repeats are harmless. Ends early as partial when the budget is used up.
+    fn observe<'a>(
+        &'a self,
+        budget: Budget,
+        sink: &'a mut dyn Sink,
+    ) -> BoxFuture<'a, Result<Pass, BackendError>>;
+
+    /// Reads only the named locks, because a hint said that they changed. What is not there goes into
+    /// [`Batch::gone`].
+    fn refresh<'a>(
+        &'a self,
+        names: &'a [(Source, Resource)],
+        sink: &'a mut dyn Sink,
+    ) -> BoxFuture<'a, Result<(), BackendError>>;
+
+    /// Sends hints until dropped; heals by itself with backoff and says so through [`Hints::state`]. After every
+    /// reconnect it asks for a re-list. Returns only when this backend can never send hints.
+    fn watch<'a>(&'a self, hints: Hints) -> BoxFuture<'a, ()>;
+
+    /// Reads one lock fresh, with waiters, blockers and the raw record.
+    fn inspect<'a>(
+        &'a self,
+        source: &'a Source,
+        resource: &'a Resource,
+    ) -> BoxFuture<'a, Result<Inspection, BackendError>>;
+
+    /// Reachability, version and what this account may do. Cheap; called at start and every minute.
+    fn probe(&self) -> BoxFuture<'_, Result<Probe, BackendError>>;
+}
+
+/// What one pass may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// Longest time of the pass.
+    pub time_max: Duration,
+}
+
+/// Takes what a pass finds. Quick (about 1 µs a lock); adapters call it between two round trips.
+pub trait Sink: Send {
+    fn accept(&mut self, batch: Batch);
+}
+
+/// Locks read with one request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Batch {
+    /// Our monotonic clock just *before* the request was sent: remaining time counts from here, so that it is
+    /// never shown longer than it is.
+    pub sent_at: Tick,
+    pub locks: Vec<ObservedLock>,
+    /// Looked for by name and not there.
+    pub gone: Vec<(Source, Resource)>,
+}
+
+/// How a pass ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pass {
+    /// Every source that was asked, with its coverage. Locks of a source that was seen whole and did not turn up
+    /// are gone; those of any other source stay, and age.
+    pub sources: Vec<SourcePass>,
+    pub clock: Known<ClockReading>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourcePass {
+    pub source: Source,
+    pub coverage: Coverage,
+    /// Why this source could not be read whole, with the mend, for the Backends page.
+    pub fault: Option<String>,
+}
+
+/// The backend's clock, read once in a pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClockReading {
+    pub backend_now: chrono::DateTime<chrono::Utc>,
+    /// Our wall clock at the middle of the round trip.
+    pub our_now: chrono::DateTime<chrono::Utc>,
+    /// Half of the round trip, in milliseconds: how far off the comparison may be.
+    pub error_ms: i64,
+}
+
+impl ClockReading {
+    /// Backend's clock minus ours, in milliseconds.
+    pub fn offset_ms(&self) -> i64 {
+        (self.backend_now - self.our_now).num_milliseconds()
+    }
+}
+
+/// What a probe found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Probe {
+    pub version: Known<String>,
+    pub rights: Vec<Right>,
+}
