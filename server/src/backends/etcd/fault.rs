@@ -24,7 +24,7 @@ pub(super) enum Kind {
     Transport,
     /// The login was lost (a restart forgets simple tokens) or is missing: log in again.
     LoginLost,
-    /// We logged in and etcd has authentication off.
+    /// We tried to log in and etcd has authentication off.
     AuthOff,
     Denied,
     /// The revision asked for is no longer kept.
@@ -53,7 +53,7 @@ impl Fault {
     pub(super) fn of(error: &Error, timeout_ms: i64) -> Self {
         match error {
             Error::GRpcStatus(status) => {
-                by_message(i32::from(status.code()), status.message(), &chain(status), timeout_ms)
+                by_message(i32::from(status.code()), status.message(), &of_status(status.message(), status), timeout_ms)
             }
             Error::InvalidArgs(_) | Error::InvalidUri(_) | Error::InvalidMetadataValue(_) => {
                 Self::new(Kind::Other, misconfigured(error.to_string(), "Check the settings of this backend."))
@@ -120,7 +120,18 @@ fn by_message(code: i32, message: &str, chain: &str, timeout_ms: i64) -> Fault {
     }
 }
 
-/// The innermost causes, which say what happened ("Connection refused"); the outer ones say "transport error".
+/// The message and the innermost cause, which says what happened ("Connection refused") where the message says
+/// "transport error". A status itself prints like a debugger.
+fn of_status(message: &str, status: &dyn std::error::Error) -> String {
+    let Some(mut cause) = status.source() else { return message.to_owned() };
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    let cause = cause.to_string();
+    if message.contains(&cause) { message.to_owned() } else { format!("{message}: {cause}") }
+}
+
+/// The two innermost causes.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut causes: Vec<String> = Vec::new();
     let mut next = Some(error);

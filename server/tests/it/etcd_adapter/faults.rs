@@ -6,7 +6,7 @@ use domain::known::Known;
 use domain::observation::Inspection;
 use leasehold::backends::{Backend, BackendError};
 use leasehold::clock::Clock;
-use leasehold::throwaway::free_port;
+use leasehold::throwaway::{RedisOptions, Throwaway, free_port};
 
 use super::world::{World, backend, refreshed, seen, source_of, try_backend};
 use crate::support::proxy::{Link, Proxy};
@@ -111,12 +111,13 @@ async fn wrong_addresses_are_told_without_what_is_secret_in_them() {
     let error = seen(&tls).await.unwrap_err();
     println!("https towards a plain port: {error}");
     assert!(matches!(error, BackendError::Unreachable { .. }), "{error:?}");
-    let peer = format!("http://leasehold:hunter2@127.0.0.1:{}", world.etcd.peer_port());
-    let peer = backend(&[peer], &["/locks/"], |config| config.timeout = Duration::from_secs(1));
-    let error = seen(&peer).await.unwrap_err();
-    println!("the peer port: {error}");
+    let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
+    let other = format!("http://leasehold:hunter2@127.0.0.1:{}", redis.port());
+    let other = backend(&[other], &["/locks/"], |config| config.timeout = Duration::from_secs(1));
+    let error = seen(&other).await.unwrap_err();
+    println!("a Redis: {error}");
     assert!(!format!("{error:?} {}", error.mend()).contains("hunter2"));
-    assert!(!peer.address().contains("hunter2") && !peer.address().contains("leasehold@"), "{}", peer.address());
+    assert!(!other.address().contains("hunter2") && !other.address().contains("leasehold@"), "{}", other.address());
 }
 
 #[tokio::test]

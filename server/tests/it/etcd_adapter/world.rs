@@ -15,8 +15,6 @@ use leasehold::config::backend::{BUDGET_DEFAULT, BackendConfig, SystemConfig, TI
 use leasehold::config::etcd::EtcdConfig;
 use leasehold::throwaway::{Etcd, EtcdOptions, Throwaway};
 
-pub(crate) const BUDGET: Budget = Budget { time_max: BUDGET_DEFAULT };
-
 pub(crate) struct World {
     pub(crate) etcd: Etcd,
     pub(crate) client: Client,
