@@ -1,9 +1,10 @@
 //! One pass: list all keys, then ask about their leases, the most urgent first, handing locks over as they are known.
 //!
-//! With more leases than can be read in half a poll period, those read not long ago are handed over with that
-//! reading and its moment; they come first when they grow old. A lease that was not read in time is unknown.
+//! With more leases than can be read again in half a poll period, the rest of those read not long ago are handed over
+//! with that reading and its moment. Then come those that have none, or an old one, until the budget is used up; what
+//! is left of the others is unknown.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use domain::known::Known;
@@ -11,7 +12,7 @@ use domain::names::{Resource, Source};
 use domain::observation::{Coverage, Lifetime, ObservedLock, Tick};
 
 use super::EtcdBackend;
-use super::fault::Fault;
+use super::fault::{Fault, Kind};
 use super::leases::{self, CHUNK_LEASES, Left};
 use super::listing;
 use super::record::{key_source, mutex_source};
@@ -34,7 +35,8 @@ impl EtcdBackend {
         }
         let complete = listing.coverage() == Coverage::Complete;
         if complete {
-            self.snapshot.store(listing.revision, std::sync::atomic::Ordering::Release);
+            self.snapshot
+                .store(listing.revision, std::sync::atomic::Ordering::Release);
         }
         let coverage = listing.coverage();
         let (plain, mut waiting) = split(std::mem::take(&mut listing.rows));
@@ -50,10 +52,19 @@ impl EtcdBackend {
             let again = tokio::time::timeout(Duration::from_millis(left), self.named(&gone, sink)).await;
             late = again.ok().and_then(Result::err).map(|error| error.to_string());
         }
-        let fault = listing.fault.or(fault).map(|fault| fault.error.to_string()).or(late).or_else(|| {
-            (unread > 0).then(|| format!("what is left of {unread} locks was not read within the budget"))
-        });
-        let source = |source: Source| SourcePass { source, coverage: coverage.clone(), fault: fault.clone() };
+        let fault = listing
+            .fault
+            .or(fault)
+            .map(|fault| fault.error.to_string())
+            .or(late)
+            .or_else(|| {
+                (unread > 0).then(|| format!("what is left of {unread} locks was not read within the budget"))
+            });
+        let source = |source: Source| SourcePass {
+            source,
+            coverage: coverage.clone(),
+            fault: fault.clone(),
+        };
         Ok(Pass {
             sources: vec![source(key_source()), source(mutex_source())],
             clock: Known::unknown("etcd tells no wall clock; leases count on its own"),
@@ -69,28 +80,28 @@ impl EtcdBackend {
     ) -> (usize, Option<Fault>, Vec<(Source, Resource)>) {
         let started = self.link.clock.tick();
         let poll_ms = self.link.settings.poll_ms;
-        let age_max_ms = poll_ms.saturating_mul(2);
-        let plan = self.leases.plan(waiting.by_lease.keys().copied(), started, age_max_ms);
         let soon = deadline.min(started.plus(poll_ms / 2));
+        // Half a poll later, none that may wait is older than two polls.
+        let age_max_ms = poll_ms + poll_ms / 2;
+        let plan = self
+            .leases
+            .plan(waiting.by_lease.keys().copied(), started, age_max_ms);
         let mut gone = Vec::new();
         let mut fault = None;
-        for (list, until) in [(&plan.must, deadline), (&plan.may, soon)] {
+        for (list, until) in [(&plan.may, soon), (&plan.must, deadline)] {
             for chunk in list.chunks(CHUNK_LEASES) {
                 let left = until.since(self.link.clock.tick());
-                if left <= 0 || fault.is_some() {
+                if left <= 0 || fault.as_ref().is_some_and(out_of_reach) {
                     break;
                 }
                 let limit = Duration::from_millis(u64::try_from(left).unwrap_or(0));
-                if let Ok(Err(failed)) = tokio::time::timeout(limit, self.leases.read(&self.link, chunk)).await {
-                    fault = Some(failed);
-                }
+                let read = tokio::time::timeout(limit, self.leases.read(&self.link, chunk)).await;
+                fault = read.ok().and_then(Result::err).or(fault);
                 self.tell(waiting, chunk, started, sink, &mut gone);
             }
+            let oldest = self.link.clock.tick().plus(-poll_ms.saturating_mul(2));
+            self.tell(waiting, list, oldest, sink, &mut gone);
         }
-        let oldest = self.link.clock.tick().plus(-age_max_ms);
-        let rest: HashSet<i64> = waiting.by_lease.keys().copied().collect();
-        let rest: Vec<i64> = rest.into_iter().collect();
-        self.tell(waiting, &rest, oldest, sink, &mut gone);
         let unread: Vec<Row> = waiting.rows.iter_mut().filter_map(Option::take).collect();
         let count = unread.len();
         let why = leases::unread(fault.as_ref());
@@ -110,9 +121,13 @@ impl EtcdBackend {
     ) {
         let mut known = Vec::new();
         for lease in leases {
-            let Some(reading) = self.leases.get(*lease).filter(|reading| reading.at >= oldest) else { continue };
+            let Some(reading) = self.leases.get(*lease).filter(|reading| reading.at >= oldest) else {
+                continue;
+            };
             for index in waiting.by_lease.get(lease).into_iter().flatten() {
-                let Some(row) = waiting.rows[*index].take() else { continue };
+                let Some(row) = waiting.rows[*index].take() else {
+                    continue;
+                };
                 if reading.left == Left::Gone {
                     gone.push((row.source, row.resource));
                 } else {
@@ -124,15 +139,26 @@ impl EtcdBackend {
     }
 }
 
+fn out_of_reach(fault: &Fault) -> bool {
+    fault.kind == Kind::Transport
+}
+
 /// Rows without a lease as locks; the others with an index by lease.
 fn split(rows: Vec<Row>) -> (Vec<(Tick, ObservedLock)>, Waiting) {
     let mut plain = Vec::new();
-    let mut waiting = Waiting { rows: Vec::with_capacity(rows.len()), by_lease: HashMap::new() };
+    let mut waiting = Waiting {
+        rows: Vec::with_capacity(rows.len()),
+        by_lease: HashMap::new(),
+    };
     for row in rows {
         if row.holder.lease == 0 {
             plain.push((row.read_at, row.lock(no_lease())));
         } else {
-            waiting.by_lease.entry(row.holder.lease).or_default().push(waiting.rows.len());
+            waiting
+                .by_lease
+                .entry(row.holder.lease)
+                .or_default()
+                .push(waiting.rows.len());
             waiting.rows.push(Some(row));
         }
     }
@@ -140,7 +166,9 @@ fn split(rows: Vec<Row>) -> (Vec<(Tick, ObservedLock)>, Waiting) {
 }
 
 pub(super) fn no_lease() -> Lifetime {
-    Lifetime::NoTtl { why: "the key hangs on no lease".into() }
+    Lifetime::NoTtl {
+        why: "the key hangs on no lease".into(),
+    }
 }
 
 /// One batch per moment of reading.
@@ -150,6 +178,10 @@ pub(super) fn hand_over(sink: &mut dyn Sink, locks: impl IntoIterator<Item = (Ti
         batches.entry(at).or_default().push(lock);
     }
     for (sent_at, locks) in batches {
-        sink.accept(Batch { sent_at, locks, gone: Vec::new() });
+        sink.accept(Batch {
+            sent_at,
+            locks,
+            gone: Vec::new(),
+        });
     }
 }

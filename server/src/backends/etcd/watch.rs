@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use domain::backend::WatchState;
+use domain::limits::RESOURCE_BYTES_MAX;
 use domain::observation::Tick;
 use etcd_client::{Event, EventType, WatchOptions, WatchResponse, WatchStream};
 
@@ -34,8 +35,10 @@ struct Session<'a> {
     hints: &'a Hints,
     /// First revision asked for; 0 is "from now on".
     start: i64,
-    /// Watchers that etcd has not confirmed yet.
-    unconfirmed: usize,
+    /// Watchers that etcd has not answered yet.
+    unanswered: usize,
+    /// Whether any of them was confirmed: etcd may refuse one prefix and grant another.
+    confirmed: bool,
     relist: bool,
 }
 
@@ -76,28 +79,47 @@ impl EtcdBackend {
             Ok(Ok(stream)) => stream,
             Ok(Err(fault)) => return End::Broken(fault.error.to_string()),
             Err(_) => {
-                return End::Broken(Fault::no_answer(self.link.settings.timeout_ms()).error.to_string());
+                return End::Broken(
+                    Fault::no_answer(self.link.settings.timeout_ms())
+                        .error
+                        .to_string(),
+                );
             }
         };
-        let unconfirmed = self.link.settings.prefixes.len();
+        let unanswered = self.link.settings.prefixes.len();
         let relist = relist || start == 0;
-        let mut session = Session { stream, hints, start, unconfirmed, relist };
+        let mut session = Session {
+            stream,
+            hints,
+            start,
+            unanswered,
+            confirmed: false,
+            relist,
+        };
         let end = self.listen(&mut session).await;
-        *confirmed = session.unconfirmed == 0;
+        *confirmed = session.confirmed;
         end
     }
 
     async fn open(&self, index: usize, start: i64) -> Result<WatchStream, Fault> {
         let client = self.link.connect(index).await?.client;
-        let options =
-            || WatchOptions::new().with_prefix().with_prev_key().with_fragment().with_start_revision(start);
+        let options = || {
+            WatchOptions::new()
+                .with_prefix()
+                .with_prev_key()
+                .with_fragment()
+                .with_start_revision(start)
+        };
         let mut watch = client.watch_client().max_decoding_message_size(ANSWER_BYTES_MAX);
         let mut prefixes = self.link.settings.prefixes.iter();
         let first = prefixes.next().cloned().unwrap_or_default();
         let failed = |error| self.link.fault(&error);
         let mut stream = watch.watch(first, Some(options())).await.map_err(failed)?;
         for prefix in prefixes {
-            stream.watch(prefix.clone(), Some(options())).await.map_err(failed)?;
+            stream
+                .watch(prefix.clone(), Some(options()))
+                .await
+                .map_err(failed)?;
         }
         Ok(stream)
     }
@@ -142,19 +164,25 @@ impl EtcdBackend {
         if answer.compact_revision() > 0 {
             return Err(End::Lost);
         }
-        if answer.canceled() {
-            let reason = answer.cancel_reason();
-            let reason = if reason.is_empty() { "etcd gave no reason" } else { reason };
-            return Err(End::Broken(format!("etcd refused the watch: {reason}")));
-        }
-        if answer.created() {
-            // A store that was restored from a backup is behind us, and would stay silent until it catches up.
-            let now = answer.header().map_or(0, etcd_client::ResponseHeader::revision);
-            if session.start > now.saturating_add(1) {
-                return Err(End::Lost);
+        if answer.canceled() || answer.created() {
+            session.unanswered = session.unanswered.saturating_sub(usize::from(answer.created()));
+            if !answer.canceled() {
+                // A store restored from a backup is behind us, and would stay silent until it catches up.
+                let now = answer.header().map_or(0, etcd_client::ResponseHeader::revision);
+                if session.start > now.saturating_add(1) {
+                    return Err(End::Lost);
+                }
+                session.confirmed = true;
+            } else if !answer.created() || (session.unanswered == 0 && !session.confirmed) {
+                let reason = answer.cancel_reason();
+                let reason = if reason.is_empty() {
+                    "etcd gave no reason"
+                } else {
+                    reason
+                };
+                return Err(End::Broken(format!("etcd refused the watch: {reason}")));
             }
-            session.unconfirmed = session.unconfirmed.saturating_sub(1);
-            if session.unconfirmed == 0 {
+            if session.unanswered == 0 {
                 session.hints.state(WatchState::Live);
                 if session.relist {
                     session.hints.relist();
@@ -170,10 +198,22 @@ impl EtcdBackend {
     /// A deletion names no lease, so the key as it was before tells which lock it belonged to.
     fn hint(&self, event: &Event, hints: &Hints) {
         let Some(kv) = event.kv() else { return };
+        if kv.key().len() > RESOURCE_BYTES_MAX {
+            return;
+        }
         let before = event.prev_kv();
         let deleted = matches!(event.event_type(), EventType::Delete);
-        let leases = [(!deleted || before.is_none()).then(|| kv.lease()), before.map(etcd_client::KeyValue::lease)];
-        let Some(prefix) = self.link.settings.prefixes.iter().find(|prefix| kv.key().starts_with(prefix)) else {
+        let leases = [
+            (!deleted || before.is_none()).then(|| kv.lease()),
+            before.map(etcd_client::KeyValue::lease),
+        ];
+        let Some(prefix) = self
+            .link
+            .settings
+            .prefixes
+            .iter()
+            .find(|prefix| kv.key().starts_with(prefix))
+        else {
             return;
         };
         let mut last = None;
