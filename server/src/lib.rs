@@ -8,3 +8,4 @@ pub mod clock;
 pub mod config;
 pub mod inventory;
 pub mod tasks;
+pub mod throwaway;
