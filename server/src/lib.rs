@@ -7,5 +7,6 @@ pub mod backends;
 pub mod clock;
 pub mod config;
 pub mod inventory;
+pub mod observer;
 pub mod tasks;
 pub mod throwaway;
