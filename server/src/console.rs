@@ -35,16 +35,25 @@ impl ServerConsole {
         backends: HashMap<BackendName, Arc<dyn Backend>>,
         clock: Clock,
     ) -> Self {
-        Self { inventory, backends, clock }
+        Self {
+            inventory,
+            backends,
+            clock,
+        }
     }
 
     fn worklist(&self) -> Result<InventoryPage, ConsoleError> {
         let query = InventoryQuery {
-            states: LockState::ALL.into_iter().filter(|state| state.needs_attention()).collect(),
+            states: LockState::ALL
+                .into_iter()
+                .filter(|state| state.needs_attention())
+                .collect(),
             limit: WORKLIST_ROWS_MAX,
             ..InventoryQuery::default()
         };
-        self.inventory.page(&query, self.clock.now()).map_err(ConsoleError::BadQuery)
+        self.inventory
+            .page(&query, self.clock.now())
+            .map_err(ConsoleError::BadQuery)
     }
 
     async fn read_fresh(&self, lock: &Lock) -> Known<Fresh> {
@@ -54,10 +63,12 @@ impl ServerConsole {
         let asked = backend.inspect(&lock.id.source, &lock.id.resource);
         let answer = tokio::time::timeout(FRESH_PATIENCE, asked).await;
         let read_at = self.clock.now().wall;
-        match answer.unwrap_or(Err(BackendError::NoAnswer { after_ms: patience_ms() })) {
-            Ok(Inspection { lock: None, .. }) => {
-                Known::unknown("it was released between our last look and now; the list catches up at its next look")
-            }
+        match answer.unwrap_or(Err(BackendError::NoAnswer {
+            after_ms: patience_ms(),
+        })) {
+            Ok(Inspection { lock: None, .. }) => Known::unknown(
+                "it was released between our last look and now; the list catches up at its next look",
+            ),
             Ok(found) => Known::Known(Fresh {
                 waiters: found.waiters,
                 owners: found.owners,
@@ -99,7 +110,9 @@ impl Console for ServerConsole {
             let (inventory, now) = (self.inventory.clone(), self.clock.now());
             let page = if scans {
                 let search = tokio::task::spawn_blocking(move || inventory.page(&query, now));
-                search.await.map_err(|_| ConsoleError::NotFound { what: "the search was cut off".to_owned() })?
+                search.await.map_err(|_| ConsoleError::NotFound {
+                    what: "the search was cut off".to_owned(),
+                })?
             } else {
                 inventory.page(&query, now)
             };
@@ -113,16 +126,24 @@ impl Console for ServerConsole {
 
     fn lock(&self, backend: BackendName, source: Option<Source>, resource: String) -> Answer<'_, LockDetail> {
         Box::pin(async move {
-            let (lock, seen) = match self.inventory.look_up(&backend, source.as_ref(), &resource, self.clock.now()) {
-                LookUp::Found(lock, seen) => (*lock, seen),
-                LookUp::Ambiguous(sources) => return Err(ConsoleError::Ambiguous { sources }),
-                LookUp::NoSuchBackend => {
-                    return Err(ConsoleError::NotFound { what: format!("no backend is named {backend}") });
-                }
-                LookUp::NotHeld(seen) => return Err(not_held(&backend, &resource, &seen)),
-            };
+            let (lock, seen) =
+                match self
+                    .inventory
+                    .look_up(&backend, source.as_ref(), &resource, self.clock.now())
+                {
+                    LookUp::Found(lock, seen) => (*lock, seen),
+                    LookUp::Ambiguous(sources) => return Err(ConsoleError::Ambiguous { sources }),
+                    LookUp::NoSuchBackend => {
+                        return Err(ConsoleError::NotFound {
+                            what: format!("no backend is named {backend}"),
+                        });
+                    }
+                    LookUp::NotHeld(seen) => return Err(not_held(&backend, &resource, &seen)),
+                };
             let view = self.view(&backend);
-            let blind = view.as_ref().is_some_and(|view| view.status == BackendStatus::Down);
+            let blind = view
+                .as_ref()
+                .is_some_and(|view| view.status == BackendStatus::Down);
             let fresh = if blind {
                 Known::unknown("the backend is down")
             } else {
@@ -145,17 +166,27 @@ impl Console for ServerConsole {
 
 impl ServerConsole {
     fn view(&self, backend: &BackendName) -> Option<BackendView> {
-        self.inventory.backends(self.clock.now()).into_iter().find(|view| view.name == *backend)
+        self.inventory
+            .backends(self.clock.now())
+            .into_iter()
+            .find(|view| view.name == *backend)
     }
 }
 
 fn not_held(backend: &BackendName, resource: &str, seen: &[domain::detail::SeenEvent]) -> ConsoleError {
     let name = domain::escape::visible(resource).into_owned();
-    let name = if name.len() > 200 { Resource::from(&name[..name.floor_char_boundary(200)]).text() } else { name };
+    let name = if name.len() > 200 {
+        Resource::from(&name[..name.floor_char_boundary(200)]).text()
+    } else {
+        name
+    };
     let what = match seen.first() {
         Some(event) => {
             let at = event.at.format("%H:%M:%S UTC");
-            format!("{name} is not held on {backend} now; last seen {} at {at}", event.kind.word())
+            format!(
+                "{name} is not held on {backend} now; last seen {} at {at}",
+                event.kind.word()
+            )
         }
         None => format!("{name} is not held on {backend} now"),
     };

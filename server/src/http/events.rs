@@ -48,7 +48,13 @@ pub(super) async fn stream(
     State(state): State<AppState>,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
     let woken = state.inventory.subscribe();
-    let start = Position { state, woken, changes: 0, statuses: Vec::new(), greeted: false };
+    let start = Position {
+        state,
+        woken,
+        changes: 0,
+        statuses: Vec::new(),
+        greeted: false,
+    };
     Sse::new(stream::unfold(start, |mut at| async move {
         let event = at.next().await?;
         Some((Ok(event), at))
@@ -79,7 +85,11 @@ impl Position {
         }
         self.woken.mark_unchanged();
         let hint = self.hint();
-        Event::default().event(name).id(hint.revision.to_string()).json_data(hint).ok()
+        Event::default()
+            .event(name)
+            .id(hint.revision.to_string())
+            .json_data(hint)
+            .ok()
     }
 
     /// Until something changed, a backend's status turned, or it is time for a heartbeat.

@@ -19,7 +19,10 @@ pub struct Health {
 /// The process answers.
 #[utoipa::path(get, path = "/healthz", tag = "health", responses((status = 200, body = Health)))]
 pub(super) async fn alive() -> Json<Health> {
-    Json(Health { status: "ok", waiting: Vec::new() })
+    Json(Health {
+        status: "ok",
+        waiting: Vec::new(),
+    })
 }
 
 /// Every backend was observed, or has failed, at least once.
@@ -36,8 +39,20 @@ pub(super) async fn ready(State(state): State<AppState>) -> (StatusCode, Json<He
         .map(|view| view.name.to_string())
         .collect();
     if waiting.is_empty() {
-        (StatusCode::OK, Json(Health { status: "ok", waiting }))
+        (
+            StatusCode::OK,
+            Json(Health {
+                status: "ok",
+                waiting,
+            }),
+        )
     } else {
-        (StatusCode::SERVICE_UNAVAILABLE, Json(Health { status: "starting", waiting }))
+        (
+            StatusCode::SERVICE_UNAVAILABLE,
+            Json(Health {
+                status: "starting",
+                waiting,
+            }),
+        )
     }
 }

@@ -44,7 +44,8 @@ pub(super) async fn list(
         Ok(query) => state.console.inventory(query).await,
         Err(error) => Err(ConsoleError::BadQuery(error)),
     };
-    page.map(|page| Json(PageWire::from(page))).map_err(|error| Problem::from(error).with_request_id(&headers))
+    page.map(|page| Json(PageWire::from(page)))
+        .map_err(|error| Problem::from(error).with_request_id(&headers))
 }
 
 fn parse(query: &str) -> Result<InventoryQuery, QueryError> {
@@ -76,11 +77,15 @@ pub(super) async fn detail(
         Ok((backend, source)) => state.console.lock(backend, source, resource).await,
         Err(error) => Err(error),
     };
-    detail.map(|it| Json(DetailWire::from(it))).map_err(|error| Problem::from(error).with_request_id(&headers))
+    detail
+        .map(|it| Json(DetailWire::from(it)))
+        .map_err(|error| Problem::from(error).with_request_id(&headers))
 }
 
 fn which(backend: &str, query: &str) -> Result<(BackendName, Option<Source>), ConsoleError> {
-    let missing = |_| ConsoleError::NotFound { what: format!("no backend is named {backend:?}") };
+    let missing = |_| ConsoleError::NotFound {
+        what: format!("no backend is named {backend:?}"),
+    };
     let backend = BackendName::parse(backend).map_err(missing)?;
     let bad = |field: &str, message: String| ConsoleError::BadQuery(QueryError::new(field, message));
     let mut source = None;
@@ -116,7 +121,8 @@ pub(super) async fn prefixes(
         prefix = value.into_owned();
     }
     let node = state.console.prefixes(prefix).await;
-    node.map(|it| Json(PrefixWire::from(it))).map_err(|error| Problem::from(error).with_request_id(&headers))
+    node.map(|it| Json(PrefixWire::from(it)))
+        .map_err(|error| Problem::from(error).with_request_id(&headers))
 }
 
 /// Every configured backend: how it answers, what it can tell, what this account may do.

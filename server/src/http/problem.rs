@@ -81,7 +81,10 @@ impl IntoResponse for Problem {
 }
 
 pub(super) async fn no_such_route(headers: HeaderMap, uri: axum::http::Uri) -> Problem {
-    let detail = format!("There is no {} here; /v1/openapi.json lists what there is", uri.path());
+    let detail = format!(
+        "There is no {} here; /v1/openapi.json lists what there is",
+        uri.path()
+    );
     Problem::new(StatusCode::NOT_FOUND, "no_such_route", detail).with_request_id(&headers)
 }
 
@@ -92,6 +95,10 @@ pub(super) async fn no_such_method(headers: HeaderMap, method: axum::http::Metho
 
 /// A bug: said in the log by the panic hook, and without details to the caller.
 pub(super) fn from_panic(_: Box<dyn std::any::Any + Send + 'static>) -> Response<Body> {
-    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "This is a bug of Leasehold; the log tells more")
-        .into_response()
+    Problem::new(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "internal",
+        "This is a bug of Leasehold; the log tells more",
+    )
+    .into_response()
 }

@@ -27,10 +27,18 @@ impl From<Coverage> for CoverageWire {
     fn from(coverage: Coverage) -> Self {
         let (complete, percent) = (coverage.is_complete(), coverage.percent());
         match coverage {
-            Coverage::Complete => Self { complete, percent, seen: None, why: None },
-            Coverage::Partial { seen, why, .. } => {
-                Self { complete, percent, seen: Some(seen), why: Some(why.into_owned()) }
-            }
+            Coverage::Complete => Self {
+                complete,
+                percent,
+                seen: None,
+                why: None,
+            },
+            Coverage::Partial { seen, why, .. } => Self {
+                complete,
+                percent,
+                seen: Some(seen),
+                why: Some(why.into_owned()),
+            },
         }
     }
 }
@@ -46,7 +54,12 @@ pub struct FaultWire {
 
 impl From<Fault> for FaultWire {
     fn from(fault: Fault) -> Self {
-        Self { message: fault.message, mend: fault.mend, at: fault.at, times: fault.times }
+        Self {
+            message: fault.message,
+            mend: fault.mend,
+            at: fault.at,
+            times: fault.times,
+        }
     }
 }
 
@@ -107,20 +120,33 @@ pub struct RightWire {
 
 impl From<SourceView> for SourceWire {
     fn from(view: SourceView) -> Self {
-        Self { source: view.source.to_string(), locks: view.locks, error: view.fault }
+        Self {
+            source: view.source.to_string(),
+            locks: view.locks,
+            error: view.fault,
+        }
     }
 }
 
 impl From<Capability> for CapabilityWire {
     fn from(can: Capability) -> Self {
-        Self { name: can.name, can: can.can, how: can.how }
+        Self {
+            name: can.name,
+            can: can.can,
+            how: can.how,
+        }
     }
 }
 
 impl From<Right> for RightWire {
     fn from(right: Right) -> Self {
         let allowed = right.allowed.known().copied();
-        Self { what: right.what, allowed, wanted: right.wanted, mend: right.mend }
+        Self {
+            what: right.what,
+            allowed,
+            wanted: right.wanted,
+            mend: right.mend,
+        }
     }
 }
 

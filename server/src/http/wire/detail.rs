@@ -151,7 +151,10 @@ impl From<Session> for SessionWire {
 
 impl From<RawField> for RawWire {
     fn from(field: RawField) -> Self {
-        Self { name: field.name, value: field.value }
+        Self {
+            name: field.name,
+            value: field.value,
+        }
     }
 }
 

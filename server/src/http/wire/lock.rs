@@ -82,7 +82,10 @@ impl From<Lock> for LockWire {
             interval_ms: renewal.interval_ms,
             count: renewal.count,
         });
-        let reason = |reason: domain::state::Reason| ReasonWire { state: reason.state.wire(), why: reason.why };
+        let reason = |reason: domain::state::Reason| ReasonWire {
+            state: reason.state.wire(),
+            why: reason.why,
+        };
         Self {
             backend: lock.id.backend.to_string(),
             kind: lock.kind.wire(),
@@ -103,7 +106,10 @@ impl From<Lock> for LockWire {
             waiter_count: missing.take("waiterCount", lock.waiter_count),
             state: lock.state.wire(),
             reasons: lock.reasons.into_iter().map(reason).collect(),
-            safety: SafetyWire { class: lock.safety.class.wire(), why: lock.safety.why.into_owned() },
+            safety: SafetyWire {
+                class: lock.safety.class.wire(),
+                why: lock.safety.why.into_owned(),
+            },
             renewal: missing.take("renewal", renewal),
             observed_at: lock.observed_at,
             age_ms: lock.age_ms,

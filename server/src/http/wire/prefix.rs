@@ -49,7 +49,11 @@ impl From<PrefixChild> for ChildWire {
             locks: child.locks,
             waiters: child.waiters,
             worst: child.worst.wire(),
-            states: child.states.iter().map(|(state, count)| (state.wire(), count)).collect(),
+            states: child
+                .states
+                .iter()
+                .map(|(state, count)| (state.wire(), count))
+                .collect(),
         }
     }
 }
