@@ -4,6 +4,7 @@
 //! `console`.
 
 pub mod backends;
+pub mod bench;
 pub mod clock;
 pub mod config;
 pub mod console;
