@@ -4,6 +4,7 @@ pub mod api;
 pub mod events;
 pub mod health;
 pub mod inventory;
+pub mod pages;
 pub mod problem;
 pub mod state;
 pub mod wire;
