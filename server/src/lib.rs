@@ -4,6 +4,10 @@
 //! `console`.
 
 pub mod backends;
+pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod shutdown;
 pub mod tasks;
+pub mod telemetry;
+pub mod throwaway;

@@ -1,0 +1,4 @@
+//! What tests of several topics use.
+
+pub(crate) mod certs;
+pub(crate) mod eventually;
