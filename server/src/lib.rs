@@ -5,11 +5,14 @@
 
 pub mod backends;
 pub mod bench;
+pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod console;
 pub mod http;
 pub mod inventory;
 pub mod observer;
+pub mod shutdown;
 pub mod tasks;
+pub mod telemetry;
 pub mod throwaway;
