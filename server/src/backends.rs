@@ -4,6 +4,7 @@
 //! change a backend yet: a forced unlock will add `release`, bound to a generation.
 
 pub mod error;
+pub mod etcd;
 pub mod hint;
 
 use std::time::Duration;
