@@ -6,4 +6,9 @@
 pub mod backends;
 pub mod clock;
 pub mod config;
+pub mod console;
+pub mod http;
+pub mod inventory;
+pub mod observer;
 pub mod tasks;
+pub mod throwaway;
