@@ -6,6 +6,7 @@
 pub mod error;
 pub mod etcd;
 pub mod hint;
+pub mod redis;
 
 use std::time::Duration;
 
