@@ -12,6 +12,7 @@ pub mod console;
 pub mod http;
 pub mod inventory;
 pub mod observer;
+pub mod serve;
 pub mod shutdown;
 pub mod tasks;
 pub mod telemetry;

@@ -48,7 +48,10 @@ pub enum ServeError {
     )]
     NotLoopback(SocketAddr),
     #[error("cannot listen on {address}: {source}; choose another `listen`, or stop what uses the port")]
-    Listen { address: SocketAddr, source: std::io::Error },
+    Listen {
+        address: SocketAddr,
+        source: std::io::Error,
+    },
 }
 
 /// Starts observing and serving; answers once the port is open.
@@ -56,20 +59,40 @@ pub enum ServeError {
 /// # Errors
 /// The address is not loopback, or the port cannot be had.
 pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
-    let Setup { listen, backends, clock, stop } = setup;
+    let Setup {
+        listen,
+        backends,
+        clock,
+        stop,
+    } = setup;
     if !listen.ip().is_loopback() {
         return Err(ServeError::NotLoopback(listen));
     }
     let listened = tokio::net::TcpListener::bind(listen).await;
-    let listener = listened.map_err(|source| ServeError::Listen { address: listen, source })?;
-    let address = listener.local_addr().map_err(|source| ServeError::Listen { address: listen, source })?;
+    let listener = listened.map_err(|source| ServeError::Listen {
+        address: listen,
+        source,
+    })?;
+    let address = listener.local_addr().map_err(|source| ServeError::Listen {
+        address: listen,
+        source,
+    })?;
     let (inventory, adapters) = observe(&backends, &clock, &stop);
     let console: SharedConsole = Arc::new(ServerConsole::new(inventory.clone(), adapters, clock.clone()));
-    let state =
-        AppState { console: console.clone(), inventory: inventory.clone(), clock: clock.clone(), stop: stop.clone() };
+    let state = AppState {
+        console: console.clone(),
+        inventory: inventory.clone(),
+        clock: clock.clone(),
+        stop: stop.clone(),
+    };
     let router = http::with_layers(http::api(state).merge(http::pages::router(console)));
     let task = tasks::spawn("http", CancellationToken::new(), run(listener, router, stop));
-    Ok(Serving { address, inventory, clock, task })
+    Ok(Serving {
+        address,
+        inventory,
+        clock,
+        task,
+    })
 }
 
 impl Serving {
@@ -82,7 +105,8 @@ impl Serving {
 
 async fn run(listener: tokio::net::TcpListener, router: axum::Router, stop: CancellationToken) {
     let asked = stop.clone();
-    let serving = axum::serve(listener, router).with_graceful_shutdown(async move { asked.cancelled().await });
+    let serving =
+        axum::serve(listener, router).with_graceful_shutdown(async move { asked.cancelled().await });
     let late = async {
         stop.cancelled().await;
         tokio::time::sleep(DRAIN_MAX).await;
@@ -99,21 +123,39 @@ async fn run(listener: tokio::net::TcpListener, router: axum::Router, stop: Canc
 
 type Adapters = HashMap<domain::names::BackendName, Arc<dyn Backend>>;
 
-fn observe(backends: &[BackendConfig], clock: &Clock, stop: &CancellationToken) -> (Arc<Inventory>, Adapters) {
-    let adapters: Vec<(&BackendConfig, Arc<dyn Backend>)> =
-        backends.iter().map(|config| (config, connect(config, clock))).collect();
-    let inventory = Inventory::new(adapters.iter().map(|(config, adapter)| info(config, &**adapter)).collect());
+fn observe(
+    backends: &[BackendConfig],
+    clock: &Clock,
+    stop: &CancellationToken,
+) -> (Arc<Inventory>, Adapters) {
+    let adapters: Vec<(&BackendConfig, Arc<dyn Backend>)> = backends
+        .iter()
+        .map(|config| (config, connect(config, clock)))
+        .collect();
+    let inventory = Inventory::new(
+        adapters
+            .iter()
+            .map(|(config, adapter)| info(config, &**adapter))
+            .collect(),
+    );
     for (config, adapter) in &adapters {
         let describe = {
             let adapter = adapter.clone();
             move |source: &domain::names::Source| (adapter.safety(source), adapter.grain_ms(source))
         };
-        let pace = Pace { poll: config.poll, timeout: config.timeout, budget: config.budget };
+        let pace = Pace {
+            poll: config.poll,
+            timeout: config.timeout,
+            budget: config.budget,
+        };
         if let Some(feed) = inventory.feed(&config.name, clock.now(), describe) {
-            observer::start(adapter.clone(), feed, pace, clock.clone(), stop);
+            observer::start(Arc::clone(adapter), feed, pace, clock.clone(), stop);
         }
     }
-    let adapters = adapters.into_iter().map(|(config, adapter)| (config.name.clone(), adapter)).collect();
+    let adapters = adapters
+        .into_iter()
+        .map(|(config, adapter)| (config.name.clone(), adapter))
+        .collect();
     (inventory, adapters)
 }
 

@@ -34,7 +34,10 @@ impl Backend for BrokenBackend {
     }
 
     fn safety(&self, _: &Source) -> Safety {
-        Safety { class: SafetyClass::Efficiency, why: "it was never reached".into() }
+        Safety {
+            class: SafetyClass::Efficiency,
+            why: "it was never reached".into(),
+        }
     }
 
     fn grain_ms(&self, _: &Source) -> i64 {
@@ -54,7 +57,9 @@ impl Backend for BrokenBackend {
     }
 
     fn watch<'a>(&'a self, hints: Hints) -> BoxFuture<'a, ()> {
-        hints.state(WatchState::Off { why: self.error.to_string() });
+        hints.state(WatchState::Off {
+            why: self.error.to_string(),
+        });
         Box::pin(async {})
     }
 

@@ -52,7 +52,11 @@ pub struct EtcdBackend {
 /// [`BackendError::Misconfigured`]: endpoints that are no URLs, TLS files that cannot be read.
 pub fn connect(config: &BackendConfig, etcd: &EtcdConfig, clock: Clock) -> Result<EtcdBackend, BackendError> {
     let settings = Settings::check(config, etcd)?;
-    Ok(EtcdBackend { link: Link::new(settings, clock), leases: Leases::default(), snapshot: AtomicI64::new(0) })
+    Ok(EtcdBackend {
+        link: Link::new(settings, clock),
+        leases: Leases::default(),
+        snapshot: AtomicI64::new(0),
+    })
 }
 
 impl EtcdBackend {
@@ -78,20 +82,42 @@ impl Backend for EtcdBackend {
     }
 
     fn capabilities(&self) -> Vec<Capability> {
-        let capability =
-            |name: &str, can, how: &str| Capability { name: name.to_owned(), can, how: how.to_owned() };
+        let capability = |name: &str, can, how: &str| Capability {
+            name: name.to_owned(),
+            can,
+            how: how.to_owned(),
+        };
         vec![
-            capability("watch", true, "etcd's watch tells of new, changed and deleted keys; renewals are polled"),
-            capability("waiters", true, "the queue of a mutex or election; none for plain keys"),
+            capability(
+                "watch",
+                true,
+                "etcd's watch tells of new, changed and deleted keys; renewals are polled",
+            ),
+            capability(
+                "waiters",
+                true,
+                "the queue of a mutex or election; none for plain keys",
+            ),
             capability("fencing", true, "the key's create revision"),
-            capability("ttl", true, "LeaseTimeToLive, in whole seconds; the granted TTL as well"),
+            capability(
+                "ttl",
+                true,
+                "LeaseTimeToLive, in whole seconds; the granted TTL as well",
+            ),
             capability("release", false, "not offered yet"),
-            capability("clock", false, "etcd tells no wall clock; leases count on its own"),
+            capability(
+                "clock",
+                false,
+                "etcd tells no wall clock; leases count on its own",
+            ),
         ]
     }
 
     fn safety(&self, _source: &Source) -> Safety {
-        Safety { class: SafetyClass::Correctness, why: "consensus, and the create revision only rises".into() }
+        Safety {
+            class: SafetyClass::Correctness,
+            why: "consensus, and the create revision only rises".into(),
+        }
     }
 
     fn grain_ms(&self, _source: &Source) -> i64 {

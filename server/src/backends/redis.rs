@@ -63,7 +63,11 @@ pub struct RedisBackend {
 ///
 /// # Errors
 /// [`BackendError::Misconfigured`], naming the key.
-pub fn connect(config: &BackendConfig, redis: &RedisConfig, clock: Clock) -> Result<RedisBackend, BackendError> {
+pub fn connect(
+    config: &BackendConfig,
+    redis: &RedisConfig,
+    clock: Clock,
+) -> Result<RedisBackend, BackendError> {
     let target = Arc::new(Target::new(config, redis)?);
     let mut patterns = redis.patterns.clone();
     patterns.retain(|pattern| !pattern.is_empty());
@@ -79,7 +83,9 @@ pub fn connect(config: &BackendConfig, redis: &RedisConfig, clock: Clock) -> Res
         patterns,
         poll: config.poll,
         careful: AtomicBool::new(false),
-        watching: Mutex::new("keyspace notifications, where the server sends them; not connected yet".to_owned()),
+        watching: Mutex::new(
+            "keyspace notifications, where the server sends them; not connected yet".to_owned(),
+        ),
     })
 }
 
@@ -97,14 +103,21 @@ impl Backend for RedisBackend {
     }
 
     fn safety(&self, _source: &Source) -> Safety {
-        Safety { class: SafetyClass::Efficiency, why: SAFETY.into() }
+        Safety {
+            class: SafetyClass::Efficiency,
+            why: SAFETY.into(),
+        }
     }
 
     fn grain_ms(&self, _source: &Source) -> i64 {
         1
     }
 
-    fn observe<'a>(&'a self, budget: Budget, sink: &'a mut dyn Sink) -> BoxFuture<'a, Result<Pass, BackendError>> {
+    fn observe<'a>(
+        &'a self,
+        budget: Budget,
+        sink: &'a mut dyn Sink,
+    ) -> BoxFuture<'a, Result<Pass, BackendError>> {
         Box::pin(pass::run(self, budget, sink))
     }
 

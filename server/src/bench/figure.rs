@@ -20,11 +20,21 @@ pub struct Figure {
 
 impl Figure {
     pub fn at_most(name: &str, measured: f64, most: f64, unit: &'static str) -> Self {
-        Self { name: name.to_owned(), measured, unit, goal: Goal::AtMost(most) }
+        Self {
+            name: name.to_owned(),
+            measured,
+            unit,
+            goal: Goal::AtMost(most),
+        }
     }
 
     pub fn plain(name: &str, measured: f64, unit: &'static str) -> Self {
-        Self { name: name.to_owned(), measured, unit, goal: Goal::None }
+        Self {
+            name: name.to_owned(),
+            measured,
+            unit,
+            goal: Goal::None,
+        }
     }
 
     /// None: there is no goal to meet.

@@ -77,7 +77,12 @@ impl EtcdBackend {
         let started = self.link.clock.tick();
         let ids: Vec<i64> = queue.iter().map(|record| record.lease).collect();
         self.leases.read(&self.link, &ids).await?;
-        let left = |lease| match self.leases.get(lease).filter(|reading| reading.at >= started)?.left {
+        let left = |lease| match self
+            .leases
+            .get(lease)
+            .filter(|reading| reading.at >= started)?
+            .left
+        {
             Left::Ms(ms) => Some(ms),
             Left::Gone => Some(0),
             Left::NotStarted => None,
@@ -95,7 +100,10 @@ impl EtcdBackend {
 }
 
 fn raw(kv: &KeyValue, lifetime: &Lifetime) -> Vec<RawField> {
-    let field = |name: &str, value: String| RawField { name: name.to_owned(), value };
+    let field = |name: &str, value: String| RawField {
+        name: name.to_owned(),
+        value,
+    };
     let text = |bytes: &[u8]| cut(&escape::text(bytes), RAW_CHARS_MAX).into_owned();
     let mut fields = vec![
         field("key", text(kv.key())),
@@ -104,12 +112,21 @@ fn raw(kv: &KeyValue, lifetime: &Lifetime) -> Vec<RawField> {
         field("create revision", kv.create_revision().to_string()),
         field("mod revision", kv.mod_revision().to_string()),
         field("version", kv.version().to_string()),
-        field("lease", if kv.lease() == 0 { "none".to_owned() } else { hex(kv.lease()) }),
+        field(
+            "lease",
+            if kv.lease() == 0 {
+                "none".to_owned()
+            } else {
+                hex(kv.lease())
+            },
+        ),
     ];
     if kv.lease() != 0 {
         let (granted, left) = match lifetime {
             Lifetime::Leased { remaining_ms, ttl_ms } => (
-                ttl_ms.known().map_or_else(|| "unknown".to_owned(), |ms| format!("{} s", ms / 1000)),
+                ttl_ms
+                    .known()
+                    .map_or_else(|| "unknown".to_owned(), |ms| format!("{} s", ms / 1000)),
                 match remaining_ms {
                     1 => "less than 1 s".to_owned(),
                     ms => format!("{} s", ms / 1000),
@@ -130,7 +147,10 @@ fn sharers(kv: &KeyValue, keys: Result<Vec<Vec<u8>>, Fault>) -> Vec<String> {
     let keys = match keys {
         Ok(keys) => keys,
         Err(refused) => {
-            return vec![format!("What else hangs on this lease could not be read: {}.", refused.error)];
+            return vec![format!(
+                "What else hangs on this lease could not be read: {}.",
+                refused.error
+            )];
         }
     };
     let mut others: Vec<&Vec<u8>> = keys.iter().filter(|key| key.as_slice() != kv.key()).collect();
@@ -140,11 +160,17 @@ fn sharers(kv: &KeyValue, keys: Result<Vec<Vec<u8>>, Fault>) -> Vec<String> {
         .take(SHARERS_MAX)
         .map(|key| {
             let key = escape::text(key);
-            format!("The key {} hangs on the same lease and goes when it ends.", cut(&key, RAW_CHARS_MAX))
+            format!(
+                "The key {} hangs on the same lease and goes when it ends.",
+                cut(&key, RAW_CHARS_MAX)
+            )
         })
         .collect();
     if others.len() > SHARERS_MAX {
-        sentences.push(format!("{} more keys hang on the same lease.", others.len() - SHARERS_MAX));
+        sentences.push(format!(
+            "{} more keys hang on the same lease.",
+            others.len() - SHARERS_MAX
+        ));
     }
     sentences
 }

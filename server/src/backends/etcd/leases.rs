@@ -49,14 +49,19 @@ impl Reading {
             0 => Left::Ms(1),
             seconds => Left::Ms(seconds * 1000),
         };
-        Self { at, left, granted_ms: granted_s.saturating_mul(1000) }
+        Self {
+            at,
+            left,
+            granted_ms: granted_s.saturating_mul(1000),
+        }
     }
 
     pub(super) fn lifetime(&self) -> Lifetime {
         match self.left {
-            Left::Ms(remaining_ms) => {
-                Lifetime::Leased { remaining_ms, ttl_ms: Known::Known(self.granted_ms) }
-            }
+            Left::Ms(remaining_ms) => Lifetime::Leased {
+                remaining_ms,
+                ttl_ms: Known::Known(self.granted_ms),
+            },
             Left::Gone => Lifetime::Leased {
                 remaining_ms: 0,
                 ttl_ms: Known::unknown("etcd no longer knows the lease"),
@@ -98,7 +103,9 @@ impl Leases {
         let mut may = Vec::new();
         for lease in leases {
             match known.get(&lease) {
-                Some(reading) if now.since(reading.at) <= age_max_ms => may.push((reading.aged_ms(now), lease)),
+                Some(reading) if now.since(reading.at) <= age_max_ms => {
+                    may.push((reading.aged_ms(now), lease))
+                }
                 Some(reading) => must.push((reading.aged_ms(now), lease)),
                 None => must.push((i64::MIN, lease)),
             }
@@ -106,7 +113,10 @@ impl Leases {
         must.sort_unstable();
         may.sort_unstable();
         let ids = |list: Vec<(i64, i64)>| list.into_iter().map(|(_, lease)| lease).collect();
-        Plan { must: ids(must), may: ids(may) }
+        Plan {
+            must: ids(must),
+            may: ids(may),
+        }
     }
 
     pub(super) fn get(&self, lease: i64) -> Option<Reading> {
@@ -150,7 +160,9 @@ impl Leases {
 }
 
 async fn ask(link: &Link, lease: i64, at: Tick) -> Result<Reading, Fault> {
-    let answer = link.call(|client| async move { client.lease_client().time_to_live(lease, None).await }).await?;
+    let answer = link
+        .call(|client| async move { client.lease_client().time_to_live(lease, None).await })
+        .await?;
     Ok(Reading::of(answer.ttl(), answer.granted_ttl(), at))
 }
 
@@ -164,7 +176,10 @@ pub(super) async fn with_keys(link: &Link, lease: i64) -> Result<(Reading, Vec<V
             async move { client.lease_client().time_to_live(lease, Some(options)).await }
         })
         .await?;
-    Ok((Reading::of(answer.ttl(), answer.granted_ttl(), at), answer.keys().to_vec()))
+    Ok((
+        Reading::of(answer.ttl(), answer.granted_ttl(), at),
+        answer.keys().to_vec(),
+    ))
 }
 
 /// Why a lock is shown without what is left of its lease.
@@ -193,9 +208,23 @@ mod tests {
     fn leases_near_their_end_are_asked_first_and_old_readings_must_be_renewed() {
         // 1 is fresh with little left, 2 fresh with much, 3 old, 4 never read.
         let leases = Leases::default();
-        let reading = |at, ms| Reading { at: Tick(at), left: Left::Ms(ms), granted_ms: 30_000 };
-        leases.known().extend([(1, reading(9_000, 2_000)), (2, reading(9_500, 20_000)), (3, reading(0, 30_000))]);
+        let reading = |at, ms| Reading {
+            at: Tick(at),
+            left: Left::Ms(ms),
+            granted_ms: 30_000,
+        };
+        leases.known().extend([
+            (1, reading(9_000, 2_000)),
+            (2, reading(9_500, 20_000)),
+            (3, reading(0, 30_000)),
+        ]);
         let plan = leases.plan([1, 2, 3, 4], Tick(10_000), 4_000);
-        assert_eq!(plan, Plan { must: vec![4, 3], may: vec![1, 2] });
+        assert_eq!(
+            plan,
+            Plan {
+                must: vec![4, 3],
+                may: vec![1, 2]
+            }
+        );
     }
 }

@@ -49,7 +49,12 @@ pub(super) enum Login {
 
 impl Link {
     pub(super) fn new(settings: Settings, clock: Clock) -> Self {
-        Self { settings, clock, slot: Mutex::default(), connecting: tokio::sync::Mutex::new(()) }
+        Self {
+            settings,
+            clock,
+            slot: Mutex::default(),
+            connecting: tokio::sync::Mutex::new(()),
+        }
     }
 
     /// Runs `work`; on a fault that another connection or endpoint may not have, again there.
@@ -124,7 +129,10 @@ impl Link {
         let endpoint = [&self.settings.endpoints[index % self.settings.endpoints.len()]];
         let login = self.settings.user.is_some();
         match Client::connect(endpoint, Some(self.settings.options(login))).await {
-            Ok(client) => Ok(Connected { client, login: if login { Login::Done } else { Login::None } }),
+            Ok(client) => Ok(Connected {
+                client,
+                login: if login { Login::Done } else { Login::None },
+            }),
             Err(error) => {
                 let fault = self.fault(&error);
                 if fault.kind != Kind::AuthOff {
@@ -132,7 +140,10 @@ impl Link {
                 }
                 let client = Client::connect(endpoint, Some(self.settings.options(false))).await;
                 let client = client.map_err(|error| self.fault(&error))?;
-                Ok(Connected { client, login: Login::Off })
+                Ok(Connected {
+                    client,
+                    login: Login::Off,
+                })
             }
         }
     }

@@ -28,30 +28,51 @@ impl Listing {
             None => Coverage::Complete,
             Some(why) => {
                 let of = (self.of > self.seen).then_some(self.of);
-                Coverage::Partial { seen: self.seen, of, why: why.clone() }
+                Coverage::Partial {
+                    seen: self.seen,
+                    of,
+                    why: why.clone(),
+                }
             }
         }
     }
 
     /// Whether the listing is of no use at all.
     pub(super) fn failed(&mut self) -> Option<Fault> {
-        if self.revision == 0 { self.fault.take() } else { None }
+        if self.revision == 0 {
+            self.fault.take()
+        } else {
+            None
+        }
     }
 }
 
 /// Lists until `deadline`. History compacted under it: once more from the beginning, then partial.
 pub(super) async fn list(link: &Link, deadline: Tick) -> Listing {
     let first = list_once(link, deadline).await;
-    if first.fault.as_ref().is_some_and(|fault| fault.kind == Kind::Compacted) {
+    if first
+        .fault
+        .as_ref()
+        .is_some_and(|fault| fault.kind == Kind::Compacted)
+    {
         return list_once(link, deadline).await;
     }
     first
 }
 
 async fn list_once(link: &Link, deadline: Tick) -> Listing {
-    let mut listing = Listing { rows: Vec::new(), revision: 0, seen: 0, of: 0, cut: None, fault: None };
+    let mut listing = Listing {
+        rows: Vec::new(),
+        revision: 0,
+        seen: 0,
+        of: 0,
+        cut: None,
+        fault: None,
+    };
     for prefix in &link.settings.prefixes {
-        let Err(fault) = list_prefix(link, prefix, deadline, &mut listing).await else { continue };
+        let Err(fault) = list_prefix(link, prefix, deadline, &mut listing).await else {
+            continue;
+        };
         let fault = fault.on_prefix(prefix);
         listing.cut = Some(match fault.kind {
             Kind::Compacted => "etcd compacted its history faster than the keys could be read, twice".into(),
@@ -67,12 +88,7 @@ async fn list_once(link: &Link, deadline: Tick) -> Listing {
     listing
 }
 
-async fn list_prefix(
-    link: &Link,
-    prefix: &[u8],
-    deadline: Tick,
-    listing: &mut Listing,
-) -> Result<(), Fault> {
+async fn list_prefix(link: &Link, prefix: &[u8], deadline: Tick, listing: &mut Listing) -> Result<(), Fault> {
     let mut cursor = Cursor::over(prefix, listing.revision);
     let mut rows = Rows::below(prefix);
     let seen_before = listing.seen;
@@ -84,7 +100,8 @@ async fn list_prefix(
         }
         let page = cursor.page(link).await;
         listing.revision = listing.revision.max(cursor.revision);
-        let page = page.inspect_err(|_| listing.seen = listing.seen.saturating_sub(rows.left_open() as u64))?;
+        let page =
+            page.inspect_err(|_| listing.seen = listing.seen.saturating_sub(rows.left_open() as u64))?;
         if first {
             listing.of = seen_before + page.left;
             first = false;

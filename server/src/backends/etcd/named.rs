@@ -50,8 +50,12 @@ pub(super) async fn find(
 }
 
 async fn find_key(link: &Link, resource: &Resource) -> Result<Look, Fault> {
-    let Some(prefix) = prefix_of(link, resource.as_bytes()) else { return Ok(Look::Absent) };
-    let (sent_at, kv) = range::one(link, resource.as_bytes()).await.map_err(|fault| fault.on_prefix(prefix))?;
+    let Some(prefix) = prefix_of(link, resource.as_bytes()) else {
+        return Ok(Look::Absent);
+    };
+    let (sent_at, kv) = range::one(link, resource.as_bytes())
+        .await
+        .map_err(|fault| fault.on_prefix(prefix))?;
     let Some(holder) = kv else { return Ok(Look::Absent) };
     let row = Rows::below(prefix).add(Record::of(&holder), sent_at);
     Ok(row.map_or(Look::Absent, |row| Look::There(Box::new(Found { row, holder }))))
@@ -60,7 +64,9 @@ async fn find_key(link: &Link, resource: &Resource) -> Result<Look, Fault> {
 async fn find_queue(link: &Link, resource: &Resource, pages_max: usize) -> Result<Look, Fault> {
     let name = resource.as_bytes();
     let below = [name, b"/"].concat();
-    let Some(prefix) = prefix_of(link, &below) else { return Ok(Look::Absent) };
+    let Some(prefix) = prefix_of(link, &below) else {
+        return Ok(Look::Absent);
+    };
     let mut cursor = Cursor::over(&below, 0);
     let mut rows = Rows::below(prefix);
     let mut holder: Option<KeyValue> = None;
@@ -71,20 +77,29 @@ async fn find_queue(link: &Link, resource: &Resource, pages_max: usize) -> Resul
                 continue;
             }
             rows.add(Record::of(&kv), page.sent_at);
-            if holder.as_ref().is_none_or(|first| kv.create_revision() < first.create_revision()) {
+            if holder
+                .as_ref()
+                .is_none_or(|first| kv.create_revision() < first.create_revision())
+            {
                 holder = Some(kv);
             }
         }
         if cursor.done {
             let found = rows.close(None).pop().zip(holder);
-            return Ok(found.map_or(Look::Absent, |(row, holder)| Look::There(Box::new(Found { row, holder }))));
+            return Ok(found.map_or(Look::Absent, |(row, holder)| {
+                Look::There(Box::new(Found { row, holder }))
+            }));
         }
     }
     Ok(Look::TooWide)
 }
 
 fn prefix_of<'a>(link: &'a Link, key: &[u8]) -> Option<&'a [u8]> {
-    link.settings.prefixes.iter().map(Vec::as_slice).find(|prefix| key.starts_with(prefix))
+    link.settings
+        .prefixes
+        .iter()
+        .map(Vec::as_slice)
+        .find(|prefix| key.starts_with(prefix))
 }
 
 impl EtcdBackend {
@@ -124,8 +139,14 @@ impl EtcdBackend {
                 Look::TooWide => {}
             }
         }
-        sink.accept(Batch { sent_at: started, locks: Vec::new(), gone });
-        self.tell_named(rows, last, sink).await.map_err(|fault| fault.error)
+        sink.accept(Batch {
+            sent_at: started,
+            locks: Vec::new(),
+            gone,
+        });
+        self.tell_named(rows, last, sink)
+            .await
+            .map_err(|fault| fault.error)
     }
 
     async fn tell_named(
@@ -134,7 +155,11 @@ impl EtcdBackend {
         last: bool,
         sink: &mut dyn Sink,
     ) -> Result<Vec<(Source, Resource)>, Fault> {
-        let leases: HashSet<i64> = rows.iter().map(|row| row.holder.lease).filter(|lease| *lease != 0).collect();
+        let leases: HashSet<i64> = rows
+            .iter()
+            .map(|row| row.holder.lease)
+            .filter(|lease| *lease != 0)
+            .collect();
         let leases: Vec<i64> = leases.into_iter().collect();
         for chunk in leases.chunks(CHUNK_LEASES) {
             self.leases.read(&self.link, chunk).await?;
@@ -146,7 +171,9 @@ impl EtcdBackend {
                 known.push((row.read_at, row.lock(no_lease())));
                 continue;
             }
-            let Some(reading) = self.leases.get(row.holder.lease) else { continue };
+            let Some(reading) = self.leases.get(row.holder.lease) else {
+                continue;
+            };
             if reading.left == Left::Gone {
                 if !last {
                     again.push((row.source, row.resource));
@@ -162,4 +189,5 @@ impl EtcdBackend {
 }
 
 /// Said of a key that outlived its lease.
-pub(super) const GONE_LEASE: &str = "etcd no longer knows the lease that the key hangs on, and the key is still there";
+pub(super) const GONE_LEASE: &str =
+    "etcd no longer knows the lease that the key hangs on, and the key is still there";

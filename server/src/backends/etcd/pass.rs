@@ -34,7 +34,8 @@ impl EtcdBackend {
         }
         let complete = listing.coverage() == Coverage::Complete;
         if complete {
-            self.snapshot.store(listing.revision, std::sync::atomic::Ordering::Release);
+            self.snapshot
+                .store(listing.revision, std::sync::atomic::Ordering::Release);
         }
         let coverage = listing.coverage();
         let (plain, mut waiting) = split(std::mem::take(&mut listing.rows));
@@ -50,10 +51,19 @@ impl EtcdBackend {
             let again = tokio::time::timeout(Duration::from_millis(left), self.named(&gone, sink)).await;
             late = again.ok().and_then(Result::err).map(|error| error.to_string());
         }
-        let fault = listing.fault.or(fault).map(|fault| fault.error.to_string()).or(late).or_else(|| {
-            (unread > 0).then(|| format!("what is left of {unread} locks was not read within the budget"))
-        });
-        let source = |source: Source| SourcePass { source, coverage: coverage.clone(), fault: fault.clone() };
+        let fault = listing
+            .fault
+            .or(fault)
+            .map(|fault| fault.error.to_string())
+            .or(late)
+            .or_else(|| {
+                (unread > 0).then(|| format!("what is left of {unread} locks was not read within the budget"))
+            });
+        let source = |source: Source| SourcePass {
+            source,
+            coverage: coverage.clone(),
+            fault: fault.clone(),
+        };
         Ok(Pass {
             sources: vec![source(key_source()), source(mutex_source())],
             clock: Known::unknown("etcd tells no wall clock; leases count on its own"),
@@ -70,7 +80,9 @@ impl EtcdBackend {
         let started = self.link.clock.tick();
         let poll_ms = self.link.settings.poll_ms;
         let age_max_ms = poll_ms.saturating_mul(2);
-        let plan = self.leases.plan(waiting.by_lease.keys().copied(), started, age_max_ms);
+        let plan = self
+            .leases
+            .plan(waiting.by_lease.keys().copied(), started, age_max_ms);
         let soon = deadline.min(started.plus(poll_ms / 2));
         let mut gone = Vec::new();
         let mut fault = None;
@@ -81,7 +93,9 @@ impl EtcdBackend {
                     break;
                 }
                 let limit = Duration::from_millis(u64::try_from(left).unwrap_or(0));
-                if let Ok(Err(failed)) = tokio::time::timeout(limit, self.leases.read(&self.link, chunk)).await {
+                if let Ok(Err(failed)) =
+                    tokio::time::timeout(limit, self.leases.read(&self.link, chunk)).await
+                {
                     fault = Some(failed);
                 }
                 self.tell(waiting, chunk, started, sink, &mut gone);
@@ -110,9 +124,13 @@ impl EtcdBackend {
     ) {
         let mut known = Vec::new();
         for lease in leases {
-            let Some(reading) = self.leases.get(*lease).filter(|reading| reading.at >= oldest) else { continue };
+            let Some(reading) = self.leases.get(*lease).filter(|reading| reading.at >= oldest) else {
+                continue;
+            };
             for index in waiting.by_lease.get(lease).into_iter().flatten() {
-                let Some(row) = waiting.rows[*index].take() else { continue };
+                let Some(row) = waiting.rows[*index].take() else {
+                    continue;
+                };
                 if reading.left == Left::Gone {
                     gone.push((row.source, row.resource));
                 } else {
@@ -127,12 +145,19 @@ impl EtcdBackend {
 /// Rows without a lease as locks; the others with an index by lease.
 fn split(rows: Vec<Row>) -> (Vec<(Tick, ObservedLock)>, Waiting) {
     let mut plain = Vec::new();
-    let mut waiting = Waiting { rows: Vec::with_capacity(rows.len()), by_lease: HashMap::new() };
+    let mut waiting = Waiting {
+        rows: Vec::with_capacity(rows.len()),
+        by_lease: HashMap::new(),
+    };
     for row in rows {
         if row.holder.lease == 0 {
             plain.push((row.read_at, row.lock(no_lease())));
         } else {
-            waiting.by_lease.entry(row.holder.lease).or_default().push(waiting.rows.len());
+            waiting
+                .by_lease
+                .entry(row.holder.lease)
+                .or_default()
+                .push(waiting.rows.len());
             waiting.rows.push(Some(row));
         }
     }
@@ -140,7 +165,9 @@ fn split(rows: Vec<Row>) -> (Vec<(Tick, ObservedLock)>, Waiting) {
 }
 
 pub(super) fn no_lease() -> Lifetime {
-    Lifetime::NoTtl { why: "the key hangs on no lease".into() }
+    Lifetime::NoTtl {
+        why: "the key hangs on no lease".into(),
+    }
 }
 
 /// One batch per moment of reading.
@@ -150,6 +177,10 @@ pub(super) fn hand_over(sink: &mut dyn Sink, locks: impl IntoIterator<Item = (Ti
         batches.entry(at).or_default().push(lock);
     }
     for (sent_at, locks) in batches {
-        sink.accept(Batch { sent_at, locks, gone: Vec::new() });
+        sink.accept(Batch {
+            sent_at,
+            locks,
+            gone: Vec::new(),
+        });
     }
 }

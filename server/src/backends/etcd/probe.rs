@@ -18,7 +18,11 @@ const ROOT: &str = "root";
 
 impl EtcdBackend {
     pub(super) async fn look(&self) -> Result<Probe, BackendError> {
-        let version = match self.link.call(|client| async move { client.maintenance_client().status().await }).await {
+        let version = match self
+            .link
+            .call(|client| async move { client.maintenance_client().status().await })
+            .await
+        {
             Ok(status) => Known::Known(describe(&status)),
             Err(fault) if fault.kind == Kind::Denied => Known::unknown("etcd does not tell this account"),
             Err(fault) => return Err(fault.error),
@@ -41,8 +45,15 @@ impl EtcdBackend {
     }
 
     async fn may_read(&self, prefix: &[u8]) -> Result<bool, BackendError> {
-        let key = if prefix.is_empty() { vec![0] } else { prefix.to_vec() };
-        let options = GetOptions::new().with_range(prefix_end(prefix)).with_keys_only().with_limit(1);
+        let key = if prefix.is_empty() {
+            vec![0]
+        } else {
+            prefix.to_vec()
+        };
+        let options = GetOptions::new()
+            .with_range(prefix_end(prefix))
+            .with_keys_only()
+            .with_limit(1);
         let read = self.link.call(|client| {
             let (key, options) = (key.clone(), options.clone());
             async move { client.kv_client().get(key, Some(options)).await }
@@ -57,32 +68,47 @@ impl EtcdBackend {
     async fn may_write(&self, readable: bool) -> Result<Right, BackendError> {
         let login = self.link.connected().await.map_err(|fault| fault.error)?.login;
         // Without a login, etcd answers a read only when authentication is off, or when our certificate names a user.
-        let off = login == Login::Off || (login == Login::None && readable && !self.link.settings.certificate);
+        let off =
+            login == Login::Off || (login == Login::None && readable && !self.link.settings.certificate);
         if off {
             return Ok(Right {
                 what: "write keys: authentication is off, so anyone who reaches etcd may write".to_owned(),
                 allowed: Known::Known(true),
                 wanted: false,
-                mend: "Make users and run `etcdctl auth enable`; docs/backends/etcd.md has the commands.".to_owned(),
+                mend: "Make users and run `etcdctl auth enable`; docs/backends/etcd.md has the commands."
+                    .to_owned(),
             });
         }
-        let right = |allowed, mend: String| Right { what: "write keys".to_owned(), allowed, wanted: false, mend };
+        let right = |allowed, mend: String| Right {
+            what: "write keys".to_owned(),
+            allowed,
+            wanted: false,
+            mend,
+        };
         let Some(user) = self.link.settings.user.as_ref() else {
             let why = "the certificate names the user, whose roles we cannot ask for";
-            return Ok(right(Known::unknown(why), "Check its roles: etcdctl user get --detail NAME".to_owned()));
+            return Ok(right(
+                Known::unknown(why),
+                "Check its roles: etcdctl user get --detail NAME".to_owned(),
+            ));
         };
         let answer = tokio::time::timeout(self.link.settings.timeout, self.writing_role(&user.name)).await;
-        Ok(match answer.unwrap_or_else(|_| Err(Fault::no_answer(self.link.settings.timeout_ms()))) {
-            Ok(None) => right(Known::Known(false), String::new()),
-            Ok(Some(role)) => {
-                let mend = format!("See what it may write, and revoke it: etcdctl role get {role}");
-                right(Known::Known(true), mend)
-            }
-            Err(fault) => {
-                let mend = format!("Check its roles: etcdctl user get --detail {}", user.name);
-                right(Known::Unknown(format!("its roles could not be read: {}", fault.error).into()), mend)
-            }
-        })
+        Ok(
+            match answer.unwrap_or_else(|_| Err(Fault::no_answer(self.link.settings.timeout_ms()))) {
+                Ok(None) => right(Known::Known(false), String::new()),
+                Ok(Some(role)) => {
+                    let mend = format!("See what it may write, and revoke it: etcdctl role get {role}");
+                    right(Known::Known(true), mend)
+                }
+                Err(fault) => {
+                    let mend = format!("Check its roles: etcdctl user get --detail {}", user.name);
+                    right(
+                        Known::Unknown(format!("its roles could not be read: {}", fault.error).into()),
+                        mend,
+                    )
+                }
+            },
+        )
     }
 
     /// A role of this user that may write something. etcd lets every user read its own roles.
@@ -93,8 +119,15 @@ impl EtcdBackend {
             if role == ROOT {
                 return Ok(Some(role.clone()));
             }
-            let role_of = self.link.call(|client| async move { client.auth_client().role_get(role).await }).await?;
-            if role_of.permissions().iter().any(|permission| MAY_WRITE.contains(&permission.get_type())) {
+            let role_of = self
+                .link
+                .call(|client| async move { client.auth_client().role_get(role).await })
+                .await?;
+            if role_of
+                .permissions()
+                .iter()
+                .any(|permission| MAY_WRITE.contains(&permission.get_type()))
+            {
                 return Ok(Some(role.clone()));
             }
         }
@@ -114,5 +147,9 @@ fn describe(status: &StatusResponse) -> String {
     } else {
         "follower"
     };
-    format!("{} (member {member:x}, {part}, term {})", status.version(), status.raft_term())
+    format!(
+        "{} (member {member:x}, {part}, term {})",
+        status.version(),
+        status.raft_term()
+    )
 }

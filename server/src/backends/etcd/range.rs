@@ -35,8 +35,18 @@ pub(super) struct Page {
 impl Cursor {
     /// All keys that begin with `prefix`, at `revision` (0: the newest, the same for all pages).
     pub(super) fn over(prefix: &[u8], revision: i64) -> Self {
-        let next = if prefix.is_empty() { vec![0] } else { prefix.to_vec() };
-        Self { next, end: prefix_end(prefix), revision, limit: PAGE_KEYS_MAX, done: false }
+        let next = if prefix.is_empty() {
+            vec![0]
+        } else {
+            prefix.to_vec()
+        };
+        Self {
+            next,
+            end: prefix_end(prefix),
+            revision,
+            limit: PAGE_KEYS_MAX,
+            done: false,
+        }
     }
 
     /// The next page.
@@ -47,7 +57,10 @@ impl Cursor {
                 .with_range(self.end.clone())
                 .with_limit(self.limit)
                 .with_revision(self.revision);
-            match link.call(|client| get(client, self.next.clone(), options.clone())).await {
+            match link
+                .call(|client| get(client, self.next.clone(), options.clone()))
+                .await
+            {
                 Ok(mut answer) => {
                     if self.revision == 0 {
                         self.revision = answer.header().map_or(0, etcd_client::ResponseHeader::revision);
@@ -57,7 +70,11 @@ impl Cursor {
                     if let Some(last) = kvs.last() {
                         self.next = [last.key(), &[0]].concat();
                     }
-                    return Ok(Page { sent_at, kvs, left: u64::try_from(answer.count()).unwrap_or(0) });
+                    return Ok(Page {
+                        sent_at,
+                        kvs,
+                        left: u64::try_from(answer.count()).unwrap_or(0),
+                    });
                 }
                 Err(fault) if fault.kind == Kind::TooLarge && self.limit > 1 => {
                     self.limit = (self.limit / 8).max(1);
@@ -71,7 +88,9 @@ impl Cursor {
 /// One key, and when it was asked for.
 pub(super) async fn one(link: &Link, key: &[u8]) -> Result<(Tick, Option<KeyValue>), Fault> {
     let sent_at = link.clock.tick();
-    let mut answer = link.call(|client| get(client, key.to_vec(), GetOptions::new())).await?;
+    let mut answer = link
+        .call(|client| get(client, key.to_vec(), GetOptions::new()))
+        .await?;
     Ok((sent_at, answer.take_kvs().pop()))
 }
 
@@ -80,5 +99,9 @@ async fn get(
     key: Vec<u8>,
     options: GetOptions,
 ) -> Result<etcd_client::GetResponse, etcd_client::Error> {
-    client.kv_client().max_decoding_message_size(ANSWER_BYTES_MAX).get(key, Some(options)).await
+    client
+        .kv_client()
+        .max_decoding_message_size(ANSWER_BYTES_MAX)
+        .get(key, Some(options))
+        .await
 }

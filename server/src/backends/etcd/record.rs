@@ -45,13 +45,21 @@ pub(super) enum Place {
 
 /// `concurrency` writes `name/<own lease in hex>`; a last segment that merely looks like one is just a name.
 pub(super) fn place(key: &[u8], lease: i64, prefix: &[u8]) -> Place {
-    let Some(slash) = key.iter().rposition(|byte| *byte == b'/').filter(|slash| *slash > 0) else {
+    let Some(slash) = key
+        .iter()
+        .rposition(|byte| *byte == b'/')
+        .filter(|slash| *slash > 0)
+    else {
         return Place::Key;
     };
     if lease == 0 || key[slash + 1..] != *hex(lease).as_bytes() {
         return Place::Key;
     }
-    if key[..=slash].starts_with(prefix) { Place::Queue(key[..slash].to_vec()) } else { Place::CutQueue }
+    if key[..=slash].starts_with(prefix) {
+        Place::Queue(key[..slash].to_vec())
+    } else {
+        Place::CutQueue
+    }
 }
 
 /// What a change of this key is a change of.
@@ -140,7 +148,10 @@ mod tests {
     fn only_a_key_named_after_its_own_lease_is_in_a_queue() {
         // The same name with another lease, without one, at the root, and a queue that the prefix cuts.
         let key = b"/locks/job/694d8a";
-        assert_eq!(place(key, 0x69_4d8a, b"/locks/"), Place::Queue(b"/locks/job".to_vec()));
+        assert_eq!(
+            place(key, 0x69_4d8a, b"/locks/"),
+            Place::Queue(b"/locks/job".to_vec())
+        );
         assert_eq!(place(key, 0x69_4d8b, b"/locks/"), Place::Key);
         assert_eq!(place(key, 0, b"/locks/"), Place::Key);
         assert_eq!(place(b"/694d8a", 0x69_4d8a, b"/"), Place::Key);

@@ -26,7 +26,14 @@ pub(super) struct Row {
 impl Row {
     fn key(record: Record, note: Option<Why>, read_at: Tick) -> Self {
         let resource = Resource::from_bytes(&record.key);
-        Self { source: key_source(), resource, holder: record, waiters: Vec::new(), note, read_at }
+        Self {
+            source: key_source(),
+            resource,
+            holder: record,
+            waiters: Vec::new(),
+            note,
+            read_at,
+        }
     }
 
     /// The lowest create revision holds; the others wait in that order.
@@ -36,7 +43,14 @@ impl Row {
         let holder = records.next()?;
         let resource = Resource::from_bytes(name);
         let waiters = records.collect();
-        Some(Self { source: mutex_source(), resource, holder, waiters, note: None, read_at })
+        Some(Self {
+            source: mutex_source(),
+            resource,
+            holder,
+            waiters,
+            note: None,
+            read_at,
+        })
     }
 
     pub(super) fn lock(&self, lifetime: Lifetime) -> ObservedLock {
@@ -79,14 +93,21 @@ pub(super) struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     pub(super) fn below(prefix: &'a [u8]) -> Self {
-        Self { prefix, open: HashMap::new() }
+        Self {
+            prefix,
+            open: HashMap::new(),
+        }
     }
 
     /// Takes one key; a plain key is a row at once.
     pub(super) fn add(&mut self, record: Record, read_at: Tick) -> Option<Row> {
         match place(&record.key, record.lease, self.prefix) {
             Place::Queue(name) => {
-                self.open.entry(name).or_insert_with(|| (Vec::new(), read_at)).0.push(record);
+                self.open
+                    .entry(name)
+                    .or_insert_with(|| (Vec::new(), read_at))
+                    .0
+                    .push(record);
                 None
             }
             Place::Key => Some(Row::key(record, None, read_at)),
@@ -99,8 +120,12 @@ impl<'a> Rows<'a> {
 
     /// The queues that end before `key`; with none, all of them.
     pub(super) fn close(&mut self, before: Option<&[u8]>) -> Vec<Row> {
-        let done: Vec<Vec<u8>> =
-            self.open.keys().filter(|name| before.is_none_or(|key| ends_before(name, key))).cloned().collect();
+        let done: Vec<Vec<u8>> = self
+            .open
+            .keys()
+            .filter(|name| before.is_none_or(|key| ends_before(name, key)))
+            .cloned()
+            .collect();
         let mut rows = Vec::with_capacity(done.len());
         for name in done {
             if let Some((records, read_at)) = self.open.remove(&name) {
@@ -133,20 +158,37 @@ mod tests {
 
     fn member(name: &str, lease: i64, create_revision: i64) -> Record {
         let key = format!("{name}/{}", hex(lease)).into_bytes();
-        Record { key, owner: OwnerId::new("o"), lease, create_revision }
+        Record {
+            key,
+            owner: OwnerId::new("o"),
+            lease,
+            create_revision,
+        }
     }
 
     #[test]
     fn the_lowest_create_revision_holds_whatever_the_key_order() {
         // Leases sort one way, revisions another; a longer name shares the beginning.
         let mut rows = Rows::below(b"/l/");
-        for record in [member("/l/a", 1, 30), member("/l/a", 2, 10), member("/l/a", 3, 20), member("/l/ab", 4, 5)] {
+        for record in [
+            member("/l/a", 1, 30),
+            member("/l/a", 2, 10),
+            member("/l/a", 3, 20),
+            member("/l/ab", 4, 5),
+        ] {
             assert_eq!(rows.add(record, Tick(7)), None);
         }
         let mut closed = rows.close(None);
         closed.sort_by(|a, b| a.resource.cmp(&b.resource));
         assert_eq!(closed[0].holder.create_revision, 10);
-        assert_eq!(closed[0].waiters.iter().map(|waiter| waiter.create_revision).collect::<Vec<_>>(), [20, 30]);
+        assert_eq!(
+            closed[0]
+                .waiters
+                .iter()
+                .map(|waiter| waiter.create_revision)
+                .collect::<Vec<_>>(),
+            [20, 30]
+        );
         assert_eq!(closed[1].waiters, []);
     }
 

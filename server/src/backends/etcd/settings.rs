@@ -44,12 +44,21 @@ impl Settings {
             endpoints.push(address);
             in_url = in_url.or(user);
         }
-        let secure = endpoints.iter().filter(|endpoint| endpoint.starts_with("https://")).count();
+        let secure = endpoints
+            .iter()
+            .filter(|endpoint| endpoint.starts_with("https://"))
+            .count();
         if endpoints.is_empty() {
-            return Err(misconfigured("it has no endpoints", "Set `endpoints`, e.g. [\"http://host:2379\"]."));
+            return Err(misconfigured(
+                "it has no endpoints",
+                "Set `endpoints`, e.g. [\"http://host:2379\"].",
+            ));
         }
         if etcd.prefixes.is_empty() {
-            return Err(misconfigured("it has no prefixes", "Set `prefixes`, e.g. [\"/locks/\"]."));
+            return Err(misconfigured(
+                "it has no prefixes",
+                "Set `prefixes`, e.g. [\"/locks/\"].",
+            ));
         }
         if secure != 0 && secure != endpoints.len() {
             return Err(misconfigured(
@@ -66,7 +75,11 @@ impl Settings {
         Ok(Self {
             endpoints,
             user: user(config, in_url),
-            tls: if secure == 0 { None } else { Some(tls(&config.tls)?) },
+            tls: if secure == 0 {
+                None
+            } else {
+                Some(tls(&config.tls)?)
+            },
             certificate: config.tls.cert_file.is_some(),
             timeout: config.timeout,
             poll_ms: i64::try_from(config.poll.as_millis()).unwrap_or(i64::MAX),
@@ -99,7 +112,10 @@ impl Settings {
 }
 
 pub(super) fn misconfigured(detail: impl Into<String>, mend: impl Into<String>) -> BackendError {
-    BackendError::Misconfigured { detail: detail.into(), mend: mend.into() }
+    BackendError::Misconfigured {
+        detail: detail.into(),
+        mend: mend.into(),
+    }
 }
 
 /// The address without credentials, and the credentials.
@@ -114,14 +130,24 @@ fn endpoint_parts(
         (false, false) => format!("http://{endpoint}"),
     };
     // The endpoint is not quoted in errors: it may hold a password.
-    let url =
-        Url::parse(&with_scheme).map_err(|error| misconfigured(format!("an endpoint is no URL: {error}"), mend))?;
-    let Some(host) = url.host_str().filter(|_| matches!(url.scheme(), "http" | "https")) else {
-        return Err(misconfigured("an endpoint is neither http://host nor https://host", mend));
+    let url = Url::parse(&with_scheme)
+        .map_err(|error| misconfigured(format!("an endpoint is no URL: {error}"), mend))?;
+    let Some(host) = url
+        .host_str()
+        .filter(|_| matches!(url.scheme(), "http" | "https"))
+    else {
+        return Err(misconfigured(
+            "an endpoint is neither http://host nor https://host",
+            mend,
+        ));
     };
     let port = url.port().unwrap_or(2379);
-    let user = (!url.username().is_empty())
-        .then(|| (decoded(url.username()), decoded(url.password().unwrap_or_default())));
+    let user = (!url.username().is_empty()).then(|| {
+        (
+            decoded(url.username()),
+            decoded(url.password().unwrap_or_default()),
+        )
+    });
     Ok((format!("{}://{host}:{port}", url.scheme()), user))
 }
 
@@ -136,8 +162,14 @@ fn decoded(part: &str) -> String {
 fn user(config: &BackendConfig, in_url: Option<(String, String)>) -> Option<User> {
     let (url_name, url_password) = in_url.unzip();
     let name = config.user.clone().or(url_name)?;
-    let password = config.password.clone().or_else(|| url_password.map(SecretString::from));
-    Some(User { name, password: password.unwrap_or_else(|| SecretString::from(String::new())) })
+    let password = config
+        .password
+        .clone()
+        .or_else(|| url_password.map(SecretString::from));
+    Some(User {
+        name,
+        password: password.unwrap_or_else(|| SecretString::from(String::new())),
+    })
 }
 
 fn tls(config: &TlsConfig) -> Result<TlsOptions, BackendError> {
@@ -193,7 +225,10 @@ mod tests {
     fn a_prefix_inside_another_is_listed_once() {
         // Sorted, an outer prefix stands right before those inside it.
         let prefixes = ["/locks/b/", "/elections/", "/locks/", "/locks/"].map(str::to_owned);
-        assert_eq!(outermost(&prefixes), [b"/elections/".to_vec(), b"/locks/".to_vec()]);
+        assert_eq!(
+            outermost(&prefixes),
+            [b"/elections/".to_vec(), b"/locks/".to_vec()]
+        );
     }
 
     #[test]

@@ -76,12 +76,22 @@ impl EtcdBackend {
             Ok(Ok(stream)) => stream,
             Ok(Err(fault)) => return End::Broken(fault.error.to_string()),
             Err(_) => {
-                return End::Broken(Fault::no_answer(self.link.settings.timeout_ms()).error.to_string());
+                return End::Broken(
+                    Fault::no_answer(self.link.settings.timeout_ms())
+                        .error
+                        .to_string(),
+                );
             }
         };
         let unconfirmed = self.link.settings.prefixes.len();
         let relist = relist || start == 0;
-        let mut session = Session { stream, hints, start, unconfirmed, relist };
+        let mut session = Session {
+            stream,
+            hints,
+            start,
+            unconfirmed,
+            relist,
+        };
         let end = self.listen(&mut session).await;
         *confirmed = session.unconfirmed == 0;
         end
@@ -89,15 +99,23 @@ impl EtcdBackend {
 
     async fn open(&self, index: usize, start: i64) -> Result<WatchStream, Fault> {
         let client = self.link.connect(index).await?.client;
-        let options =
-            || WatchOptions::new().with_prefix().with_prev_key().with_fragment().with_start_revision(start);
+        let options = || {
+            WatchOptions::new()
+                .with_prefix()
+                .with_prev_key()
+                .with_fragment()
+                .with_start_revision(start)
+        };
         let mut watch = client.watch_client().max_decoding_message_size(ANSWER_BYTES_MAX);
         let mut prefixes = self.link.settings.prefixes.iter();
         let first = prefixes.next().cloned().unwrap_or_default();
         let failed = |error| self.link.fault(&error);
         let mut stream = watch.watch(first, Some(options())).await.map_err(failed)?;
         for prefix in prefixes {
-            stream.watch(prefix.clone(), Some(options())).await.map_err(failed)?;
+            stream
+                .watch(prefix.clone(), Some(options()))
+                .await
+                .map_err(failed)?;
         }
         Ok(stream)
     }
@@ -144,7 +162,11 @@ impl EtcdBackend {
         }
         if answer.canceled() {
             let reason = answer.cancel_reason();
-            let reason = if reason.is_empty() { "etcd gave no reason" } else { reason };
+            let reason = if reason.is_empty() {
+                "etcd gave no reason"
+            } else {
+                reason
+            };
             return Err(End::Broken(format!("etcd refused the watch: {reason}")));
         }
         if answer.created() {
@@ -172,8 +194,17 @@ impl EtcdBackend {
         let Some(kv) = event.kv() else { return };
         let before = event.prev_kv();
         let deleted = matches!(event.event_type(), EventType::Delete);
-        let leases = [(!deleted || before.is_none()).then(|| kv.lease()), before.map(etcd_client::KeyValue::lease)];
-        let Some(prefix) = self.link.settings.prefixes.iter().find(|prefix| kv.key().starts_with(prefix)) else {
+        let leases = [
+            (!deleted || before.is_none()).then(|| kv.lease()),
+            before.map(etcd_client::KeyValue::lease),
+        ];
+        let Some(prefix) = self
+            .link
+            .settings
+            .prefixes
+            .iter()
+            .find(|prefix| kv.key().starts_with(prefix))
+        else {
             return;
         };
         let mut last = None;

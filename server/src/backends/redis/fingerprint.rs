@@ -41,6 +41,9 @@ mod tests {
         // Anyone can check one with `printf secret | sha256sum`.
         let print = Fingerprint::of(b"secret");
         assert_eq!(print.owner(), "fingerprint:2bb80d53");
-        assert_eq!(print.generation("value:"), "value:2bb80d537b1da3e38bd30361aa855686");
+        assert_eq!(
+            print.generation("value:"),
+            "value:2bb80d537b1da3e38bd30361aa855686"
+        );
     }
 }

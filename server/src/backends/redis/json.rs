@@ -65,7 +65,10 @@ pub(super) struct Token(pub(super) u64);
 impl<'de> Deserialize<'de> for Token {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
         let word = Word::deserialize(input)?;
-        word.0.parse().map(Self).map_err(|_| D::Error::custom("not a fencing token"))
+        word.0
+            .parse()
+            .map(Self)
+            .map_err(|_| D::Error::custom("not a fencing token"))
     }
 }
 
@@ -76,20 +79,35 @@ mod tests {
     #[test]
     fn owner_lease_and_token_are_read_as_texts_or_numbers() {
         // What clients of several languages write.
-        let lock = parse(br#" {"ownerId":"w-1","leaseId":17,"fencingToken":"9007199254740993","x":{"y":[1]}}"#).unwrap();
+        let lock =
+            parse(br#" {"ownerId":"w-1","leaseId":17,"fencingToken":"9007199254740993","x":{"y":[1]}}"#)
+                .unwrap();
         assert_eq!(lock.owner_id.0, "w-1");
         assert_eq!(lock.lease_id.unwrap().0, "17");
         assert_eq!(lock.fencing_token, Some(Token(9_007_199_254_740_993)));
         assert_eq!(parse(br#"{"ownerId":"a\u0062"}"#).unwrap().owner_id.0, "ab");
-        assert_eq!(parse(br#"{"ownerId":"a","leaseId":null}"#).unwrap().lease_id, None);
+        assert_eq!(
+            parse(br#"{"ownerId":"a","leaseId":null}"#).unwrap().lease_id,
+            None
+        );
     }
 
     #[test]
     fn anything_else_is_a_secret() {
         // A value that is nearly of the shape must not be shown as if it were.
-        for value in ["", "{", "{}", "secret", "[1]", r#"{"ownerId":""}"#, r#"{"ownerId":["a"]}"#, r#"{"leaseId":"a"}"#,
-            r#"{"ownerId":"a","ownerId":"b"}"#, r#"{"ownerId":"a","fencingToken":-1}"#, r#"{"ownerId":"a"} x"#]
-        {
+        for value in [
+            "",
+            "{",
+            "{}",
+            "secret",
+            "[1]",
+            r#"{"ownerId":""}"#,
+            r#"{"ownerId":["a"]}"#,
+            r#"{"leaseId":"a"}"#,
+            r#"{"ownerId":"a","ownerId":"b"}"#,
+            r#"{"ownerId":"a","fencingToken":-1}"#,
+            r#"{"ownerId":"a"} x"#,
+        ] {
             assert_eq!(parse(value.as_bytes()), None, "{value}");
         }
         assert_eq!(parse(b"{\"ownerId\":\"\xff\"}"), None);

@@ -30,7 +30,11 @@ pub(super) struct Line {
 
 impl Link {
     pub(super) fn new(target: Arc<Target>) -> Self {
-        Self { target, current: Mutex::new(None), made: AtomicU64::new(0) }
+        Self {
+            target,
+            current: Mutex::new(None),
+            made: AtomicU64::new(0),
+        }
     }
 
     /// A connection that answers: the old one if it still does, else a new one.
@@ -56,13 +60,20 @@ impl Link {
 
     async fn connect(&self) -> Result<Line, BackendError> {
         let settings = self.target.settings();
-        let connecting = self.target.client().get_multiplexed_async_connection_with_config(&settings);
+        let connecting = self
+            .target
+            .client()
+            .get_multiplexed_async_connection_with_config(&settings);
         let connection = tokio::time::timeout(self.target.timeout, connecting)
             .await
             .map_err(|_| fault::no_answer(self.target.timeout))?
             .map_err(|error| fault::mapped(&error, self.target.timeout))?;
         let number = self.made.fetch_add(1, Ordering::Relaxed);
-        Ok(Line { connection, number, target: Arc::clone(&self.target) })
+        Ok(Line {
+            connection,
+            number,
+            target: Arc::clone(&self.target),
+        })
     }
 
     /// Forgets a connection that failed, unless it was replaced already.
@@ -77,7 +88,9 @@ impl Link {
 impl Line {
     /// One command; an error of the server is an `Err`.
     pub(super) async fn ask(&self, command: &Cmd) -> Result<Value, BackendError> {
-        self.raw(command).await.map_err(|error| fault::mapped(&error, self.target.timeout))
+        self.raw(command)
+            .await
+            .map_err(|error| fault::mapped(&error, self.target.timeout))
     }
 
     /// Many commands in one go; an error of the server stands in its command's place.
@@ -86,7 +99,11 @@ impl Line {
         let mut connection = self.connection.clone();
         let answers = connection.req_packed_commands(commands, 0, count).await;
         let answers = answers.map_err(|error| fault::mapped(&error, self.target.timeout))?;
-        if answers.len() == count { Ok(answers) } else { Err(fault::unexpected("a pipeline")) }
+        if answers.len() == count {
+            Ok(answers)
+        } else {
+            Err(fault::unexpected("a pipeline"))
+        }
     }
 
     async fn raw(&self, command: &Cmd) -> Result<Value, RedisError> {

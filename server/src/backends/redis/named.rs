@@ -41,8 +41,11 @@ pub(super) async fn refresh(
                 return Err(error);
             }
         };
-        let there: HashSet<(&Source, &Resource)> =
-            page.locks.iter().map(|lock| (&lock.source, &lock.resource)).collect();
+        let there: HashSet<(&Source, &Resource)> = page
+            .locks
+            .iter()
+            .map(|lock| (&lock.source, &lock.resource))
+            .collect();
         let mut gone = Vec::new();
         for resource in some {
             for source in [&backend.rows.key, &backend.rows.hash] {
@@ -51,7 +54,11 @@ pub(super) async fn refresh(
                 }
             }
         }
-        sink.accept(Batch { sent_at: page.sent_at, locks: page.locks, gone });
+        sink.accept(Batch {
+            sent_at: page.sent_at,
+            locks: page.locks,
+            gone,
+        });
     }
     Ok(())
 }
@@ -92,7 +99,12 @@ async fn read_one(
     if owners.is_empty() {
         owners.extend(lock.owner.known().cloned());
     }
-    Ok(Inspection { lock: Some(lock), owners, raw: raw.fields, ..Inspection::default() })
+    Ok(Inspection {
+        lock: Some(lock),
+        owners,
+        raw: raw.fields,
+        ..Inspection::default()
+    })
 }
 
 struct About {
@@ -108,10 +120,16 @@ async fn about(line: &Line, key: &[u8]) -> Result<About, BackendError> {
     commands.cmd("OBJECT").arg("ENCODING").arg(key);
     commands.cmd("OBJECT").arg("IDLETIME").arg(key);
     let answers = line.ask_all(&commands).await?;
-    let [kind, pttl, encoding, idle] = answers.as_slice() else { return Err(fault::unexpected("TYPE")) };
+    let [kind, pttl, encoding, idle] = answers.as_slice() else {
+        return Err(fault::unexpected("TYPE"));
+    };
     let kind = text(kind).map(str::to_owned);
-    let mut about = About { kind: kind.clone(), fields: Vec::new() };
-    let mut add = |name: &str, value: Option<String>| about.fields.extend(value.map(|value| field(name, value)));
+    let mut about = About {
+        kind: kind.clone(),
+        fields: Vec::new(),
+    };
+    let mut add =
+        |name: &str, value: Option<String>| about.fields.extend(value.map(|value| field(name, value)));
     add("type", kind);
     add(
         "PTTL",
@@ -122,7 +140,14 @@ async fn about(line: &Line, key: &[u8]) -> Result<About, BackendError> {
         },
     );
     add("encoding", text(encoding).map(str::to_owned));
-    add("idle", if let Value::Int(seconds) = idle { Some(format!("{seconds} s")) } else { None });
+    add(
+        "idle",
+        if let Value::Int(seconds) = idle {
+            Some(format!("{seconds} s"))
+        } else {
+            None
+        },
+    );
     Ok(about)
 }
 
@@ -135,8 +160,12 @@ async fn value_fields(
     // Bounded even if the value grew since its length was asked for.
     let mut command = ::redis::cmd("MGET");
     command.arg(key);
-    let Value::Array(values) = line.ask(&command).await? else { return Err(fault::unexpected("MGET")) };
-    let Some(Value::BulkString(value)) = values.into_iter().next() else { return Ok(()) };
+    let Value::Array(values) = line.ask(&command).await? else {
+        return Err(fault::unexpected("MGET"));
+    };
+    let Some(Value::BulkString(value)) = values.into_iter().next() else {
+        return Ok(());
+    };
     if value.len() > VALUE_BYTES_MAX {
         return Ok(());
     }
@@ -144,7 +173,10 @@ async fn value_fields(
     if let Some(lock) = json::parse(&value) {
         raw.push(field("ownerId", lock.owner_id.0.into_owned()));
         raw.extend(lock.lease_id.map(|lease| field("leaseId", lease.0.into_owned())));
-        raw.extend(lock.fencing_token.map(|token| field("fencingToken", token.0.to_string())));
+        raw.extend(
+            lock.fencing_token
+                .map(|token| field("fencingToken", token.0.to_string())),
+        );
     }
     let shown = if backend.rows.shows_values() {
         escape::text(&value).into_owned()
@@ -158,12 +190,21 @@ async fn value_fields(
 async fn hash_fields(line: &Line, key: &[u8], raw: &mut Vec<RawField>) -> Result<Vec<OwnerId>, BackendError> {
     let answer = line.ask(&on_key("HGETALL", key)).await?;
     let read = fields(answer).ok_or_else(|| fault::unexpected("HGETALL"))?;
-    let Some(lock) = RedissonLock::parse(&read) else { return Ok(Vec::new()) };
+    let Some(lock) = RedissonLock::parse(&read) else {
+        return Ok(Vec::new());
+    };
     raw.extend(lock.mode.map(|mode| field("mode", mode.to_owned())));
-    raw.extend(lock.holds.iter().map(|(owner, count)| field(owner, format!("re-entered {count}"))));
+    raw.extend(
+        lock.holds
+            .iter()
+            .map(|(owner, count)| field(owner, format!("re-entered {count}"))),
+    );
     Ok(lock.owners.iter().map(OwnerId::new).collect())
 }
 
 fn field(name: &str, value: String) -> RawField {
-    RawField { name: name.to_owned(), value }
+    RawField {
+        name: name.to_owned(),
+        value,
+    }
 }

@@ -34,12 +34,19 @@ impl Setting {
     /// The classes that locks need and that `flags` leaves out.
     pub(super) fn missing(flags: &str) -> String {
         let has = |flag: &char| flags.contains(*flag) || flags.contains('A');
-        ['g', '$', 'h', 'x', 'e'].iter().filter(|flag| !has(flag)).collect()
+        ['g', '$', 'h', 'x', 'e']
+            .iter()
+            .filter(|flag| !has(flag))
+            .collect()
     }
 
     /// What to subscribe to, as Redis patterns.
     pub(super) fn channels(self, database: i64, patterns: &[String]) -> Vec<String> {
-        let keyspace = || patterns.iter().map(|pattern| format!("{}{pattern}", keyspace_prefix(database)));
+        let keyspace = || {
+            patterns
+                .iter()
+                .map(|pattern| format!("{}{pattern}", keyspace_prefix(database)))
+        };
         let keyevent = || format!("{}*", keyevent_prefix(database));
         match self {
             Self::Off => Vec::new(),
@@ -72,7 +79,11 @@ impl Filter {
             None => (payload, channel.strip_prefix(self.keyevent.as_bytes())?),
         };
         // Someone looked for a key that is not there: nothing changed.
-        let fits = event != b"keymiss" && self.patterns.iter().any(|pattern| glob::matches(pattern.as_bytes(), key));
+        let fits = event != b"keymiss"
+            && self
+                .patterns
+                .iter()
+                .any(|pattern| glob::matches(pattern.as_bytes(), key));
         fits.then_some(key)
     }
 }
@@ -110,7 +121,10 @@ mod tests {
     fn both_kinds_of_messages_name_the_key_and_others_nothing() {
         // A key of another database or another pattern is not ours; a key may hold any bytes.
         let filter = Filter::new(3, &["lock:*".to_owned()]);
-        assert_eq!(filter.key(b"__keyspace@3__:lock:\xff", b"set"), Some(&b"lock:\xff"[..]));
+        assert_eq!(
+            filter.key(b"__keyspace@3__:lock:\xff", b"set"),
+            Some(&b"lock:\xff"[..])
+        );
         assert_eq!(filter.key(b"__keyevent@3__:del", b"lock:a"), Some(&b"lock:a"[..]));
         assert_eq!(filter.key(b"__keyevent@3__:keymiss", b"lock:a"), None);
         assert_eq!(filter.key(b"__keyevent@3__:del", b"cache:a"), None);

@@ -13,7 +13,12 @@ use super::rows::Rows;
 use crate::backends::BackendError;
 
 /// Adds a row for each key that is there.
-pub(super) async fn read(line: &Line, rows: &Rows, keys: Vec<Key>, page: &mut Page) -> Result<(), BackendError> {
+pub(super) async fn read(
+    line: &Line,
+    rows: &Rows,
+    keys: Vec<Key>,
+    page: &mut Page,
+) -> Result<(), BackendError> {
     let mut commands = Pipeline::with_capacity(2 * keys.len());
     for key in &keys {
         commands.add_command(on_key("TYPE", key));
@@ -36,7 +41,9 @@ pub(super) async fn read(line: &Line, rows: &Rows, keys: Vec<Key>, page: &mut Pa
                 }
                 ("hash", Value::ServerError(error)) if is_refusal_of_command(&error) => {
                     page.troubles.refused_commands.insert("HLEN");
-                    page.locks.push(rows.unrecognised(&key, "The key is a hash that this account may not read (HLEN)"));
+                    page.locks.push(
+                        rows.unrecognised(&key, "The key is a hash that this account may not read (HLEN)"),
+                    );
                 }
                 // It was a hash a moment ago; the next pass finds out.
                 ("hash", _) => {}
@@ -51,7 +58,8 @@ pub(super) async fn read(line: &Line, rows: &Rows, keys: Vec<Key>, page: &mut Pa
                 page.locks.push(rows.unrecognised(&key, why));
             }
             (Value::ServerError(error), _) => {
-                page.locks.push(refused_key(rows, &key, &error, &mut page.troubles)?);
+                page.locks
+                    .push(refused_key(rows, &key, &error, &mut page.troubles)?);
             }
             _ => return Err(fault::unexpected("TYPE")),
         }
@@ -93,7 +101,8 @@ async fn contents(
                 page.locks.push(rows.unrecognised(&key, why));
             }
             Value::ServerError(error) if is_refusal(&error) => {
-                page.locks.push(refused_key(rows, &key, &error, &mut page.troubles)?);
+                page.locks
+                    .push(refused_key(rows, &key, &error, &mut page.troubles)?);
             }
             // It is of another type by now; the next pass finds out.
             Value::ServerError(_) => {}

@@ -32,7 +32,11 @@ pub(super) async fn read(
     mut keys: Vec<Key>,
     careful: bool,
 ) -> Result<Page, BackendError> {
-    let mut page = Page { sent_at: clock.tick(), locks: Vec::with_capacity(keys.len()), troubles: Troubles::default() };
+    let mut page = Page {
+        sent_at: clock.tick(),
+        locks: Vec::with_capacity(keys.len()),
+        troubles: Troubles::default(),
+    };
     keys.retain(|key| key.len() <= RESOURCE_BYTES_MAX || page.troubles.long_name());
     if careful {
         keys = without_long_values(line, rows, keys, &mut page).await?;
@@ -50,7 +54,8 @@ pub(super) async fn read(
                 page.locks.push(rows.string(&key, pttl_ms, &value));
             }
             (Value::ServerError(error), _) | (_, Value::ServerError(error)) => {
-                page.locks.push(refused_key(rows, &key, &error, &mut page.troubles)?);
+                page.locks
+                    .push(refused_key(rows, &key, &error, &mut page.troubles)?);
             }
             (Value::Int(_), Value::Nil | Value::BulkString(_)) => odd.push(key),
             _ => return Err(fault::unexpected("PTTL or MGET")),

@@ -37,7 +37,11 @@ enum End {
     BudgetUsed,
 }
 
-pub(super) async fn run(backend: &RedisBackend, budget: Budget, sink: &mut dyn Sink) -> Result<Pass, BackendError> {
+pub(super) async fn run(
+    backend: &RedisBackend,
+    budget: Budget,
+    sink: &mut dyn Sink,
+) -> Result<Pass, BackendError> {
     let started = backend.clock.tick();
     let budget_ms = i64::try_from(budget.time_max.as_millis()).unwrap_or(i64::MAX);
     let line = backend.passes.line().await?;
@@ -57,7 +61,13 @@ async fn read_all(
     sink: &mut dyn Sink,
 ) -> Result<Pass, BackendError> {
     let (clock, info) = greet(backend, line).await?;
-    let mut progress = Progress { sink, ends_at, seen: 0, pages: 0, troubles: Troubles::default() };
+    let mut progress = Progress {
+        sink,
+        ends_at,
+        seen: 0,
+        pages: 0,
+        troubles: Troubles::default(),
+    };
     let mut end = End::AllSeen;
     for pattern in &backend.patterns {
         if let End::BudgetUsed = scan(backend, line, pattern, &mut progress).await? {
@@ -68,12 +78,20 @@ async fn read_all(
     if progress.pages == 0 && matches!(end, End::BudgetUsed) {
         return Err(fault::no_answer(backend.target.timeout));
     }
-    backend.careful.store(progress.troubles.long_values > 0, Ordering::Relaxed);
-    Ok(Pass { sources: sources(backend, &end, &progress, &info), clock })
+    backend
+        .careful
+        .store(progress.troubles.long_values > 0, Ordering::Relaxed);
+    Ok(Pass {
+        sources: sources(backend, &end, &progress, &info),
+        clock,
+    })
 }
 
 /// The server's clock, and whether it is one that can be believed.
-async fn greet(backend: &RedisBackend, line: &Line) -> Result<(Known<ClockReading>, ServerInfo), BackendError> {
+async fn greet(
+    backend: &RedisBackend,
+    line: &Line,
+) -> Result<(Known<ClockReading>, ServerInfo), BackendError> {
     let mut commands = Pipeline::with_capacity(2);
     commands.cmd("TIME");
     commands.cmd("INFO");
@@ -84,11 +102,19 @@ async fn greet(backend: &RedisBackend, line: &Line) -> Result<(Known<ClockReadin
         Some(backend_now) => {
             let half_ms = after.tick.since(before.tick) / 2;
             let our_now = before.wall + chrono::TimeDelta::milliseconds(half_ms);
-            Known::Known(ClockReading { backend_now, our_now, error_ms: half_ms.max(1) })
+            Known::Known(ClockReading {
+                backend_now,
+                our_now,
+                error_ms: half_ms.max(1),
+            })
         }
         None => Known::unknown("this account may not ask the server's clock (TIME)"),
     };
-    let info = answers.get(1).and_then(server_info::text).map(ServerInfo::parse).unwrap_or_default();
+    let info = answers
+        .get(1)
+        .and_then(server_info::text)
+        .map(ServerInfo::parse)
+        .unwrap_or_default();
     if info.cluster {
         return Err(fault::is_cluster());
     }
@@ -107,7 +133,9 @@ async fn scan(
     let mut scanning = true;
     while scanning || !reads.is_empty() {
         let left_ms = progress.ends_at.since(backend.clock.tick());
-        let Ok(left_ms @ 1..) = u64::try_from(left_ms) else { return Ok(End::BudgetUsed) };
+        let Ok(left_ms @ 1..) = u64::try_from(left_ms) else {
+            return Ok(End::BudgetUsed);
+        };
         tokio::select! {
             biased;
             Some(found) = &mut next, if scanning && reads.len() < PAGES_IN_FLIGHT => {
@@ -136,15 +164,23 @@ async fn scan(
 /// One `SCAN`: the cursor to go on from (0: done), and the keys.
 async fn step(line: &Line, pattern: &str, cursor: u64) -> Result<(u64, Vec<Key>), BackendError> {
     let mut scan = ::redis::cmd("SCAN");
-    scan.arg(cursor).arg("MATCH").arg(pattern).arg("COUNT").arg(SCAN_COUNT);
-    let Value::Array(answer) = line.ask(&scan).await? else { return Err(fault::unexpected("SCAN")) };
+    scan.arg(cursor)
+        .arg("MATCH")
+        .arg(pattern)
+        .arg("COUNT")
+        .arg(SCAN_COUNT);
+    let Value::Array(answer) = line.ask(&scan).await? else {
+        return Err(fault::unexpected("SCAN"));
+    };
     let Ok([cursor, Value::Array(found)]) = <[Value; 2]>::try_from(answer) else {
         return Err(fault::unexpected("SCAN"));
     };
     let cursor = server_info::text(&cursor).and_then(|text| text.parse().ok());
     let mut keys = Vec::with_capacity(found.len());
     for key in found {
-        let Value::BulkString(key) = key else { return Err(fault::unexpected("SCAN")) };
+        let Value::BulkString(key) = key else {
+            return Err(fault::unexpected("SCAN"));
+        };
         keys.push(key);
     }
     Ok((cursor.ok_or_else(|| fault::unexpected("SCAN"))?, keys))

@@ -28,12 +28,21 @@ async fn ask(backend: &RedisBackend, line: &super::link::Line) -> Result<Probe, 
         Some(info) => described(&info),
         None => Known::unknown("this account may not ask for it (INFO)"),
     };
-    let sample = backend.patterns.first().map(|pattern| glob::literal_prefix(pattern.as_bytes())).unwrap_or_default();
-    Ok(Probe { version, rights: rights::ask(line, &sample).await? })
+    let sample = backend
+        .patterns
+        .first()
+        .map(|pattern| glob::literal_prefix(pattern.as_bytes()))
+        .unwrap_or_default();
+    Ok(Probe {
+        version,
+        rights: rights::ask(line, &sample).await?,
+    })
 }
 
 fn described(info: &ServerInfo) -> Known<String> {
-    let Some(version) = &info.version else { return Known::unknown("INFO names no version") };
+    let Some(version) = &info.version else {
+        return Known::unknown("INFO names no version");
+    };
     let mut text = version.clone();
     if let Some(replica) = &info.replica {
         text.push_str(&format!(", replica of {}", replica.master));
@@ -45,15 +54,30 @@ fn described(info: &ServerInfo) -> Known<String> {
 }
 
 pub(super) fn capabilities(backend: &RedisBackend) -> Vec<Capability> {
-    let watching = backend.watching.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let told = |name: &str, can, how: &str| Capability { name: name.to_owned(), can, how: how.to_owned() };
+    let watching = backend
+        .watching
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone();
+    let told = |name: &str, can, how: &str| Capability {
+        name: name.to_owned(),
+        can,
+        how: how.to_owned(),
+    };
     vec![
         told("watch", true, &watching),
         told("waiters", false, "Redis keeps no queue of waiters"),
-        told("fencing", false, "Redis issues no fencing tokens; one inside a JSON value is shown"),
-        told("ttl", true, "PTTL tells what is left, to the millisecond, not what was granted"),
+        told(
+            "fencing",
+            false,
+            "Redis issues no fencing tokens; one inside a JSON value is shown",
+        ),
+        told(
+            "ttl",
+            true,
+            "PTTL tells what is left, to the millisecond, not what was granted",
+        ),
         told("release", false, "not offered yet"),
         told("clock", true, "TIME, once in a pass"),
     ]
 }
-

@@ -19,7 +19,11 @@ pub(super) struct RedissonLock {
 impl RedissonLock {
     /// `None`: a hash of another shape.
     pub(super) fn parse(fields: &[(Vec<u8>, Vec<u8>)]) -> Option<Self> {
-        let mut lock = Self { owners: Vec::new(), mode: None, holds: Vec::new() };
+        let mut lock = Self {
+            owners: Vec::new(),
+            mode: None,
+            holds: Vec::new(),
+        };
         for (field, value) in fields {
             let field = std::str::from_utf8(field).ok()?;
             let value = std::str::from_utf8(value).ok()?;
@@ -58,11 +62,15 @@ impl RedissonLock {
 
 /// `uuid:threadId`.
 fn is_owner(text: &str) -> bool {
-    let Some((uuid, thread)) = text.split_once(':') else { return false };
+    let Some((uuid, thread)) = text.split_once(':') else {
+        return false;
+    };
     let groups = [8, 4, 4, 4, 12];
     let mut parts = uuid.split('-');
     groups.iter().all(|length| {
-        parts.next().is_some_and(|part| part.len() == *length && part.bytes().all(|b| b.is_ascii_hexdigit()))
+        parts
+            .next()
+            .is_some_and(|part| part.len() == *length && part.bytes().all(|b| b.is_ascii_hexdigit()))
     }) && parts.next().is_none()
         && !thread.is_empty()
         && thread.bytes().all(|b| b.is_ascii_digit())
@@ -76,7 +84,10 @@ mod tests {
     const B: &str = "385475da-9152-4c83-822a-67ee2f116a79:7";
 
     fn parse(fields: &[(&str, &str)]) -> Option<RedissonLock> {
-        let fields: Vec<_> = fields.iter().map(|(f, v)| (f.as_bytes().to_vec(), v.as_bytes().to_vec())).collect();
+        let fields: Vec<_> = fields
+            .iter()
+            .map(|(f, v)| (f.as_bytes().to_vec(), v.as_bytes().to_vec()))
+            .collect();
         RedissonLock::parse(&fields)
     }
 
@@ -95,7 +106,10 @@ mod tests {
     fn readers_are_several_owners_and_a_writer_who_reads_is_one() {
         // The fields of RReadWriteLock, in any order.
         let readers = parse(&[(B, "1"), ("mode", "read"), (A, "2")]).unwrap();
-        assert_eq!((readers.owners, readers.mode), (vec![A.to_owned(), B.to_owned()], Some("read")));
+        assert_eq!(
+            (readers.owners, readers.mode),
+            (vec![A.to_owned(), B.to_owned()], Some("read"))
+        );
         let writer = parse(&[("mode", "write"), (&format!("{A}:write"), "1"), (A, "1")]).unwrap();
         assert_eq!(writer.owners, [A]);
     }

@@ -20,15 +20,30 @@ struct Wish {
 }
 
 const fn read(command: &'static [&'static str]) -> Wish {
-    Wish { command, key: true, rest: &[], wanted: true }
+    Wish {
+        command,
+        key: true,
+        rest: &[],
+        wanted: true,
+    }
 }
 
 const fn unwanted(command: &'static [&'static str], key: bool, rest: &'static [&'static str]) -> Wish {
-    Wish { command, key, rest, wanted: false }
+    Wish {
+        command,
+        key,
+        rest,
+        wanted: false,
+    }
 }
 
 const WISHES: [Wish; 12] = [
-    Wish { command: &["SCAN"], key: false, rest: &["0"], wanted: true },
+    Wish {
+        command: &["SCAN"],
+        key: false,
+        rest: &["0"],
+        wanted: true,
+    },
     read(&["PTTL"]),
     read(&["MGET"]),
     read(&["STRLEN"]),
@@ -50,11 +65,17 @@ pub(super) async fn ask(line: &Line, sample: &[u8]) -> Result<Vec<Right>, Backen
     let mut commands = Pipeline::with_capacity(1);
     commands.cmd("ACL").arg("WHOAMI");
     let answers = line.ask_all(&commands).await?;
-    let Some(user) = answers.first().and_then(text) else { return Ok(all(&|_| Known::unknown(NO_ACL))) };
+    let Some(user) = answers.first().and_then(text) else {
+        return Ok(all(&|_| Known::unknown(NO_ACL)));
+    };
     let dry = dry_run(line, user, sample).await?;
     if dry.iter().any(Option::is_some) {
         let mut dry = dry.into_iter();
-        let told = move || dry.next().flatten().map_or(Known::unknown(NO_DRYRUN), Known::Known);
+        let told = move || {
+            dry.next()
+                .flatten()
+                .map_or(Known::unknown(NO_DRYRUN), Known::Known)
+        };
         return Ok(with_answers(told));
     }
     let mut commands = Pipeline::with_capacity(1);
@@ -110,7 +131,10 @@ fn judge(rules: &str, command: &[&str]) -> Known<bool> {
             None => {}
         }
     }
-    told.map_or(Known::unknown("this account's rules name categories, and it may not run ACL DRYRUN"), Known::Known)
+    told.map_or(
+        Known::unknown("this account's rules name categories, and it may not run ACL DRYRUN"),
+        Known::Known,
+    )
 }
 
 fn all(told: &dyn Fn(&Wish) -> Known<bool>) -> Vec<Right> {
@@ -124,11 +148,18 @@ fn with_answers(mut told: impl FnMut() -> Known<bool>) -> Vec<Right> {
 fn right(wish: &Wish, allowed: Known<bool>) -> Right {
     let name = wish.command.join("|").to_lowercase();
     let mend: Cow<'static, str> = if wish.wanted {
-        Cow::Owned(format!("ACL SETUSER … +{name}, and %R~ for the patterns of the locks"))
+        Cow::Owned(format!(
+            "ACL SETUSER … +{name}, and %R~ for the patterns of the locks"
+        ))
     } else {
         Cow::Owned(format!("Watching needs no writes: ACL SETUSER … -{name}"))
     };
-    Right { what: wish.command.join(" "), allowed, wanted: wish.wanted, mend: mend.into_owned() }
+    Right {
+        what: wish.command.join(" "),
+        allowed,
+        wanted: wish.wanted,
+        mend: mend.into_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -140,7 +171,10 @@ mod tests {
         // A category after the command's own rule may have changed it.
         assert_eq!(judge("+@all", &["SET"]), Known::Known(true));
         assert_eq!(judge("-@all +scan +config|get", &["SET"]), Known::Known(false));
-        assert_eq!(judge("-@all +scan +config|get", &["CONFIG", "SET"]), Known::Known(false));
+        assert_eq!(
+            judge("-@all +scan +config|get", &["CONFIG", "SET"]),
+            Known::Known(false)
+        );
         assert_eq!(judge("-@all +config", &["CONFIG", "SET"]), Known::Known(true));
         assert_eq!(judge("-@all +scan", &["SCAN"]), Known::Known(true));
         assert!(judge("-@all +@read", &["SCAN"]).is_unknown());

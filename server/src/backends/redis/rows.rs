@@ -35,7 +35,11 @@ pub(super) struct Rows {
 
 impl Rows {
     pub(super) fn new(values: RedisValues) -> Self {
-        Self { key: Source::fixed("key"), hash: Source::fixed("hash"), values }
+        Self {
+            key: Source::fixed("key"),
+            hash: Source::fixed("hash"),
+            values,
+        }
     }
 
     pub(super) fn shows_values(&self) -> bool {
@@ -92,7 +96,9 @@ impl Rows {
 
     /// A key that fits a pattern and is no lock we know. Never unlocked: it has no generation.
     pub(super) fn unrecognised(&self, key: &[u8], why: impl Into<Why>) -> ObservedLock {
-        let lifetime = Lifetime::Unknown { why: Cow::Borrowed(UNREAD) };
+        let lifetime = Lifetime::Unknown {
+            why: Cow::Borrowed(UNREAD),
+        };
         let mut row = self.base(&self.key, key, lifetime);
         row.condition = Some(Condition::Unrecognised { why: why.into() });
         row
@@ -119,9 +125,14 @@ impl Rows {
 
 fn lifetime(pttl_ms: i64) -> Lifetime {
     if pttl_ms < 0 {
-        Lifetime::NoTtl { why: Cow::Borrowed("The key has no TTL") }
+        Lifetime::NoTtl {
+            why: Cow::Borrowed("The key has no TTL"),
+        }
     } else {
-        Lifetime::Leased { remaining_ms: pttl_ms, ttl_ms: Known::unknown(NO_TTL_LENGTH) }
+        Lifetime::Leased {
+            remaining_ms: pttl_ms,
+            ttl_ms: Known::unknown(NO_TTL_LENGTH),
+        }
     }
 }
 
@@ -153,7 +164,8 @@ mod tests {
     #[test]
     fn a_key_without_ttl_is_said_to_be_one_and_what_redis_cannot_tell_is_unknown() {
         // PTTL answers -1.
-        let row = Rows::new(RedisValues::Fingerprint).string(b"lock:a", -1, br#"{"ownerId":"w","fencingToken":7}"#);
+        let row =
+            Rows::new(RedisValues::Fingerprint).string(b"lock:a", -1, br#"{"ownerId":"w","fencingToken":7}"#);
         assert!(matches!(row.lifetime, Lifetime::NoTtl { .. }));
         assert_eq!(row.fencing_token, Known::Known(FencingToken::new(7)));
         assert!(row.acquired_at.is_unknown() && row.waiter_count.is_unknown() && row.lease_id.is_absent());
@@ -168,6 +180,9 @@ mod tests {
         assert!(matches!(row.condition, Some(Condition::Unrecognised { .. })));
         let long = format!(r#"{{"ownerId":"{}"}}"#, "é".repeat(OWNER_CHARS_MAX + 9));
         let row = rows.string(b"lock:a", 5_000, long.as_bytes());
-        assert_eq!(row.owner.known().unwrap().as_str().chars().count(), OWNER_CHARS_MAX);
+        assert_eq!(
+            row.owner.known().unwrap().as_str().chars().count(),
+            OWNER_CHARS_MAX
+        );
     }
 }

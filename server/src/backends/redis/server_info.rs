@@ -22,7 +22,9 @@ pub(super) struct Replica {
 impl ServerInfo {
     pub(super) fn parse(text: &str) -> Self {
         let field = |name: &str| {
-            text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(|value| value.trim_end())
+            text.lines()
+                .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+                .map(|value| value.trim_end())
         };
         let replica = (field("role") == Some("slave")).then(|| Replica {
             master: format!(
@@ -44,7 +46,11 @@ impl ServerInfo {
 impl Replica {
     /// For the source's line on the Backends page.
     pub(super) fn fault(&self) -> String {
-        let link = if self.linked { "" } else { ", and its link to the master is down" };
+        let link = if self.linked {
+            ""
+        } else {
+            ", and its link to the master is down"
+        };
         format!(
             "This server is a replica of {}{link}: what it shows may be old, and a key that expired may still lie here. \
              Name the master in `urls`",
@@ -64,7 +70,9 @@ pub(super) fn text(value: &Value) -> Option<&str> {
 /// Seconds and microseconds.
 pub(super) fn time(value: &Value) -> Option<DateTime<Utc>> {
     let Value::Array(parts) = value else { return None };
-    let [seconds, micros] = parts.as_slice() else { return None };
+    let [seconds, micros] = parts.as_slice() else {
+        return None;
+    };
     let nanos = text(micros)?.parse::<u32>().ok()?.checked_mul(1000)?;
     DateTime::from_timestamp(text(seconds)?.parse().ok()?, nanos)
 }
@@ -81,15 +89,25 @@ mod tests {
         let info = ServerInfo::parse(info);
         assert_eq!(info.version.as_deref(), Some("7.0.15"));
         assert!(info.loading && !info.cluster);
-        assert_eq!(info.replica, Some(Replica { master: "10.0.0.1:6379".to_owned(), linked: false }));
+        assert_eq!(
+            info.replica,
+            Some(Replica {
+                master: "10.0.0.1:6379".to_owned(),
+                linked: false
+            })
+        );
         assert_eq!(ServerInfo::parse("role:master\r\n"), ServerInfo::default());
     }
 
     #[test]
     fn time_is_seconds_and_microseconds() {
         // And anything else is no time.
-        let parts = |s: &str, u: &str| Value::Array(vec![Value::BulkString(s.into()), Value::BulkString(u.into())]);
-        assert_eq!(time(&parts("1700000000", "250000")).unwrap().timestamp_millis(), 1_700_000_000_250);
+        let parts =
+            |s: &str, u: &str| Value::Array(vec![Value::BulkString(s.into()), Value::BulkString(u.into())]);
+        assert_eq!(
+            time(&parts("1700000000", "250000")).unwrap().timestamp_millis(),
+            1_700_000_000_250
+        );
         assert_eq!(time(&parts("x", "0")), None);
         assert_eq!(time(&Value::Nil), None);
     }

@@ -43,7 +43,9 @@ impl Target {
         let address = address(info.addr(), database);
         let (info, host) = with_tls(info, &config.tls)?;
         let client = |protocol| {
-            let info = info.clone().set_redis_settings(login.clone().set_protocol(protocol));
+            let info = info
+                .clone()
+                .set_redis_settings(login.clone().set_protocol(protocol));
             open(info, &config.tls)
         };
         Ok(Self {
@@ -91,7 +93,10 @@ fn standalone(redis: &RedisConfig) -> Result<ConnectionInfo, BackendError> {
     }
     let [url] = redis.urls.as_slice() else {
         return Err(misconfigured(
-            format!("`urls` has {} addresses, and mode standalone takes one", redis.urls.len()),
+            format!(
+                "`urls` has {} addresses, and mode standalone takes one",
+                redis.urls.len()
+            ),
             "Give one address in `urls`, or one [[backend]] per server.".to_owned(),
         ));
     };
@@ -115,7 +120,9 @@ fn standalone(redis: &RedisConfig) -> Result<ConnectionInfo, BackendError> {
 /// Turns TLS on where a file asks for it, and the certificate's name into the host to be verified.
 fn with_tls(info: ConnectionInfo, tls: &TlsConfig) -> Result<(ConnectionInfo, Option<String>), BackendError> {
     let (host, port, insecure) = match info.addr() {
-        ConnectionAddr::TcpTls { host, port, insecure, .. } => (host.clone(), *port, *insecure),
+        ConnectionAddr::TcpTls {
+            host, port, insecure, ..
+        } => (host.clone(), *port, *insecure),
         ConnectionAddr::Tcp(host, port) if tls.is_configured() => (host.clone(), *port, false),
         _ => return Ok((info, None)),
     };
@@ -130,20 +137,31 @@ fn with_tls(info: ConnectionInfo, tls: &TlsConfig) -> Result<(ConnectionInfo, Op
         Some(name) if *name != host => (name.clone(), Some(host)),
         _ => (host, None),
     };
-    let addr = ConnectionAddr::TcpTls { host: verified, port, insecure: false, tls_params: None };
+    let addr = ConnectionAddr::TcpTls {
+        host: verified,
+        port,
+        insecure: false,
+        tls_params: None,
+    };
     Ok((info.set_addr(addr), dialled))
 }
 
 fn open(info: ConnectionInfo, tls: &TlsConfig) -> Result<Client, BackendError> {
     let files = "Check `ca_file`, `cert_file` and `key_file`: PEM files that this process may read.";
-    let refused = |_| misconfigured("the address or the TLS files are unusable".to_owned(), files.to_owned());
+    let refused = |_| {
+        misconfigured(
+            "the address or the TLS files are unusable".to_owned(),
+            files.to_owned(),
+        )
+    };
     if !matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
         return Client::open(info).map_err(refused);
     }
     let client_tls = match (&tls.cert_file, &tls.key_file) {
-        (Some(cert), Some(key)) => {
-            Some(ClientTlsConfig { client_cert: read("cert_file", cert)?, client_key: read("key_file", key)? })
-        }
+        (Some(cert), Some(key)) => Some(ClientTlsConfig {
+            client_cert: read("cert_file", cert)?,
+            client_key: read("key_file", key)?,
+        }),
         (None, None) => None,
         _ => {
             return Err(misconfigured(
@@ -152,8 +170,19 @@ fn open(info: ConnectionInfo, tls: &TlsConfig) -> Result<Client, BackendError> {
             ));
         }
     };
-    let root_cert = tls.ca_file.as_deref().map(|path| read("ca_file", path)).transpose()?;
-    Client::build_with_tls(info, TlsCertificates { client_tls, root_cert }).map_err(refused)
+    let root_cert = tls
+        .ca_file
+        .as_deref()
+        .map(|path| read("ca_file", path))
+        .transpose()?;
+    Client::build_with_tls(
+        info,
+        TlsCertificates {
+            client_tls,
+            root_cert,
+        },
+    )
+    .map_err(refused)
 }
 
 fn read(key: &str, path: &Path) -> Result<Vec<u8>, BackendError> {
@@ -169,14 +198,20 @@ fn read(key: &str, path: &Path) -> Result<Vec<u8>, BackendError> {
 fn address(addr: &ConnectionAddr, database: i64) -> String {
     match addr {
         ConnectionAddr::Tcp(host, port) => format!("redis://{}:{port}/{database}", bracketed(host)),
-        ConnectionAddr::TcpTls { host, port, .. } => format!("rediss://{}:{port}/{database}", bracketed(host)),
+        ConnectionAddr::TcpTls { host, port, .. } => {
+            format!("rediss://{}:{port}/{database}", bracketed(host))
+        }
         ConnectionAddr::Unix(path) => format!("unix:{}?db={database}", path.display()),
         _ => "redis".to_owned(),
     }
 }
 
 fn bracketed(host: &str) -> String {
-    if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
+    if host.contains(':') {
+        format!("[{host}]")
+    } else {
+        host.to_owned()
+    }
 }
 
 fn misconfigured(detail: String, mend: String) -> BackendError {
@@ -194,7 +229,8 @@ impl AsyncDNSResolver for Instead {
     ) -> RedisFuture<'a, Box<dyn Iterator<Item = SocketAddr> + Send + 'a>> {
         Box::pin(async move {
             let found = tokio::net::lookup_host((self.0.as_str(), port)).await?;
-            Ok(Box::new(found.collect::<Vec<_>>().into_iter()) as Box<dyn Iterator<Item = SocketAddr> + Send + 'a>)
+            Ok(Box::new(found.collect::<Vec<_>>().into_iter())
+                as Box<dyn Iterator<Item = SocketAddr> + Send + 'a>)
         })
     }
 }

@@ -39,8 +39,15 @@ impl Troubles {
         if self.long_names == 0 {
             return Coverage::Complete;
         }
-        let why = format!("{} keys have names of more than {RESOURCE_BYTES_MAX} bytes", self.long_names);
-        Coverage::Partial { seen, of: Some(seen + self.long_names), why: Cow::Owned(why) }
+        let why = format!(
+            "{} keys have names of more than {RESOURCE_BYTES_MAX} bytes",
+            self.long_names
+        );
+        Coverage::Partial {
+            seen,
+            of: Some(seen + self.long_names),
+            why: Cow::Owned(why),
+        }
     }
 
     /// For the source of strings.
@@ -58,7 +65,10 @@ impl Troubles {
     pub(super) fn of_hashes(&self) -> Option<String> {
         (!self.refused_commands.is_empty()).then(|| {
             let commands: Vec<&str> = self.refused_commands.iter().copied().collect();
-            let grants: Vec<String> = commands.iter().map(|command| format!("+{}", command.to_lowercase())).collect();
+            let grants: Vec<String> = commands
+                .iter()
+                .map(|command| format!("+{}", command.to_lowercase()))
+                .collect();
             format!(
                 "This account may not run {}, so some keys cannot be told: ACL SETUSER … {}",
                 commands.join(", "),

@@ -55,10 +55,13 @@ pub(super) async fn run(backend: &RedisBackend, hints: Hints) {
             }
         };
         if said.as_ref() != Some(&state) {
-            note(backend, match &state {
-                WatchState::Off { why } | WatchState::Reconnecting { why, .. } => why,
-                WatchState::Live => "",
-            });
+            note(
+                backend,
+                match &state {
+                    WatchState::Off { why } | WatchState::Reconnecting { why, .. } => why,
+                    WatchState::Live => "",
+                },
+            );
             hints.state(state.clone());
             said = Some(state);
         }
@@ -114,7 +117,10 @@ async fn session(backend: &RedisBackend, hints: &Hints, ears: &Arc<Ears>) -> End
         Ok(())
     };
     let settings = backend.target.settings().set_push_sender(push);
-    let connecting = backend.target.pushing().get_multiplexed_async_connection_with_config(&settings);
+    let connecting = backend
+        .target
+        .pushing()
+        .get_multiplexed_async_connection_with_config(&settings);
     let mut connection = match tokio::time::timeout(backend.target.timeout, connecting).await {
         Ok(Ok(connection)) => connection,
         Ok(Err(error)) if error.kind() == ErrorKind::RESP3NotSupported => {
@@ -149,7 +155,9 @@ async fn session(backend: &RedisBackend, hints: &Hints, ears: &Arc<Ears>) -> End
     ears.subscribed.store(true, Ordering::Relaxed);
     if setting == Setting::Untold {
         note(backend, UNTOLD);
-        hints.state(WatchState::Off { why: UNTOLD.to_owned() });
+        hints.state(WatchState::Off {
+            why: UNTOLD.to_owned(),
+        });
     } else {
         note(backend, &described(setting, &flags));
         hints.state(WatchState::Live);
@@ -178,7 +186,9 @@ async fn listen(
             setting(&mut connection).await.map(|now| now == told)
         } else {
             match ::redis::cmd("PING").query_async::<Value>(&mut connection).await {
-                Err(error) if !matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension) => Err(error),
+                Err(error) if !matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension) => {
+                    Err(error)
+                }
                 Ok(_) | Err(_) => Ok(true),
             }
         };
@@ -205,7 +215,9 @@ async fn setting(connection: &mut MultiplexedConnection) -> Result<(Setting, Str
                 Value::Array(parts) => parts.get(1).and_then(text),
                 _ => None,
             };
-            Ok(flags.map_or((Setting::Untold, String::new()), |flags| (Setting::of(flags), flags.to_owned())))
+            Ok(flags.map_or((Setting::Untold, String::new()), |flags| {
+                (Setting::of(flags), flags.to_owned())
+            }))
         }
         // Refused, or a service that has no CONFIG at all.
         Err(error) if matches!(error.kind(), ErrorKind::Server(kind) if kind != ServerErrorKind::BusyLoading) => {
@@ -222,7 +234,9 @@ fn described(setting: Setting, flags: &str) -> String {
     };
     match Setting::missing(flags).as_str() {
         "" => how.to_owned(),
-        missing => format!("{how}; classes {missing} are not sent, so some changes are found by polling only"),
+        missing => {
+            format!("{how}; classes {missing} are not sent, so some changes are found by polling only")
+        }
     }
 }
 

@@ -16,13 +16,19 @@ async fn a_key_on_a_lease_is_a_lock_with_owner_token_and_both_times() {
     assert_eq!(owner(lock), "worker-7");
     assert_eq!(lock.lease_id.known().unwrap().as_ref(), format!("{lease:x}"));
     assert_eq!(token(lock), revision);
-    assert_eq!(lock.generation.known().unwrap().as_str(), format!("rev:{revision}"));
+    assert_eq!(
+        lock.generation.known().unwrap().as_str(),
+        format!("rev:{revision}")
+    );
     assert_eq!(granted_ms(lock), 60_000);
     assert!((50_000..=60_000).contains(&remaining_ms(lock)), "{lock:?}");
     assert!(lock.acquired_at.is_unknown() && lock.renewed_at.is_unknown() && lock.waiter_count.is_unknown());
     assert!(seen.whole() && seen.pass().clock.is_unknown());
     assert_eq!(world.backend.grain_ms(&source_of("key")), 1_000);
-    assert_eq!(world.backend.safety(&source_of("key")).class.wire(), "correctness");
+    assert_eq!(
+        world.backend.safety(&source_of("key")).class.wire(),
+        "correctness"
+    );
 }
 
 #[tokio::test]
@@ -33,7 +39,13 @@ async fn the_token_stays_over_a_rewrite_and_rises_with_a_new_key() {
     let first = world.put("/locks/a", "one", lease).await;
     world.put("/locks/a", "two", lease).await;
     let again = world.seen().await;
-    assert_eq!((token(again.lock("key", "/locks/a")), owner(again.lock("key", "/locks/a"))), (first, "two"));
+    assert_eq!(
+        (
+            token(again.lock("key", "/locks/a")),
+            owner(again.lock("key", "/locks/a"))
+        ),
+        (first, "two")
+    );
     world.client.delete("/locks/a", None).await.unwrap();
     let second = world.put("/locks/a", "three", lease).await;
     assert!(second > first);
@@ -45,7 +57,9 @@ async fn owners_are_read_from_json_text_or_the_lease() {
     // Four values as clients write them.
     let mut world = World::start().await;
     let lease = world.lease(60).await;
-    world.put("/locks/json", r#"{"ownerId":"pod-3","since":1}"#, lease).await;
+    world
+        .put("/locks/json", r#"{"ownerId":"pod-3","since":1}"#, lease)
+        .await;
     world.put("/locks/empty", "", lease).await;
     world.put("/locks/bytes", b"w\xff".to_vec(), lease).await;
     world.put("/locks/long", "x".repeat(1_000_000), lease).await;
@@ -53,7 +67,10 @@ async fn owners_are_read_from_json_text_or_the_lease() {
     assert_eq!(owner(seen.lock("key", "/locks/json")), "pod-3");
     assert_eq!(owner(seen.lock("key", "/locks/empty")), format!("{lease:x}"));
     assert_eq!(owner(seen.lock("key", "/locks/bytes")), r"w\xff");
-    assert_eq!(owner(seen.lock("key", "/locks/long")).chars().count(), domain::limits::OWNER_CHARS_MAX);
+    assert_eq!(
+        owner(seen.lock("key", "/locks/long")).chars().count(),
+        domain::limits::OWNER_CHARS_MAX
+    );
 }
 
 #[tokio::test]
@@ -66,7 +83,14 @@ async fn a_key_without_a_lease_has_no_ttl_and_says_so() {
     assert!(matches!(lock.lifetime, Lifetime::NoTtl { .. }));
     assert!(lock.lease_id.is_absent());
     let detail = world.backend.inspect(&lock.source, &lock.resource).await.unwrap();
-    assert!(detail.raw.iter().any(|field| field.name == "lease" && field.value == "none"), "{:?}", detail.raw);
+    assert!(
+        detail
+            .raw
+            .iter()
+            .any(|field| field.name == "lease" && field.value == "none"),
+        "{:?}",
+        detail.raw
+    );
 }
 
 #[tokio::test]
@@ -94,8 +118,11 @@ async fn hostile_names_come_through_byte_for_byte() {
     let seen = world.seen().await;
     assert!(seen.whole());
     let mut expected = names.clone();
-    let mut found: Vec<Vec<u8>> =
-        seen.locks.values().map(|(_, lock)| lock.resource.as_bytes().to_vec()).collect();
+    let mut found: Vec<Vec<u8>> = seen
+        .locks
+        .values()
+        .map(|(_, lock)| lock.resource.as_bytes().to_vec())
+        .collect();
     expected.sort();
     found.sort();
     assert_eq!(found, expected);
@@ -110,7 +137,9 @@ async fn names_beyond_the_limit_and_large_values_cost_completeness_not_the_pass(
     // A key of 70 KB is left out and said so; 60 values of 1 MB are more than one answer may carry.
     let mut world = World::start().await;
     for n in 0..60 {
-        world.put(format!("/locks/big/{n:02}"), vec![b'v'; 1_000_000], 0).await;
+        world
+            .put(format!("/locks/big/{n:02}"), vec![b'v'; 1_000_000], 0)
+            .await;
     }
     let seen = world.seen().await;
     assert_eq!(seen.locks.len(), 60);
@@ -119,7 +148,10 @@ async fn names_beyond_the_limit_and_large_values_cost_completeness_not_the_pass(
     let seen = world.seen().await;
     assert_eq!(seen.locks.len(), 60);
     let coverage = &seen.pass().sources[0].coverage;
-    assert!(matches!(coverage, Coverage::Partial { why, .. } if why.contains("65536")), "{coverage:?}");
+    assert!(
+        matches!(coverage, Coverage::Partial { why, .. } if why.contains("65536")),
+        "{coverage:?}"
+    );
 }
 
 #[tokio::test]
@@ -131,7 +163,10 @@ async fn overlapping_prefixes_and_the_empty_one_list_each_key_once() {
     }
     let endpoint = [world.etcd.endpoint()];
     let backend = super::world::backend(&endpoint, &["/locks/b/", "/locks/", "/locks/"], |_| {});
-    assert_eq!(seen(&backend).await.unwrap().names(), [("key", "/locks/a"), ("key", "/locks/b/c")]);
+    assert_eq!(
+        seen(&backend).await.unwrap().names(),
+        [("key", "/locks/a"), ("key", "/locks/b/c")]
+    );
     let backend = super::world::backend(&endpoint, &["", "/locks/"], |_| {});
     assert_eq!(seen(&backend).await.unwrap().locks.len(), 3);
 }

@@ -14,8 +14,10 @@ async fn a_renewal_is_seen_by_the_next_pass_without_any_event() {
     let mut world = World::start().await;
     let lease = world.lease(30).await;
     world.put("/locks/a", "o", lease).await;
-    eventually("two seconds are gone", async || remaining_ms(world.seen().await.lock("key", "/locks/a")) <= 28_000)
-        .await;
+    eventually("two seconds are gone", async || {
+        remaining_ms(world.seen().await.lock("key", "/locks/a")) <= 28_000
+    })
+    .await;
     let (mut keeper, mut answers) = world.client.lease_keep_alive(lease).await.unwrap();
     keeper.keep_alive().await.unwrap();
     answers.message().await.unwrap().unwrap();
@@ -28,8 +30,10 @@ async fn a_restart_refills_the_lease_and_nobody_infers_an_acquisition_from_it() 
     let mut world = World::start().await;
     let lease = world.lease(30).await;
     world.put("/locks/a", "o", lease).await;
-    eventually("some seconds are gone", async || remaining_ms(world.seen().await.lock("key", "/locks/a")) <= 26_000)
-        .await;
+    eventually("some seconds are gone", async || {
+        remaining_ms(world.seen().await.lock("key", "/locks/a")) <= 26_000
+    })
+    .await;
     let before = remaining_ms(world.seen().await.lock("key", "/locks/a"));
     world.etcd.kill().await.unwrap();
     world.etcd.restart().await.unwrap();
@@ -57,7 +61,9 @@ async fn an_expired_lease_takes_its_lock_away() {
         seen.locks.is_empty()
     })
     .await;
-    let seen = refreshed(&world.backend, &[("key", "/locks/short")]).await.unwrap();
+    let seen = refreshed(&world.backend, &[("key", "/locks/short")])
+        .await
+        .unwrap();
     assert_eq!((seen.locks.len(), seen.gone.len()), (0, 1));
 }
 
@@ -70,14 +76,22 @@ async fn keys_that_share_a_lease_name_each_other() {
     world.put("/locks/b", "o", lease).await;
     world.put("/other/\u{202e}c", "o", lease).await;
     let seen = world.seen().await;
-    assert_eq!(remaining_ms(seen.lock("key", "/locks/a")), remaining_ms(seen.lock("key", "/locks/b")));
+    assert_eq!(
+        remaining_ms(seen.lock("key", "/locks/a")),
+        remaining_ms(seen.lock("key", "/locks/b"))
+    );
     let lock = seen.lock("key", "/locks/a");
     let detail = world.backend.inspect(&lock.source, &lock.resource).await.unwrap();
     assert_eq!(detail.shares_fate_with.len(), 2, "{:?}", detail.shares_fate_with);
-    assert!(detail.shares_fate_with[0].contains("/locks/b") && detail.shares_fate_with[1].contains("/other/"));
+    assert!(
+        detail.shares_fate_with[0].contains("/locks/b") && detail.shares_fate_with[1].contains("/other/")
+    );
     let raw = |name: &str| &detail.raw.iter().find(|field| field.name == name).unwrap().value;
     assert_eq!((raw("key").as_str(), raw("value").as_str()), ("/locks/a", "o"));
-    assert_eq!((raw("lease"), raw("granted TTL").as_str()), (&format!("{lease:x}"), "60 s"));
+    assert_eq!(
+        (raw("lease"), raw("granted TTL").as_str()),
+        (&format!("{lease:x}"), "60 s")
+    );
     for name in ["create revision", "mod revision", "version", "remaining TTL"] {
         raw(name);
     }
@@ -93,8 +107,20 @@ async fn a_lease_in_its_last_second_is_not_called_over() {
     eventually("it is gone", async || {
         let seen = world.seen().await;
         for (_, lock) in seen.locks.values() {
-            assert!(!matches!(lock.condition, Some(Condition::Note { .. })), "{lock:?}");
-            assert!(matches!(lock.lifetime, Lifetime::Leased { remaining_ms: 1.., .. }), "{lock:?}");
+            assert!(
+                !matches!(lock.condition, Some(Condition::Note { .. })),
+                "{lock:?}"
+            );
+            assert!(
+                matches!(
+                    lock.lifetime,
+                    Lifetime::Leased {
+                        remaining_ms: 1..,
+                        ..
+                    }
+                ),
+                "{lock:?}"
+            );
             slivers.fetch_add(usize::from(remaining_ms(lock) == 1), Ordering::Relaxed);
         }
         seen.locks.is_empty()

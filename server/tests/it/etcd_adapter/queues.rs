@@ -19,14 +19,33 @@ async fn the_lowest_create_revision_holds_and_waiters_are_not_locks() {
     let seen = world.seen().await;
     assert_eq!(seen.names(), [("mutex", "/locks/job")]);
     let lock = seen.lock("mutex", "/locks/job");
-    assert_eq!((owner(lock), token(lock)), (format!("{holder:x}").as_str(), revision));
+    assert_eq!(
+        (owner(lock), token(lock)),
+        (format!("{holder:x}").as_str(), revision)
+    );
     assert_eq!(lock.waiter_count.known(), Some(&2));
     let detail = world.backend.inspect(&lock.source, &lock.resource).await.unwrap();
-    let waiters: Vec<(u32, &str)> =
-        detail.waiters.iter().map(|waiter| (waiter.position, waiter.owner_id.as_str())).collect();
-    assert_eq!(waiters, [(1, format!("{second:x}").as_str()), (2, format!("{third:x}").as_str())]);
-    let left: Vec<i64> = detail.waiters.iter().map(|waiter| waiter.lease_remaining_ms.unwrap()).collect();
-    assert!((40_000..=50_000).contains(&left[0]) && (30_000..=40_000).contains(&left[1]), "{left:?}");
+    let waiters: Vec<(u32, &str)> = detail
+        .waiters
+        .iter()
+        .map(|waiter| (waiter.position, waiter.owner_id.as_str()))
+        .collect();
+    assert_eq!(
+        waiters,
+        [
+            (1, format!("{second:x}").as_str()),
+            (2, format!("{third:x}").as_str())
+        ]
+    );
+    let left: Vec<i64> = detail
+        .waiters
+        .iter()
+        .map(|waiter| waiter.lease_remaining_ms.unwrap())
+        .collect();
+    assert!(
+        (40_000..=50_000).contains(&left[0]) && (30_000..=40_000).contains(&left[1]),
+        "{left:?}"
+    );
     assert!(detail.waiters.iter().all(|waiter| waiter.waited_ms.is_unknown()));
 }
 
@@ -38,11 +57,15 @@ async fn the_next_in_line_becomes_holder_with_a_higher_token() {
     let (next, second) = world.enqueue("/locks/job", "", 60).await;
     assert_eq!(token(world.seen().await.lock("mutex", "/locks/job")), first);
     world.client.lease_revoke(holder).await.unwrap();
-    let seen = refreshed(&world.backend, &[("mutex", "/locks/job")]).await.unwrap();
+    let seen = refreshed(&world.backend, &[("mutex", "/locks/job")])
+        .await
+        .unwrap();
     let lock = seen.lock("mutex", "/locks/job");
     assert_eq!((owner(lock), token(lock)), (format!("{next:x}").as_str(), second));
     world.client.lease_revoke(next).await.unwrap();
-    let seen = refreshed(&world.backend, &[("mutex", "/locks/job")]).await.unwrap();
+    let seen = refreshed(&world.backend, &[("mutex", "/locks/job")])
+        .await
+        .unwrap();
     assert!(seen.locks.is_empty());
     assert_eq!(seen.gone.len(), 1);
 }
@@ -64,19 +87,36 @@ async fn what_merely_looks_like_a_place_in_a_queue_is_a_plain_key() {
     let cut = super::world::backend(&[world.etcd.endpoint()], &[&prefix], |_| {});
     let seen = super::world::seen(&cut).await.unwrap();
     let lock = seen.lock("key", &format!("/locks/job/{holder:x}"));
-    assert!(format!("{:?}", lock.condition).contains("only a part"), "{lock:?}");
+    assert!(
+        format!("{:?}", lock.condition).contains("only a part"),
+        "{lock:?}"
+    );
 }
 
 #[tokio::test]
 async fn queues_are_grouped_by_their_whole_name() {
     // Names that share beginnings, nest, end in a slash, or are the prefix itself.
     let mut world = World::start().await;
-    for name in ["/locks/a", "/locks/a/b", "/locks/ab", "/locks/a-b", "/locks", "/locks/a/"] {
+    for name in [
+        "/locks/a",
+        "/locks/a/b",
+        "/locks/ab",
+        "/locks/a-b",
+        "/locks",
+        "/locks/a/",
+    ] {
         world.enqueue(name, "", 60).await;
         world.enqueue(name, "", 60).await;
     }
     let seen = world.seen().await;
-    let expected = ["/locks", "/locks/a", "/locks/a-b", "/locks/a/", "/locks/a/b", "/locks/ab"];
+    let expected = [
+        "/locks",
+        "/locks/a",
+        "/locks/a-b",
+        "/locks/a/",
+        "/locks/a/b",
+        "/locks/ab",
+    ];
     assert_eq!(seen.names(), expected.map(|name| ("mutex", name)));
     for (_, lock) in seen.locks.values() {
         assert_eq!(lock.waiter_count.known(), Some(&1), "{lock:?}");
@@ -94,21 +134,31 @@ async fn ten_thousand_waiters_are_counted_across_pages() {
         let mut client = client.clone();
         let lease = client.lease_grant(600, None).await.unwrap().id();
         let options = etcd_client::PutOptions::new().with_lease(lease);
-        client.put(format!("/locks/crowd/{lease:x}"), "w", Some(options)).await.unwrap();
+        client
+            .put(format!("/locks/crowd/{lease:x}"), "w", Some(options))
+            .await
+            .unwrap();
     })
     .await;
     world.enqueue("/locks/z", "", 600).await;
     let seen = world.seen().await;
     assert_eq!(seen.locks.len(), 3);
     let lock = seen.lock("mutex", "/locks/crowd");
-    assert_eq!((owner(lock), token(lock), lock.waiter_count.known()), ("first", first, Some(&5_000)));
+    assert_eq!(
+        (owner(lock), token(lock), lock.waiter_count.known()),
+        ("first", first, Some(&5_000))
+    );
     let detail = world.backend.inspect(&lock.source, &lock.resource).await.unwrap();
     assert_eq!(detail.waiters.len(), domain::limits::WAITERS_KEPT_MAX);
 }
 
 /// `etcdctl lock` or `elect`, and the key it got once it holds.
 async fn take(mut command: tokio::process::Command) -> (Child, String) {
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let key = lines.next_line().await.unwrap().unwrap();
     // Keeps the pipe open: the tool would end on its next line.
@@ -133,7 +183,13 @@ async fn etcdctl_lock_and_elect_are_seen_as_etcdctl_sees_them() {
     for n in 1..=2u32 {
         waiting.push(lock().stdout(Stdio::null()).spawn().unwrap());
         eventually("another one waits", async || {
-            world.seen().await.lock("mutex", "/locks/deploy").waiter_count.known() == Some(&n)
+            world
+                .seen()
+                .await
+                .lock("mutex", "/locks/deploy")
+                .waiter_count
+                .known()
+                == Some(&n)
         })
         .await;
     }
@@ -150,9 +206,21 @@ async fn etcdctl_lock_and_elect_are_seen_as_etcdctl_sees_them() {
     assert_eq!(format!("/locks/deploy/{}", owner(held)), holder_key);
     assert!((20_000..=30_000).contains(&remaining_ms(held)), "{held:?}");
     let detail = world.backend.inspect(&held.source, &held.resource).await.unwrap();
-    queue.extend(detail.waiters.iter().map(|waiter| format!("/locks/deploy/{}", waiter.owner_id)));
+    queue.extend(
+        detail
+            .waiters
+            .iter()
+            .map(|waiter| format!("/locks/deploy/{}", waiter.owner_id)),
+    );
     let listed = etcdctl(&endpoint)
-        .args(["get", "--prefix", "/locks/deploy", "--sort-by=CREATE", "--order=ASCEND", "--keys-only"])
+        .args([
+            "get",
+            "--prefix",
+            "/locks/deploy",
+            "--sort-by=CREATE",
+            "--order=ASCEND",
+            "--keys-only",
+        ])
         .output()
         .await
         .unwrap();
@@ -164,6 +232,9 @@ async fn etcdctl_lock_and_elect_are_seen_as_etcdctl_sees_them() {
     let lease = i64::from_str_radix(owner(held), 16).unwrap();
     world.client.clone().lease_revoke(lease).await.unwrap();
     let after = world.seen().await;
-    assert_eq!(format!("/locks/deploy/{}", owner(after.lock("mutex", "/locks/deploy"))), queue[1]);
+    assert_eq!(
+        format!("/locks/deploy/{}", owner(after.lock("mutex", "/locks/deploy"))),
+        queue[1]
+    );
     assert_eq!(after.lock("mutex", "/locks/deploy").source, source_of("mutex"));
 }

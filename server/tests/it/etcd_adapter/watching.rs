@@ -29,7 +29,12 @@ impl Watching {
         let stop = CancellationToken::new();
         let given = hints.clone();
         tasks::spawn("watch", stop.clone(), async move { backend.watch(given).await });
-        Self { hints, pending: Pending::default(), states: Vec::new(), _stop: stop.drop_guard() }
+        Self {
+            hints,
+            pending: Pending::default(),
+            states: Vec::new(),
+            _stop: stop.drop_guard(),
+        }
     }
 
     /// Gathers hints until `enough`, then forgets them.
@@ -37,7 +42,8 @@ impl Watching {
         let patience = Duration::from_secs(30);
         while !enough(&self.pending) {
             let more = tokio::time::timeout(patience, self.hints.take()).await;
-            let more = more.unwrap_or_else(|_| panic!("not within {patience:?}: {what}; got {:?}", self.pending));
+            let more =
+                more.unwrap_or_else(|_| panic!("not within {patience:?}: {what}; got {:?}", self.pending));
             self.pending.relist |= more.relist;
             self.pending.names.extend(more.names);
             self.states.extend(more.state.clone());
@@ -47,7 +53,10 @@ impl Watching {
     }
 
     async fn live(&mut self) -> Pending {
-        self.until("the watch is live", |pending| pending.state == Some(WatchState::Live)).await
+        self.until("the watch is live", |pending| {
+            pending.state == Some(WatchState::Live)
+        })
+        .await
     }
 
     async fn reconnecting(&mut self) -> Pending {
@@ -57,7 +66,8 @@ impl Watching {
 
     async fn named(&mut self, source: &str, resource: &str) {
         let name = (source_of(source), Resource::from(resource));
-        self.until(resource, |pending| pending.names.contains(&name)).await;
+        self.until(resource, |pending| pending.names.contains(&name))
+            .await;
     }
 }
 
@@ -71,7 +81,9 @@ async fn each_change_is_named_and_queues_by_their_name() {
     let mut world = World::start().await;
     let mut watching = Watching::start(adapter(&world.etcd));
     let begun = |pending: &Pending| pending.relist && pending.state == Some(WatchState::Live);
-    watching.until("live, with a list because there was none", begun).await;
+    watching
+        .until("live, with a list because there was none", begun)
+        .await;
     let lease = world.lease(60).await;
     world.put("/locks/a", "o", lease).await;
     watching.named("key", "/locks/a").await;
@@ -83,7 +95,9 @@ async fn each_change_is_named_and_queues_by_their_name() {
     watching.named("mutex", "/locks/job").await;
     world.client.lease_revoke(holder).await.unwrap();
     let pending = watching
-        .until("the queue", |pending| pending.names.contains(&(source_of("mutex"), "/locks/job".into())))
+        .until("the queue", |pending| {
+            pending.names.contains(&(source_of("mutex"), "/locks/job".into()))
+        })
         .await;
     // A deletion tells no lease; the key before it does, so no plain key of that name is hinted.
     assert_eq!(pending.names.len(), 1, "{:?}", pending.names);
@@ -102,7 +116,9 @@ async fn a_watch_goes_on_from_the_snapshot_so_that_nothing_between_is_lost() {
     world.put("/locks/between", "o", 0).await;
     let mut watching = Watching::start(adapter);
     let name = (source_of("key"), Resource::from("/locks/between"));
-    let pending = watching.until("the key", |pending| pending.names.contains(&name)).await;
+    let pending = watching
+        .until("the key", |pending| pending.names.contains(&name))
+        .await;
     assert!(!pending.relist);
 }
 
@@ -116,7 +132,11 @@ async fn a_compacted_watch_lists_again_and_goes_on_from_now() {
     for _ in 0..5 {
         revision = world.put("/locks/a", "o", 0).await;
     }
-    world.client.compact(i64::try_from(revision).unwrap(), None).await.unwrap();
+    world
+        .client
+        .compact(i64::try_from(revision).unwrap(), None)
+        .await
+        .unwrap();
     let mut watching = Watching::start(adapter);
     watching.until("a list", |pending| pending.relist).await;
     watching.live().await;
@@ -134,7 +154,10 @@ async fn ten_restarts_are_survived_by_watch_and_calls_without_rebuilding() {
     watching.live().await;
     for round in 0..10 {
         world.etcd.kill().await.unwrap();
-        assert!(seen(&adapter).await.is_err(), "a server that is down must not look like one without locks");
+        assert!(
+            seen(&adapter).await.is_err(),
+            "a server that is down must not look like one without locks"
+        );
         watching.reconnecting().await;
         world.etcd.restart().await.unwrap();
         let back = |pending: &Pending| pending.relist && pending.state == Some(WatchState::Live);
@@ -190,8 +213,11 @@ async fn a_store_that_went_back_is_not_waited_for() {
     for _ in 0..50 {
         client_of_old.put("/locks/a", "o", None).await.unwrap();
     }
-    let adapter =
-        Arc::new(backend(&[old.etcd.endpoint(), new.etcd.endpoint()], &["/locks/"], |_| {}));
+    let adapter = Arc::new(backend(
+        &[old.etcd.endpoint(), new.etcd.endpoint()],
+        &["/locks/"],
+        |_| {},
+    ));
     seen(&adapter).await.unwrap();
     old.etcd.kill().await.unwrap();
     let mut watching = Watching::start(adapter);
@@ -207,7 +233,9 @@ async fn lost_and_repeated_events_leave_no_difference_to_a_list() {
     let mut world = World::start().await;
     let proxy = Proxy::start(world.etcd.port()).await;
     let endpoint = format!("http://127.0.0.1:{}", proxy.port());
-    let adapter = Arc::new(backend(&[endpoint], &["/locks/"], |config| config.timeout = Duration::from_secs(2)));
+    let adapter = Arc::new(backend(&[endpoint], &["/locks/"], |config| {
+        config.timeout = Duration::from_secs(2)
+    }));
     let mut watching = Watching::start(Arc::clone(&adapter) as Arc<dyn Backend>);
     watching.live().await;
     for round in 0..5 {
@@ -223,7 +251,9 @@ async fn lost_and_repeated_events_leave_no_difference_to_a_list() {
                 proxy.set(Link::Pass).await;
             }
         }
-        watching.until("a list after the cut", |pending| pending.relist).await;
+        watching
+            .until("a list after the cut", |pending| pending.relist)
+            .await;
     }
     let mirror = seen(&adapter).await.unwrap();
     world.put("/locks/last", "o", 0).await;
@@ -231,7 +261,10 @@ async fn lost_and_repeated_events_leave_no_difference_to_a_list() {
     eventually("the same as etcd", async || {
         let direct = world.seen().await;
         direct.locks.len() == mirror.locks.len() + 1
-            && mirror.locks.iter().all(|(name, (_, lock))| direct.locks.get(name).map(|found| &found.1) == Some(lock))
+            && mirror
+                .locks
+                .iter()
+                .all(|(name, (_, lock))| direct.locks.get(name).map(|found| &found.1) == Some(lock))
     })
     .await;
 }
