@@ -6,6 +6,8 @@
 #[cfg(test)]
 mod etcd_adapter;
 #[cfg(test)]
+mod http_inventory;
+#[cfg(test)]
 mod proxy;
 #[cfg(test)]
 mod support;
