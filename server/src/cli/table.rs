@@ -293,17 +293,17 @@ melted     請求                       x          unknown          0.0 s     un
 
     #[test]
     fn a_narrow_terminal_takes_from_owner_and_resource() {
-        // 100 columns for names that want more.
+        // 120 columns for names that want more.
         let mut rows = rows();
         rows[0].resource = "tenant_123:".repeat(20);
         rows[1].owner_id = Some("host-".repeat(20));
         let lines = locks(
             &rows,
             Look {
-                columns: Some(110),
+                columns: Some(120),
                 ..Look::default()
             },
         );
-        assert!(lines.iter().all(|line| width(line) <= 110), "{lines:#?}");
+        assert!(lines.iter().all(|line| width(line) <= 120), "{lines:#?}");
     }
 }

@@ -19,12 +19,12 @@ pub(super) fn colour(no_color: Option<&str>) -> bool {
     is_terminal() && no_color.is_none_or(str::is_empty)
 }
 
-/// The other screen of the terminal, without a cursor; given back when dropped.
+/// The other screen of the terminal, without a cursor and without wrapping of long lines; given back when dropped.
 pub(super) struct Screen(());
 
 impl Screen {
     pub(super) fn enter() -> io::Result<Self> {
-        print("\u{1b}[?1049h\u{1b}[?25l")?;
+        print("\u{1b}[?1049h\u{1b}[?25l\u{1b}[?7l")?;
         Ok(Self(()))
     }
 
@@ -37,6 +37,6 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        let _ = print("\u{1b}[?25h\u{1b}[?1049l");
+        let _ = print("\u{1b}[?7h\u{1b}[?25h\u{1b}[?1049l");
     }
 }

@@ -21,7 +21,6 @@ use super::output::{print, report};
 use super::sse::Events;
 use super::table::{self, Look};
 use super::terminal::{self, Screen};
-use super::width::cut;
 use super::wire::{Backend, Lock, Page};
 use crate::clock::Clock;
 use crate::{shutdown, tasks};
@@ -236,20 +235,7 @@ impl View {
                 human::counted(hidden as u64, "row", "rows")
             ));
         }
-        match look.columns {
-            // Painted lines were fitted by the table; the rest is ours.
-            Some(columns) => lines
-                .into_iter()
-                .map(|line| {
-                    if line.contains('\u{1b}') {
-                        line
-                    } else {
-                        cut(&line, columns)
-                    }
-                })
-                .collect(),
-            None => lines,
-        }
+        lines
     }
 
     fn headline(&self, age: i64, now: Tick) -> String {

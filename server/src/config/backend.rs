@@ -69,12 +69,17 @@ impl Choice for Kind {
 pub(super) fn read_all(root: &mut Section<'_>) -> Vec<BackendConfig> {
     let mut backends: Vec<BackendConfig> = Vec::new();
     for mut section in root.sections("backend", "backend") {
+        if let Some(name) = section
+            .peek("name")
+            .filter(|name| BackendName::parse(name).is_ok())
+        {
+            section.rename(format!("backend.{name}"));
+        }
         let Some(name) = section.required("name", &name()) else {
             // Its other keys are read all the same: their mistakes are told together with this one.
             BackendConfig::read(section, None);
             continue;
         };
-        section.rename(format!("backend.{name}"));
         if backends.iter().any(|other| other.name.as_str() == name) {
             let message = format!("there is another backend called {name:?}");
             let origin = section.place_of("name");

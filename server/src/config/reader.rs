@@ -357,6 +357,11 @@ impl<'t> Section<'t> {
         self.table.contains_key(key)
     }
 
+    /// A text, judged by nobody. Does not make the key known.
+    pub(super) fn peek(&self, key: &str) -> Option<&'t str> {
+        self.table.get(key).and_then(Node::text)
+    }
+
     /// Where a key stands; the table's place where it is absent.
     pub(super) fn place_of(&self, key: &str) -> Origin {
         self.table

@@ -13,9 +13,11 @@ use super::tree::{Node, Value};
 pub(super) struct Rule<'r, T> {
     pub(super) fits: String,
     /// Takes the value, or says what is wrong with it beyond its type; `None` is a wrong type.
-    pub(super) take: Box<dyn Fn(&Node) -> Taken<T> + 'r>,
+    pub(super) take: Take<'r, T>,
     pub(super) show: fn(&T) -> String,
 }
+
+type Take<'r, T> = Box<dyn Fn(&Node) -> Taken<T> + 'r>;
 
 pub(super) enum Taken<T> {
     Fits(T),
@@ -40,7 +42,7 @@ pub(super) trait Choice: Copy + 'static {
     }
 }
 
-fn from_text<'r, T>(take: impl Fn(&str) -> Taken<T> + 'r) -> Box<dyn Fn(&Node) -> Taken<T> + 'r> {
+fn from_text<'r, T>(take: impl Fn(&str) -> Taken<T> + 'r) -> Take<'r, T> {
     Box::new(move |node| node.text().map_or(Taken::WrongType, &take))
 }
 
@@ -158,7 +160,7 @@ pub(super) fn choice<C: Choice + PartialEq>() -> Rule<'static, C> {
         take: from_text(|text| match C::WORDS.iter().find(|(word, _)| *word == text) {
             Some((_, value)) => Taken::Fits(*value),
             None => match super::error::nearest(text, C::WORDS.iter().map(|(word, _)| *word)) {
-                Some(meant) => Taken::Unfit(format!("is not known; did you mean {meant:?}?")),
+                Some(meant) => Taken::Unfit(format!("is not known (did you mean {meant:?}?)")),
                 None => Taken::Unfit("is not known".to_owned()),
             },
         }),
@@ -199,6 +201,6 @@ pub(super) fn public_url() -> Rule<'static, Url> {
             }
             Ok(url) => Taken::Fits(url),
         }),
-        show: |url| quoted(url.as_str()),
+        show: |url| quoted(url.as_str().trim_end_matches('/')),
     }
 }

@@ -38,8 +38,17 @@ impl<'t> Section<'t> {
             );
             return None;
         }
-        self.entry(shown, show(&text), &origin);
+        self.secret_entry(key, shown, &show(&text), &origin);
         Some(SecretString::from(text))
+    }
+
+    /// A file's path is no secret, and is what people look for.
+    fn secret_entry(&self, key: &str, given: &str, redacted: &str, origin: &Origin) {
+        let value = match self.peek(given) {
+            Some(path) if given != key => format!("{path:?} holding {redacted}"),
+            _ => redacted.to_owned(),
+        };
+        self.entry(given, value, origin);
     }
 
     /// The text, where it came from, and the key that gave it.
@@ -137,7 +146,7 @@ impl<'t> Section<'t> {
             }
         }
         let seen: Vec<String> = texts.iter().map(|(text, _)| show(text)).collect();
-        self.entry(shown, format!("[{}]", seen.join(", ")), &origin);
+        self.secret_entry(key, shown, &format!("[{}]", seen.join(", ")), &origin);
         fit.then(|| {
             texts
                 .into_iter()

@@ -16,6 +16,14 @@ fn leasehold(folder: &Path) -> Command {
 
 /// Exit code, standard output, standard error.
 fn run(command: &mut Command) -> (i32, String, String) {
-    let Output { status, stdout, stderr } = command.output().unwrap();
-    (status.code().unwrap(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().unwrap();
+    (
+        status.code().unwrap(),
+        String::from_utf8(stdout).unwrap(),
+        String::from_utf8(stderr).unwrap(),
+    )
 }

@@ -9,6 +9,7 @@ mod etcd_adapter;
 mod http_inventory;
 #[cfg(test)]
 mod proxy;
+mod cli;
 #[cfg(test)]
 mod support;
 #[cfg(test)]

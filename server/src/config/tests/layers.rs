@@ -158,7 +158,10 @@ fn a_secret_can_come_from_a_file_and_the_environment_displaces_the_files_way() {
         .iter()
         .find(|entry| entry.key == "backend.orders-db.url_file")
         .unwrap();
-    assert_eq!(entry.value, "\"postgres://watch:***@db/orders\"");
+    assert_eq!(
+        entry.value,
+        format!("{path:?} holding \"postgres://watch:***@db/orders\"")
+    );
     assert_eq!(
         entry.origin,
         Origin::Environment {

@@ -10,7 +10,10 @@ fn wrong_arguments_end_with_2_and_say_what_fits() {
         (&["lock"], "locks"),
         (&["locks", "--prefx", "a"], "--prefix"),
         (&["locks", "--state", "no_tll"], "no_ttl"),
-        (&["locks", "--sort", "-hold"], "resource, held, remaining, waiters, state"),
+        (
+            &["locks", "--sort", "-hold"],
+            "resource, held, remaining, waiters, state",
+        ),
         (&["locks", "--limit", "0"], "1.."),
         (&["locks", "--server", "localhost:3000"], "http://"),
         (&["locks", "--server", "somewhere"], "http://127.0.0.1:3000"),
@@ -41,8 +44,13 @@ fn help_goes_to_standard_output_and_ends_with_0() {
 fn a_token_from_the_environment_is_not_shown_in_the_help() {
     // clap prints the values of variables in help texts unless told otherwise.
     let folder = tempfile::tempdir().unwrap();
-    let (_, out, _) = run(leasehold(folder.path()).args(["locks", "--help"]).env("LEASEHOLD_TOKEN", "c4nary"));
-    assert!(out.contains("LEASEHOLD_TOKEN") && !out.contains("c4nary"), "{out}");
+    let (_, out, _) = run(leasehold(folder.path())
+        .args(["locks", "--help"])
+        .env("LEASEHOLD_TOKEN", "c4nary"));
+    assert!(
+        out.contains("LEASEHOLD_TOKEN") && !out.contains("c4nary"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -51,5 +59,8 @@ fn serve_refuses_a_wrong_configuration_with_2_before_it_listens() {
     let folder = tempfile::tempdir().unwrap();
     let (code, _, err) = run(leasehold(folder.path()).args(["serve", "--listen", "0.0.0.0:3000"]));
     assert_eq!(code, 2);
-    assert!(err.contains("--listen: listen: \"0.0.0.0:3000\" is open to other hosts"), "{err}");
+    assert!(
+        err.contains("--listen: listen: \"0.0.0.0:3000\" is open to other hosts"),
+        "{err}"
+    );
 }

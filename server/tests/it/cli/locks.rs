@@ -26,20 +26,34 @@ struct Answers {
 
 impl Answers {
     fn start(status: StatusCode, pages: Vec<Value>) -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
         let seen = Seen::default();
         let state = (status, Arc::new(pages), Arc::clone(&seen));
-        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let listener = runtime
+            .block_on(tokio::net::TcpListener::bind("127.0.0.1:0"))
+            .unwrap();
         let address = listener.local_addr().unwrap();
-        let router = Router::new().route("/v1/inventory", get(answer)).with_state(state);
+        let router = Router::new()
+            .route("/v1/inventory", get(answer))
+            .with_state(state);
         let serve = async move { axum::serve(listener, router).await.unwrap() };
         drop(runtime.spawn(serve));
-        Self { address, seen, runtime }
+        Self {
+            address,
+            seen,
+            runtime,
+        }
     }
 
     fn locks(&self, args: &[&str]) -> Command {
         let mut command = leasehold(std::env::temp_dir().as_path());
-        command.args(["locks", "--server", &format!("http://{}", self.address)]).args(args);
+        command
+            .args(["locks", "--server", &format!("http://{}", self.address)])
+            .args(args);
         command
     }
 }
@@ -49,8 +63,13 @@ async fn answer(
     headers: HeaderMap,
     Query(query): Query<Vec<(String, String)>>,
 ) -> impl IntoResponse {
-    let token = headers.get("authorization").map(|value| value.to_str().unwrap().to_owned());
-    let cursor = query.iter().find(|(name, _)| name == "cursor").map_or(0, |(_, value)| value.parse().unwrap());
+    let token = headers
+        .get("authorization")
+        .map(|value| value.to_str().unwrap().to_owned());
+    let cursor = query
+        .iter()
+        .find(|(name, _)| name == "cursor")
+        .map_or(0, |(_, value)| value.parse().unwrap());
     seen.lock().unwrap().push((token, query));
     (status, Json(pages[cursor].clone()))
 }
@@ -72,19 +91,39 @@ fn page(locks: &[&str], next: Option<&str>, complete: bool) -> Value {
 #[test]
 fn pages_are_followed_and_a_row_that_moved_comes_once() {
     // Two pages that share a row; the query and the token reach the server.
-    let server = Answers::start(StatusCode::OK, vec![page(&["a", "b"], Some("1"), true), page(&["b", "c"], None, true)]);
+    let server = Answers::start(
+        StatusCode::OK,
+        vec![page(&["a", "b"], Some("1"), true), page(&["b", "c"], None, true)],
+    );
     let mut command = server.locks(&["--prefix", "a b&c", "--state", "no_ttl", "--sort=-held", "--json"]);
     let (code, out, err) = run(command.env("LEASEHOLD_TOKEN", "t0ken"));
     assert_eq!((code, err.as_str()), (0, ""));
     let answer: Value = serde_json::from_str(&out).unwrap();
-    let names: Vec<&str> = answer["locks"].as_array().unwrap().iter().map(|lock| lock["resource"].as_str().unwrap()).collect();
+    let names: Vec<&str> = answer["locks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|lock| lock["resource"].as_str().unwrap())
+        .collect();
     assert_eq!(names, ["a", "b", "c"]);
     assert_eq!(answer["locks"][0], lock("a"), "rows keep every field");
     assert_eq!(answer["complete"], true);
     let seen = server.seen.lock().unwrap();
     assert_eq!(seen[0].0.as_deref(), Some("Bearer t0ken"));
-    let query: Vec<(&str, &str)> = seen[0].1.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    assert_eq!(query, [("prefix", "a b&c"), ("state", "no_ttl"), ("sort", "-held"), ("limit", "100")]);
+    let query: Vec<(&str, &str)> = seen[0]
+        .1
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    assert_eq!(
+        query,
+        [
+            ("prefix", "a b&c"),
+            ("state", "no_ttl"),
+            ("sort", "-held"),
+            ("limit", "100")
+        ]
+    );
 }
 
 #[test]
@@ -93,9 +132,29 @@ fn a_table_stops_at_the_limit_and_says_that_there_is_more() {
     let server = Answers::start(StatusCode::OK, vec![page(&["a", "b"], Some("1"), true)]);
     let (code, out, err) = run(&mut server.locks(&["--limit", "1"]));
     assert_eq!(code, 0);
-    let rows: Vec<Vec<&str>> = out.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(rows[0], ["STATE", "RESOURCE", "BACKEND", "HELD-BY", "HELD", "REMAINING", "WAITERS", "TOKEN"]);
-    assert_eq!(rows[1], ["healthy", "a", "cache", "w-1", "≥", "5.0", "s", "27.0", "s", "unknown", "none"]);
+    let rows: Vec<Vec<&str>> = out
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert_eq!(
+        rows[0],
+        [
+            "STATE",
+            "RESOURCE",
+            "BACKEND",
+            "HELD-BY",
+            "HELD",
+            "REMAINING",
+            "WAITERS",
+            "TOKEN"
+        ]
+    );
+    assert_eq!(
+        rows[1],
+        [
+            "healthy", "a", "cache", "w-1", "≥", "5.0", "s", "27.0", "s", "unknown", "none"
+        ]
+    );
     assert_eq!(rows.len(), 2);
     assert_eq!(err, "leasehold: 1 of 4 locks shown; --limit shows more\n");
 }
@@ -107,7 +166,10 @@ fn an_incomplete_view_ends_with_4_and_names_the_backend() {
         let server = Answers::start(StatusCode::OK, vec![page(locks, None, false)]);
         let (code, _, err) = run(&mut server.locks(&[]));
         assert_eq!(code, 4);
-        assert!(err.contains("cache is down: cannot connect (last seen 14.0 s ago)"), "{err}");
+        assert!(
+            err.contains("cache is down: cannot connect (last seen 14.0 s ago)"),
+            "{err}"
+        );
         assert!(!err.contains("no lock matches"), "{err}");
     }
 }
@@ -115,13 +177,39 @@ fn an_incomplete_view_ends_with_4_and_names_the_backend() {
 #[test]
 fn refusals_say_why_and_have_their_exit_codes() {
     // A bad parameter, a missing token, a failure, and something that is no Leasehold server.
-    let problem = json!({"title": "Bad Request", "detail": "is one of a, b", "field": "state", "requestId": "r1"});
+    let problem =
+        json!({"title": "Bad Request", "detail": "is one of a, b", "field": "state", "requestId": "r1"});
     for (status, body, code, expected) in [
-        (StatusCode::BAD_REQUEST, problem.clone(), 2, "state: is one of a, b (request r1)"),
-        (StatusCode::UNAUTHORIZED, problem.clone(), 1, "--token or LEASEHOLD_TOKEN"),
-        (StatusCode::SERVICE_UNAVAILABLE, problem, 1, "answers 503 Service Unavailable"),
-        (StatusCode::OK, json!("hello"), 1, "does not answer like a Leasehold server"),
-        (StatusCode::FOUND, Value::Null, 1, "does not answer like a Leasehold server"),
+        (
+            StatusCode::BAD_REQUEST,
+            problem.clone(),
+            2,
+            "state: is one of a, b (request r1)",
+        ),
+        (
+            StatusCode::UNAUTHORIZED,
+            problem.clone(),
+            1,
+            "--token or LEASEHOLD_TOKEN",
+        ),
+        (
+            StatusCode::SERVICE_UNAVAILABLE,
+            problem,
+            1,
+            "answers 503 Service Unavailable",
+        ),
+        (
+            StatusCode::OK,
+            json!("hello"),
+            1,
+            "does not answer like a Leasehold server",
+        ),
+        (
+            StatusCode::FOUND,
+            Value::Null,
+            1,
+            "does not answer like a Leasehold server",
+        ),
     ] {
         let server = Answers::start(status, vec![body]);
         let (seen, out, err) = run(&mut server.locks(&[]));
@@ -139,7 +227,10 @@ fn a_server_that_is_not_there_ends_with_3() {
     for command in [&mut once, &mut watch] {
         let (code, out, err) = run(command);
         assert_eq!((code, out.as_str()), (3, ""));
-        assert!(err.contains("cannot reach http://127.0.0.1:") && err.contains("LEASEHOLD_SERVER"), "{err}");
+        assert!(
+            err.contains("cannot reach http://127.0.0.1:") && err.contains("LEASEHOLD_SERVER"),
+            "{err}"
+        );
     }
 }
 
@@ -148,11 +239,15 @@ fn a_watch_says_disconnected_when_the_server_goes_away_and_ends_with_0_on_ctrl_c
     // The first table comes; then the server ends; then the next lines say so and every row is stale.
     let server = Answers::start(StatusCode::OK, vec![page(&["a"], None, true)]);
     let mut child = server.locks(&["--watch"]).stdout(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut lines = BufReader::new(child.stdout.take().unwrap())
+        .lines()
+        .map(Result::unwrap);
     assert!(lines.any(|line| line.starts_with("healthy")));
     server.runtime.shutdown_timeout(std::time::Duration::from_secs(5));
     assert!(lines.any(|line| line.starts_with("DISCONNECTED for ")));
-    let row = lines.find(|line| line.contains("cache") && line.contains("w-1")).unwrap();
+    let row = lines
+        .find(|line| line.contains("cache") && line.contains("w-1"))
+        .unwrap();
     assert!(row.starts_with("stale ") && row.contains("≤ "), "{row}");
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
