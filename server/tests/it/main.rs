@@ -4,12 +4,13 @@
 //! `cfg(test)` on each module, always true here, lets clippy know that helpers may unwrap too.
 
 #[cfg(test)]
+mod cli;
+#[cfg(test)]
 mod etcd_adapter;
 #[cfg(test)]
 mod http_inventory;
 #[cfg(test)]
 mod proxy;
-mod cli;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
