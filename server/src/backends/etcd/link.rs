@@ -83,7 +83,7 @@ impl Link {
             }
             match last.kind {
                 Kind::Transport => self.give_up(epoch, 1),
-                Kind::LoginLost if self.settings.user.is_some() => self.give_up(epoch, 0),
+                Kind::LoginLost | Kind::AuthOff if self.settings.user.is_some() => self.give_up(epoch, 0),
                 _ => return Err(last),
             }
         }

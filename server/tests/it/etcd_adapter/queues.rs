@@ -124,7 +124,7 @@ async fn queues_are_grouped_by_their_whole_name() {
 }
 
 #[tokio::test]
-async fn ten_thousand_waiters_are_counted_across_pages() {
+async fn five_thousand_waiters_are_counted_across_pages() {
     // One queue over many pages, between two neighbours: still one holder, the first that came.
     let mut world = World::start().await;
     world.enqueue("/locks/a", "", 600).await;

@@ -15,10 +15,6 @@ use leasehold::config::backend::{BUDGET_DEFAULT, BackendConfig, SystemConfig, TI
 use leasehold::config::etcd::EtcdConfig;
 use leasehold::throwaway::{Etcd, EtcdOptions, Throwaway};
 
-pub(crate) const BUDGET: Budget = Budget {
-    time_max: BUDGET_DEFAULT,
-};
-
 pub(crate) struct World {
     pub(crate) etcd: Etcd,
     pub(crate) client: Client,
@@ -30,28 +26,15 @@ impl World {
         let etcd = etcd(&[]).await;
         let client = client(&etcd.endpoint()).await;
         let backend = backend(&[etcd.endpoint()], &["/locks/"], |_| {});
-        Self {
-            etcd,
-            client,
-            backend,
-        }
+        Self { etcd, client, backend }
     }
 
     pub(crate) async fn lease(&mut self, ttl_s: i64) -> i64 {
         self.client.lease_grant(ttl_s, None).await.unwrap().id()
     }
 
-    pub(crate) async fn put(
-        &mut self,
-        key: impl Into<Vec<u8>>,
-        value: impl Into<Vec<u8>>,
-        lease: i64,
-    ) -> u64 {
-        let put = self
-            .client
-            .put(key, value, Some(PutOptions::new().with_lease(lease)))
-            .await
-            .unwrap();
+    pub(crate) async fn put(&mut self, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>, lease: i64) -> u64 {
+        let put = self.client.put(key, value, Some(PutOptions::new().with_lease(lease))).await.unwrap();
         u64::try_from(put.header().unwrap().revision()).unwrap()
     }
 
@@ -69,13 +52,7 @@ impl World {
 
 pub(crate) async fn etcd(args: &[&str]) -> Etcd {
     let args = args.iter().map(|arg| (*arg).to_owned()).collect();
-    Throwaway::etcd(EtcdOptions {
-        fast: true,
-        args,
-        ..Default::default()
-    })
-    .await
-    .unwrap()
+    Throwaway::etcd(EtcdOptions { fast: true, args, ..Default::default() }).await.unwrap()
 }
 
 pub(crate) async fn client(endpoint: &str) -> Client {
@@ -135,18 +112,11 @@ impl Sink for Seen {
 impl Seen {
     pub(crate) fn lock(&self, source: &str, resource: &str) -> &ObservedLock {
         let name = (source.to_owned(), resource.to_owned());
-        &self
-            .locks
-            .get(&name)
-            .unwrap_or_else(|| panic!("{name:?} in {:?}", self.names()))
-            .1
+        &self.locks.get(&name).unwrap_or_else(|| panic!("{name:?} in {:?}", self.names())).1
     }
 
     pub(crate) fn names(&self) -> Vec<(&str, &str)> {
-        self.locks
-            .keys()
-            .map(|(source, resource)| (source.as_str(), resource.as_str()))
-            .collect()
+        self.locks.keys().map(|(source, resource)| (source.as_str(), resource.as_str())).collect()
     }
 
     pub(crate) fn pass(&self) -> &Pass {
@@ -154,10 +124,7 @@ impl Seen {
     }
 
     pub(crate) fn whole(&self) -> bool {
-        self.pass()
-            .sources
-            .iter()
-            .all(|source| source.coverage.is_complete() && source.fault.is_none())
+        self.pass().sources.iter().all(|source| source.coverage.is_complete() && source.fault.is_none())
     }
 }
 
@@ -173,10 +140,8 @@ pub(crate) async fn seen_within(backend: &EtcdBackend, time_max: Duration) -> Re
 }
 
 pub(crate) async fn refreshed(backend: &EtcdBackend, names: &[(&str, &str)]) -> Result<Seen, BackendError> {
-    let names: Vec<(Source, Resource)> = names
-        .iter()
-        .map(|(source, resource)| (source_of(source), Resource::from_text(resource)))
-        .collect();
+    let names: Vec<(Source, Resource)> =
+        names.iter().map(|(source, resource)| (source_of(source), Resource::from_text(resource))).collect();
     let mut seen = Seen::default();
     backend.refresh(&names, &mut seen).await?;
     Ok(seen)
@@ -195,10 +160,7 @@ pub(crate) fn remaining_ms(lock: &ObservedLock) -> i64 {
 
 pub(crate) fn granted_ms(lock: &ObservedLock) -> i64 {
     match &lock.lifetime {
-        Lifetime::Leased {
-            ttl_ms: Known::Known(ms),
-            ..
-        } => *ms,
+        Lifetime::Leased { ttl_ms: Known::Known(ms), .. } => *ms,
         other => panic!("{other:?}"),
     }
 }
@@ -214,15 +176,8 @@ pub(crate) fn token(lock: &ObservedLock) -> u64 {
 /// `etcdctl` against this endpoint.
 pub(crate) fn etcdctl(endpoint: &str) -> tokio::process::Command {
     let program = PathBuf::from("/usr/bin/etcdctl");
-    assert!(
-        program.exists(),
-        "etcdctl is not installed; install it with: apt-get install -y etcd-client"
-    );
+    assert!(program.exists(), "etcdctl is not installed; install it with: apt-get install -y etcd-client");
     let mut command = tokio::process::Command::new(program);
-    command
-        .env("ETCDCTL_API", "3")
-        .arg("--endpoints")
-        .arg(endpoint)
-        .kill_on_drop(true);
+    command.env("ETCDCTL_API", "3").arg("--endpoints").arg(endpoint).kill_on_drop(true);
     command
 }
