@@ -6,6 +6,8 @@
 #[cfg(test)]
 mod proxy;
 #[cfg(test)]
+mod redis_adapter;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod throwaway;
