@@ -84,49 +84,38 @@ async fn a_link_that_swallows_or_cuts_in_the_middle_fails_the_pass_and_heals() {
 
 #[tokio::test]
 async fn a_server_that_is_loading_is_not_an_empty_one() {
-    // Its data set takes seconds to load (key-load-delay, in microseconds); the throwaway waits for it, we do not.
-    let redis = start_with(|options| {
-        options.append_only = true;
-        options.config = vec!["aof-use-rdb-preamble yes".to_owned(), "loading-process-events-interval-bytes 1024".to_owned()];
+    // A replica that takes its first copy, slowed down to seconds (key-load-delay, in microseconds per key).
+    let master = start().await;
+    run(&mut driver(&master).await, &["EVAL", "for i=1,3000 do redis.call('SET','lock:'..i,'x') end", "0"]).await;
+    let copying = start().await;
+    let mut driver = driver(&copying).await;
+    for setting in [["key-load-delay", "1000"], ["loading-process-events-interval-bytes", "1024"]] {
+        run(&mut driver, &["CONFIG", "SET", setting[0], setting[1]]).await;
+    }
+    let backend = Setup::of(&copying.url()).backend();
+    observe(&backend).await;
+    run(&mut driver, &["REPLICAOF", "127.0.0.1", &master.port().to_string()]).await;
+    eventually("seen loading", async || {
+        matches!(try_observe(&backend).await, Err(BackendError::Unreachable { detail }) if detail.contains("LOADING"))
     })
     .await;
-    let mut connection = driver(&redis).await;
-    run(&mut connection, &["EVAL", "for i=1,3000 do redis.call('SET','lock:'..i,'x') end", "0"]).await;
-    run(&mut connection, &["CONFIG", "SET", "key-load-delay", "1000"]).await;
-    let backend = Setup::of(&redis.url()).backend();
-    observe(&backend).await;
-    let mut other = driver(&redis).await;
-    let reload = async {
-        // DEBUG is off by default from a socket; LOADING comes the same way from a replica's full copy.
-        let _: redis::RedisResult<()> = redis::cmd("DEBUG").arg("RELOAD").query_async(&mut other).await;
-    };
-    let mut loading = None;
-    let asking = async {
-        for _ in 0..2_000 {
-            match try_observe(&backend).await {
-                Err(BackendError::Unreachable { detail }) if detail.contains("LOADING") => {
-                    loading = Some(backend.probe().await.unwrap().version);
-                    break;
-                }
-                _ => tokio::task::yield_now().await,
-            }
-        }
-    };
-    tokio::join!(reload, asking);
-    let version = loading.expect("never seen loading");
+    let version = backend.probe().await.unwrap().version;
     assert!(version.known().unwrap().contains("loading"), "{version:?}");
+    eventually("loaded", async || try_observe(&backend).await.is_ok_and(|(_, seen)| seen.locks.len() == 3_000)).await;
 }
 
 #[tokio::test]
 async fn a_replica_says_that_it_is_one_and_shows_no_expired_key_as_held() {
     // The master hangs, so nobody tells the replica to delete the key that expires meanwhile: it still lies there.
-    let master = start().await;
+    let master = start_with(|options| options.config = vec!["repl-diskless-sync-delay 0".to_owned()]).await;
     let replica =
         start_with(|options| options.config = vec![format!("replicaof 127.0.0.1 {}", master.port())]).await;
-    run(&mut driver(&master).await, &["SET", "lock:stays", "x"]).await;
-    run(&mut driver(&master).await, &["SET", "lock:brief", "x", "PX", "1500"]).await;
+    let mut driver_of_master = driver(&master).await;
+    run(&mut driver_of_master, &["SET", "lock:stays", "x"]).await;
     let backend = Setup::of(&replica.url()).backend();
-    eventually("copied", async || observe(&backend).await.1.has("lock:brief")).await;
+    eventually("copied", async || observe(&backend).await.1.has("lock:stays")).await;
+    run(&mut driver_of_master, &["SET", "lock:brief", "x", "PX", "4000"]).await;
+    eventually("copied too", async || observe(&backend).await.1.has("lock:brief")).await;
     master.pause().await.unwrap();
     eventually("expired", async || !observe(&backend).await.1.has("lock:brief")).await;
     let left: i64 = redis::cmd("DBSIZE").query_async(&mut driver(&replica).await).await.unwrap();

@@ -1,15 +1,18 @@
 //! Keyspace notifications: hints while they come, a re-list after each gap, and what is said when there are none.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use domain::backend::WatchState;
 use domain::names::Resource;
+use leasehold::backends::hint::NAMES_MAX;
 use leasehold::backends::redis::RedisBackend;
 use leasehold::backends::{Backend, Hints};
 use leasehold::throwaway::Redis;
 
 use super::{Setup, driver, hash, key, observe, run, start, start_with, Seen};
 use crate::support::eventually::eventually;
+use crate::support::proxy::{Link, Proxy};
 
 /// Runs `work` while `backend` watches.
 async fn watching<T>(backend: &RedisBackend, work: impl AsyncFnOnce(&Hints) -> T) -> T {
@@ -183,7 +186,11 @@ async fn an_account_that_may_not_subscribe_is_told_what_to_grant() {
 async fn an_expiry_whose_event_is_late_is_seen_by_the_list_and_never_by_silence() {
     // Redis sends `expired` when it deletes the key, not when its time is up. Active expiry is switched off, so no
     // event comes by itself: the pass still shows the remaining time running down and then no key.
-    let redis = notifying("KEA").await;
+    let redis = start_with(|options| {
+        options.notify_keyspace_events = Some("KEA".to_owned());
+        options.config = vec!["enable-debug-command local".to_owned()];
+    })
+    .await;
     let mut driver = driver(&redis).await;
     run(&mut driver, &["DEBUG", "SET-ACTIVE-EXPIRE", "0"]).await;
     run(&mut driver, &["SET", "lock:a", "x", "PX", "400"]).await;
@@ -192,8 +199,8 @@ async fn an_expiry_whose_event_is_late_is_seen_by_the_list_and_never_by_silence(
 }
 
 #[tokio::test]
-async fn a_flood_of_notifications_becomes_one_relist() {
-    // More names than are kept: they are forgotten, and everything is listed instead.
+async fn a_flood_of_notifications_is_bounded_and_loses_nothing() {
+    // Never more names at once than are kept; beyond that, everything is listed instead.
     let redis = notifying("KEA").await;
     let mut driver = driver(&redis).await;
     let backend = Setup::of(&redis.url()).backend();
@@ -201,7 +208,31 @@ async fn a_flood_of_notifications_becomes_one_relist() {
         until_live(hints).await;
         let script = "for i=1,20000 do redis.call('SET','lock:'..i,'x') end";
         run(&mut driver, &["EVAL", script, "0"]).await;
-        until(hints, "a relist", |pending| pending.relist).await;
+        let mut named = HashSet::new();
+        until(hints, "a relist or every name", |pending| {
+            assert!(pending.names.len() <= NAMES_MAX);
+            named.extend(pending.names.iter().cloned());
+            pending.relist && !named.is_empty() || named.len() == 20_000
+        })
+        .await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_watch_whose_link_goes_silent_notices_and_comes_back() {
+    // A half-open link: nothing breaks, nothing comes. The watch asks every 5 polls whether anyone is there.
+    let redis = notifying("KEA").await;
+    let proxy = Proxy::start(redis.port()).await;
+    let url = format!("redis://127.0.0.1:{}/", proxy.port());
+    let backend = Setup::of(&url).timeout(Duration::from_millis(300)).backend();
+    watching(&backend, async |hints| {
+        until_live(hints).await;
+        proxy.set(Link::Blackhole).await;
+        until(hints, "reconnecting", |pending| matches!(pending.state, Some(WatchState::Reconnecting { .. }))).await;
+        proxy.set(Link::Cut).await;
+        proxy.set(Link::Pass).await;
+        until_live(hints).await;
     })
     .await;
 }

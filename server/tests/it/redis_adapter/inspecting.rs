@@ -20,7 +20,7 @@ async fn a_string_shows_its_type_time_and_fields_and_its_value_only_on_request()
     let backend = Setup::of(&redis.url()).backend();
     let seen = backend.inspect(&key(), &"lock:a".into()).await.unwrap();
     for (name, value) in
-        [("type", "string"), ("ownerId", "w"), ("leaseId", "L"), ("fencingToken", "7"), ("encoding", "embstr")]
+        [("type", "string"), ("ownerId", "w"), ("leaseId", "L"), ("fencingToken", "7"), ("encoding", "raw")]
     {
         assert_eq!(value_of(&seen.raw, name), value);
     }

@@ -87,7 +87,7 @@ async fn every_other_type_is_a_row_that_says_what_it_is() {
     run(&mut driver, &["ZADD", "lock:zset", "1", "a"]).await;
     run(&mut driver, &["XADD", "lock:stream", "*", "a", "b"]).await;
     run(&mut driver, &["HSET", "lock:hash", "name", "x"]).await;
-    let many: Vec<String> = (0..2_000).map(|n| n.to_string()).collect();
+    let many: Vec<String> = (0..4_000).map(|n| n.to_string()).collect();
     let mut large = vec!["HSET", "lock:large"];
     large.extend(many.iter().map(String::as_str));
     run(&mut driver, &large).await;
@@ -95,7 +95,7 @@ async fn every_other_type_is_a_row_that_says_what_it_is() {
     assert_eq!(seen.locks.len(), 6);
     assert!(pass.sources.iter().all(|source| source.coverage == Coverage::Complete));
     for (name, word) in
-        [("list", "list"), ("set", "set"), ("zset", "zset"), ("stream", "stream"), ("hash", "hash"), ("large", "1000 fields")]
+        [("list", "list"), ("set", "set"), ("zset", "zset"), ("stream", "stream"), ("hash", "hash"), ("large", "2000 fields")]
     {
         let lock = seen.named(format!("lock:{name}"));
         let Some(Condition::Unrecognised { why }) = &lock.condition else { panic!("{lock:?}") };
