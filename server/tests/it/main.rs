@@ -12,6 +12,8 @@ mod http_inventory;
 #[cfg(test)]
 mod proxy;
 #[cfg(test)]
+mod redis_adapter;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod throwaway;

@@ -90,6 +90,7 @@ pub(super) fn literal_prefix(pattern: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::throwaway::{RedisOptions, Throwaway};
 
     #[test]
     fn every_element_of_a_pattern_means_what_redis_means() {
@@ -121,6 +122,46 @@ mod tests {
             );
         }
         assert!(matches(b"lock:*", b"lock:\xff\x00"));
+    }
+
+    #[tokio::test]
+    async fn a_server_matches_the_same_keys() {
+        // Every short pattern over the special characters against every short key, as KEYS and SCAN MATCH see it.
+        let server = Throwaway::redis(RedisOptions::default()).await.unwrap();
+        let client = ::redis::Client::open(server.url()).unwrap();
+        let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+        let keys = words(b"ab-]\\*", 3);
+        let mut load = ::redis::pipe();
+        for key in &keys {
+            load.cmd("SET").arg(key.as_slice()).arg(1).ignore();
+        }
+        load.exec_async(&mut connection).await.unwrap();
+        let mut patterns = words(b"ab*?", 4);
+        patterns.extend(words(b"ab-[]^\\*", 4));
+        for some in patterns.chunks(200) {
+            let mut ask = ::redis::pipe();
+            for pattern in some {
+                ask.cmd("SCAN").arg(0).arg("MATCH").arg(pattern.as_slice()).arg("COUNT").arg(100_000);
+            }
+            let answers: Vec<(u64, Vec<Vec<u8>>)> = ask.query_async(&mut connection).await.unwrap();
+            for (pattern, (_, mut theirs)) in some.iter().zip(answers) {
+                let mut ours: Vec<_> = keys.iter().filter(|key| matches(pattern, key)).cloned().collect();
+                ours.sort();
+                theirs.sort();
+                assert_eq!(ours, theirs, "{:?}", String::from_utf8_lossy(pattern));
+            }
+        }
+    }
+
+    /// Every word of 1 to `length` letters.
+    fn words(letters: &[u8], length: usize) -> Vec<Vec<u8>> {
+        let mut all: Vec<Vec<u8>> = letters.iter().map(|letter| vec![*letter]).collect();
+        let mut last = all.clone();
+        for _ in 1..length {
+            last = last.iter().flat_map(|word| letters.iter().map(|l| [word.as_slice(), &[*l]].concat())).collect();
+            all.extend(last.iter().cloned());
+        }
+        all
     }
 
     #[test]
