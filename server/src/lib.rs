@@ -7,3 +7,4 @@ pub mod backends;
 pub mod clock;
 pub mod config;
 pub mod tasks;
+pub mod throwaway;

@@ -1,0 +1,5 @@
+//! What tests of several topics use.
+
+pub(crate) mod certs;
+pub(crate) mod eventually;
+pub(crate) mod proxy;
