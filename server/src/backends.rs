@@ -5,6 +5,7 @@
 
 pub mod error;
 pub mod hint;
+pub mod postgres;
 
 use std::time::Duration;
 
