@@ -9,6 +9,7 @@ pub mod error;
 pub mod etcd;
 pub mod hint;
 pub mod redis;
+pub mod postgres;
 
 use std::time::Duration;
 
