@@ -9,6 +9,7 @@ mod cli;
 mod etcd_adapter;
 #[cfg(test)]
 mod http_inventory;
+#[cfg(test)]
 mod postgres_adapter;
 #[cfg(test)]
 mod proxy;
