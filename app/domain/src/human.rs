@@ -14,6 +14,14 @@ pub fn duration(ms: i64) -> String {
     }
 }
 
+/// How old something is: tenths of a second matter below ten seconds only. `0.4 s`, `14 s`, `41 m 08 s`.
+pub fn age(ms: i64) -> String {
+    match ms {
+        10_000..60_000 => format!("{} s", ms / 1000),
+        _ => duration(ms.max(0)),
+    }
+}
+
 /// A short measured time: `0.4 ms` is not shown finer than the clock, so `< 1 ms`; then `12 ms`, `1.2 s`.
 pub fn latency(ms: i64) -> String {
     match ms {
