@@ -4,6 +4,8 @@ use domain::backend::BackendView;
 use domain::human;
 use leptos::prelude::*;
 
+use crate::live::use_live;
+
 /// Periods that the whole bar stands for; staleness begins at half of it.
 const PERIODS_SHOWN: i64 = 4;
 
@@ -18,9 +20,9 @@ pub fn AgeBar(backend: BackendView) -> impl IntoView {
         }
         .into_any();
     };
-    let elapsed = crate::live::elapsed_ms();
+    let elapsed = use_live().elapsed();
     let poll_ms = backend.poll_ms;
-    let width = move || format!("{}%", filled(age_ms.saturating_add(elapsed()), poll_ms));
+    let width = move || format!("{}%", filled(age_ms.saturating_add(elapsed.get()), poll_ms));
     let title = format!(
         "Last seen {} ago; polled every {}, stale from {} on.",
         human::duration(age_ms),

@@ -9,16 +9,18 @@ use domain::runway::{self, Form, Runway as Drawing};
 use domain::state::Severity;
 use leptos::prelude::*;
 
+use crate::live::use_live;
+
 #[component]
 pub fn Runway(lock: Lock) -> impl IntoView {
     let drawing = Drawing::of(&lock, 0);
     let title = runway::title(&lock);
     let class = format!("rw {}", classes(&lock, &drawing));
     let lock = StoredValue::new(lock);
-    let elapsed = crate::live::elapsed_ms();
-    let label = move || lock.with_value(|lock| runway::label(lock, elapsed()));
+    let elapsed = use_live().elapsed();
+    let label = move || lock.with_value(|lock| runway::label(lock, elapsed.get()));
     view! {
-        <span class=class class:runs=move || { elapsed() > 0 }>
+        <span class=class class:runs=move || { elapsed.get() > 0 }>
             <svg role="img">
                 <title>{title}</title>
                 {shape(&drawing, lock, elapsed)}
@@ -52,7 +54,7 @@ fn shape(drawing: &Drawing, lock: StoredValue<Lock>, elapsed: Signal<i64>) -> An
         }
         .into_any(),
         Form::Leased => {
-            let left = move || percent(lock.with_value(|lock| Drawing::of(lock, elapsed()).left));
+            let left = move || percent(lock.with_value(|lock| Drawing::of(lock, elapsed.get()).left));
             view! {
                 <rect class="track" y="5" width="100%" height="6"></rect>
                 <rect class="left" y="5" width=left height="6"></rect>

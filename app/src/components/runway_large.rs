@@ -7,6 +7,8 @@ use domain::lock::Lock;
 use domain::runway::{self, Form, Runway as Drawing};
 use leptos::prelude::*;
 
+use crate::live::use_live;
+
 use super::runway::{classes, percent};
 
 #[component]
@@ -17,9 +19,9 @@ pub fn RunwayLarge(lock: Lock) -> impl IntoView {
     let figures = figures(&lock);
     let legend = legend(&lock, &drawing);
     let stored = StoredValue::new(lock.clone());
-    let elapsed = crate::live::elapsed_ms();
+    let elapsed = use_live().elapsed();
     view! {
-        <div class=class class:runs=move || { elapsed() > 0 }>
+        <div class=class class:runs=move || { elapsed.get() > 0 }>
             <svg class="ch" role="img" height=if has_axis(&drawing, &lock) { "84" } else { "56" }>
                 <title>{title}</title>
                 {axis(&lock, &drawing)}
@@ -63,7 +65,7 @@ fn bar(drawing: &Drawing, lock: StoredValue<Lock>, elapsed: Signal<i64>) -> AnyV
         }
         .into_any(),
         Form::Leased | Form::Expired => {
-            let left = move || percent(lock.with_value(|lock| Drawing::of(lock, elapsed()).left));
+            let left = move || percent(lock.with_value(|lock| Drawing::of(lock, elapsed.get()).left));
             view! {
                 <rect class="track" y="28" width="100%" height="24"></rect>
                 <rect class="left" y="28" width=left height="24"></rect>
@@ -108,15 +110,15 @@ fn end(drawing: &Drawing, lock: StoredValue<Lock>, elapsed: Signal<i64>) -> AnyV
     let form = drawing.form;
     let word = move || {
         lock.with_value(|lock| match form {
-            Form::Leased => format!("{} left", runway::label(lock, elapsed())),
-            Form::Expired => format!("{}, expired", runway::label(lock, elapsed())),
-            Form::NoTtl | Form::Session | Form::Unknown => runway::label(lock, elapsed()),
+            Form::Leased => format!("{} left", runway::label(lock, elapsed.get())),
+            Form::Expired => format!("{}, expired", runway::label(lock, elapsed.get())),
+            Form::NoTtl | Form::Session | Form::Unknown => runway::label(lock, elapsed.get()),
         })
     };
     if !matches!(form, Form::Leased | Form::Expired) {
         return view! { <text class="now" x="0" y="12">{word}</text> }.into_any();
     }
-    let left = move || lock.with_value(|lock| Drawing::of(lock, elapsed()).left);
+    let left = move || lock.with_value(|lock| Drawing::of(lock, elapsed.get()).left);
     let at = Memo::new(move |_| percent(left()));
     let class = move || match left() {
         left if left < 12.0 => "now",
