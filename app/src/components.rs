@@ -1,5 +1,6 @@
 //! Parts that pages share. One concept per file, with a style sheet of the same name.
 
+pub mod age;
 pub mod age_bar;
 pub mod backend_strip;
 pub mod blocker_tree;

@@ -21,5 +21,6 @@ pub mod query;
 pub mod runway;
 pub mod safety;
 pub mod segments;
+pub mod shell;
 pub mod state;
 pub mod token;

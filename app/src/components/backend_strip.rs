@@ -8,11 +8,11 @@ use domain::human;
 use domain::known::Known;
 use leptos::prelude::*;
 
+use super::age::Age as AgeText;
 use super::age_bar::AgeBar;
 use super::sparkline::Sparkline;
 use super::state_badge::BackendBadge;
 use super::time::Time;
-use crate::live::use_live;
 
 #[component]
 pub fn BackendStrip(#[prop(into)] backends: Signal<Vec<BackendView>>) -> impl IntoView {
@@ -53,15 +53,13 @@ fn Cell(backend: BackendView) -> impl IntoView {
 
 #[component]
 fn Age(backend: BackendView) -> impl IntoView {
-    let elapsed = use_live().elapsed();
     let poll = human::duration(backend.poll_ms);
-    let old = backend.age_ms.map(|ms| move || human::age(ms.saturating_add(elapsed.get())));
-    let note = match old {
+    let note = match backend.age_ms {
         Some(_) => format!("old, polled every {poll}"),
         None => format!("polled every {poll}"),
     };
-    let figure = match old {
-        Some(old) => view! { <b>{old}</b> }.into_any(),
+    let figure = match backend.age_ms {
+        Some(ms) => view! { <b><AgeText ms/></b> }.into_any(),
         None => view! { <b class="ink3">"never seen"</b> }.into_any(),
     };
     view! { <div class="age-of">{figure}<span class="ink2 small">{note}</span></div> }

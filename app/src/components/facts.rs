@@ -3,25 +3,11 @@
 use domain::known::Known;
 use leptos::prelude::*;
 
+/// Label and value; a line in `<small>` inside the value explains it.
 #[component]
-pub fn Facts(children: Children) -> impl IntoView {
-    view! { <dl class="facts">{children()}</dl> }
-}
-
-#[component]
-pub fn Fact(
-    label: &'static str,
-    /// The line below the value.
-    #[prop(optional, into)]
-    note: Option<AnyView>,
-    children: Children,
-) -> impl IntoView {
-    view! {
-        <div>
-            <dt>{label}</dt>
-            <dd>{children()} {note.map(|note| view! { <small>{note}</small> })}</dd>
-        </div>
-    }
+pub fn Facts(cells: Vec<(&'static str, AnyView)>) -> impl IntoView {
+    let cells = cells.into_iter().map(|(label, value)| view! { <div><dt>{label}</dt><dd>{value}</dd></div> });
+    view! { <dl class="facts">{cells.collect_view()}</dl> }
 }
 
 /// A value, or the word for why there is none with the reason below it: never a blank, never a zero.

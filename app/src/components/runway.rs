@@ -9,6 +9,7 @@ use domain::runway::{self, Form, Runway as Drawing};
 use domain::state::Severity;
 use leptos::prelude::*;
 
+use super::age::whole_seconds;
 use crate::live::use_live;
 
 #[component]
@@ -18,7 +19,9 @@ pub fn Runway(lock: Lock) -> impl IntoView {
     let class = format!("rw {}", classes(&lock, &drawing));
     let lock = StoredValue::new(lock);
     let elapsed = use_live().elapsed();
-    let label = move || lock.with_value(|lock| runway::label(lock, elapsed.get()));
+    // The number steps once a second: tenths that race tell nobody anything.
+    let calm = whole_seconds();
+    let label = move || lock.with_value(|lock| runway::label(lock, calm.get()));
     view! {
         <span class=class class:runs=move || { elapsed.get() > 0 }>
             <svg role="img">

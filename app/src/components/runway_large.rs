@@ -9,6 +9,7 @@ use leptos::prelude::*;
 
 use crate::live::use_live;
 
+use super::age::whole_seconds;
 use super::runway::{classes, percent};
 
 #[component]
@@ -108,11 +109,12 @@ fn marks(drawing: &Drawing) -> impl IntoView + use<> {
 /// The rule at the end of the bar, and the number above it.
 fn end(drawing: &Drawing, lock: StoredValue<Lock>, elapsed: Signal<i64>) -> AnyView {
     let form = drawing.form;
+    let calm = whole_seconds();
     let word = move || {
         lock.with_value(|lock| match form {
-            Form::Leased => format!("{} left", runway::label(lock, elapsed.get())),
-            Form::Expired => format!("{}, expired", runway::label(lock, elapsed.get())),
-            Form::NoTtl | Form::Session | Form::Unknown => runway::label(lock, elapsed.get()),
+            Form::Leased => format!("{} left", runway::label(lock, calm.get())),
+            Form::Expired => format!("{}, expired", runway::label(lock, calm.get())),
+            Form::NoTtl | Form::Session | Form::Unknown => runway::label(lock, calm.get()),
         })
     };
     if !matches!(form, Form::Leased | Form::Expired) {

@@ -6,6 +6,7 @@ use domain::known::Known;
 use domain::lock::Lock;
 use leptos::prelude::*;
 
+use super::age::Held;
 use super::resource_name::ResourceName;
 use super::runway::Runway;
 use super::state_badge::StateBadge;
@@ -57,7 +58,7 @@ fn Row(lock: Lock) -> impl IntoView {
                     </a>
                 </td>
                 <td class="c-own">{owner(&lock)}</td>
-                <td class="c-held num">{held(&lock)}</td>
+                <td class="c-held num"><Held lock=lock.clone()/></td>
                 <td class="c-rw"><Runway lock=lock.clone()/></td>
                 <td class="c-w num">{waiters(&lock.waiter_count)}</td>
             </tr>
@@ -81,16 +82,6 @@ fn owner(lock: &Lock) -> AnyView {
         }
         Known::Unknown(why) => missing("unknown", why),
         Known::Absent(why) => missing("none", why),
-    }
-}
-
-fn held(lock: &Lock) -> AnyView {
-    match lock.held_ms {
-        Known::Known(ms) => human::duration(ms).into_any(),
-        Known::Unknown(_) | Known::Absent(_) => {
-            let why = lock.held_ms.why().unwrap_or_default().to_owned();
-            view! { <span title=why>{format!("\u{2265} {}", human::duration(lock.held_at_least_ms))}</span> }.into_any()
-        }
     }
 }
 

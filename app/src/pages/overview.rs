@@ -1,8 +1,8 @@
 //! Overview: what needs attention now, how whole the picture is, and how each backend does.
 
-mod blind;
-mod setup;
-mod states;
+pub mod blind;
+pub mod setup;
+pub mod states;
 
 use domain::human;
 use domain::overview::{Overview, finding};
