@@ -5,6 +5,7 @@ use leptos_meta::{MetaTags, Title, provide_meta_context};
 use leptos_router::components::{Route, Router, Routes};
 use leptos_router::{SsrMode, path};
 
+use crate::api::error::set_status;
 use crate::components::empty::Empty;
 use crate::components::nav::Nav;
 use crate::components::tabs::Tabs;
@@ -71,6 +72,7 @@ pub fn App() -> impl IntoView {
 
 #[component]
 fn NotFound() -> impl IntoView {
+    set_status(404);
     view! {
         <Title text="No such page"/>
         <Empty title="There is no such page">

@@ -6,4 +6,5 @@
 pub mod backends;
 pub mod clock;
 pub mod config;
+pub mod http;
 pub mod tasks;

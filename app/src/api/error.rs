@@ -56,10 +56,10 @@ impl ApiError {
 #[derive(Clone)]
 pub struct SetStatus(pub Arc<dyn Fn(u16) + Send + Sync>);
 
-/// Gives the answer being made the status of `error`, where there is an answer being made.
-pub fn tell_status(error: &ApiError) {
+/// Gives the answer being made this status, where there is an answer being made.
+pub fn set_status(status: u16) {
     if let Some(SetStatus(set)) = use_context::<SetStatus>() {
-        set(error.status());
+        set(status);
     }
 }
 

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use super::empty::Empty;
 use super::state_badge::Shape;
 use crate::api::ApiError;
-use crate::api::error::tell_status;
+use crate::api::error::set_status;
 use crate::console::ConsoleError;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +52,7 @@ where
                 move || match phase.get() {
                     Phase::Loading => EitherOf3::A(view! { <Loading/> }),
                     Phase::Failed(error) => {
-                        tell_status(&error);
+                        set_status(error.status());
                         EitherOf3::B(view! { <Failed error retry=move || load.refetch()/> })
                     }
                     Phase::Ready => EitherOf3::C(ready(data, failure, children.clone())),

@@ -1,0 +1,3 @@
+//! Every route of the server.
+
+pub mod pages;
