@@ -7,7 +7,8 @@ pub fn quote(word: &str) -> String {
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
     }
-    let hides = |c: char| c.is_control() || crate::escape::visible(c.encode_utf8(&mut [0; 4])).len() > c.len_utf8();
+    let hides =
+        |c: char| c.is_control() || crate::escape::visible(c.encode_utf8(&mut [0; 4])).len() > c.len_utf8();
     if !word.chars().any(hides) {
         return format!("'{}'", word.replace('\'', r"'\''"));
     }

@@ -26,8 +26,8 @@ pub fn AgeBar(backend: BackendView) -> impl IntoView {
     let title = format!(
         "Last seen {} ago; polled every {}, stale from {} on.",
         human::duration(age_ms),
-        human::duration(poll_ms),
-        human::duration(poll_ms.saturating_mul(2)),
+        human::period(poll_ms),
+        human::period(poll_ms.saturating_mul(2)),
     );
     view! {
         <svg class="agebar" height="8" role="img">
@@ -43,7 +43,12 @@ pub fn AgeBar(backend: BackendView) -> impl IntoView {
 /// Share of the bar that an age fills, in whole per cent.
 fn filled(age_ms: i64, poll_ms: i64) -> i64 {
     let whole = poll_ms.saturating_mul(PERIODS_SHOWN).max(1);
-    age_ms.max(0).saturating_mul(100).checked_div(whole).unwrap_or(0).clamp(0, 100)
+    age_ms
+        .max(0)
+        .saturating_mul(100)
+        .checked_div(whole)
+        .unwrap_or(0)
+        .clamp(0, 100)
 }
 
 #[cfg(test)]
@@ -53,6 +58,14 @@ mod tests {
     #[test]
     fn two_periods_fill_half_and_nothing_overflows() {
         // Where the tick stands, and the ends.
-        assert_eq!([filled(4_000, 2_000), filled(0, 2_000), filled(-5, 0), filled(i64::MAX, 2_000)], [50, 0, 0, 100]);
+        assert_eq!(
+            [
+                filled(4_000, 2_000),
+                filled(0, 2_000),
+                filled(-5, 0),
+                filled(i64::MAX, 2_000)
+            ],
+            [50, 0, 0, 100]
+        );
     }
 }

@@ -17,20 +17,30 @@ use super::time::Time;
 #[component]
 pub fn BackendStrip(#[prop(into)] backends: Signal<Vec<BackendView>>) -> impl IntoView {
     let cells = move || {
-        backends.with(|backends| backends.iter().map(|backend| view! { <Cell backend=backend.clone()/> }).collect_view())
+        backends.with(|backends| {
+            backends
+                .iter()
+                .map(|backend| view! { <Cell backend=backend.clone()/> })
+                .collect_view()
+        })
     };
     view! { <ul class="strip">{cells}</ul> }
 }
 
 #[component]
 fn Cell(backend: BackendView) -> impl IntoView {
-    let class = if backend.status.blinds_rows() { "is-stale" } else { "" };
-    let why = cause(&backend).map(|why| view! { <p class="why" title=why.clone()><bdi>{why.clone()}</bdi></p> });
+    let class = if backend.status.blinds_rows() {
+        "is-stale"
+    } else {
+        ""
+    };
+    let why =
+        cause(&backend).map(|why| view! { <p class="why" title=why.clone()><bdi>{why.clone()}</bdi></p> });
     view! {
         <li class=class>
             <div class="head">
                 <h3><a class="link" href=format!("/backends#{}", backend.name)>{backend.name.to_string()}</a></h3>
-                <span class="ink3 small">{backend.kind.wire()}</span>
+                <span class="kind ink3 small">{backend.kind.wire()}</span>
                 <BackendBadge status=backend.status/>
             </div>
             <Age backend=backend.clone()/>
@@ -49,18 +59,19 @@ fn Cell(backend: BackendView) -> impl IntoView {
             {why}
         </li>
     }
+    .into_any()
 }
 
 #[component]
 fn Age(backend: BackendView) -> impl IntoView {
-    let poll = human::duration(backend.poll_ms);
+    let poll = human::period(backend.poll_ms);
     let note = match backend.age_ms {
         Some(_) => format!("old, polled every {poll}"),
         None => format!("polled every {poll}"),
     };
     let figure = match backend.age_ms {
         Some(ms) => view! { <b><AgeText ms/></b> }.into_any(),
-        None => view! { <b class="ink3">"never seen"</b> }.into_any(),
+        None => view! { <b class="never">"never seen"</b> }.into_any(),
     };
     view! { <div class="age-of">{figure}<span class="ink2 small">{note}</span></div> }
 }
@@ -75,6 +86,9 @@ fn locks(backend: &BackendView) -> AnyView {
 }
 
 fn waiters(backend: &BackendView) -> AnyView {
+    if backend.age_ms.is_none() {
+        return view! { <span class="ink3">"unknown"</span> }.into_any();
+    }
     match &backend.waiters {
         Known::Known(0) => view! { <span class="ink3">"0"</span> }.into_any(),
         Known::Known(count) => view! { <span class="waiting wn">{human::count(*count)}</span> }.into_any(),
@@ -87,7 +101,10 @@ fn waiters(backend: &BackendView) -> AnyView {
 fn clock(backend: &BackendView) -> AnyView {
     match &backend.clock_offset_ms {
         Known::Known(ms) => {
-            let title = format!("its clock minus ours, to within {}", human::latency(backend.clock_error_ms));
+            let title = format!(
+                "its clock minus ours, to within {}",
+                human::latency(backend.clock_error_ms)
+            );
             view! { <span title=title>{human::offset(*ms)}</span> }.into_any()
         }
         Known::Unknown(why) | Known::Absent(why) => {
@@ -119,7 +136,10 @@ fn cause(backend: &BackendView) -> Option<String> {
     if backend.status == BackendStatus::Live {
         return None;
     }
-    let fault = backend.fault.as_ref().map(|fault| visible(&fault.message).into_owned());
+    let fault = backend
+        .fault
+        .as_ref()
+        .map(|fault| visible(&fault.message).into_owned());
     fault.or_else(|| match &backend.coverage {
         Coverage::Partial { why, .. } => Some(visible(why).into_owned()),
         Coverage::Complete => None,

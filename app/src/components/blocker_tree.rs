@@ -15,14 +15,25 @@ pub fn BlockerTree(blockers: Vec<Blocker>) -> impl IntoView {
 }
 
 fn node(blocker: Blocker, depth: usize) -> AnyView {
-    let Blocker { owner_id, pid, doing, holds, waited_ms, blocks } = blocker;
+    let Blocker {
+        owner_id,
+        pid,
+        doing,
+        holds,
+        waited_ms,
+        blocks,
+    } = blocker;
     let pid = pid.map(|pid| view! { " "<span class="ink3">{format!("pid {pid}")}</span> });
     let time = waited_ms.map(|ms| view! { <span class="waits waiting">{human::duration(ms)}</span> });
-    let doing = (!doing.is_empty()).then(|| view! { <bdi class="doing mono">{visible(&doing).into_owned()}</bdi> });
-    let holds = (!holds.is_empty()).then(|| view! { <bdi class="holds">{visible(&holds).into_owned()}</bdi> });
+    let doing =
+        (!doing.is_empty()).then(|| view! { <bdi class="doing mono">{visible(&doing).into_owned()}</bdi> });
+    let holds =
+        (!holds.is_empty()).then(|| view! { <bdi class="holds">{visible(&holds).into_owned()}</bdi> });
     let children = match blocks.len() {
         0 => None,
-        _ if depth >= DEPTH_MAX => Some(view! { <ul><li class="ink3 small">"more below, not drawn"</li></ul> }.into_any()),
+        _ if depth >= DEPTH_MAX => {
+            Some(view! { <ul><li class="ink3 small">"more below, not drawn"</li></ul> }.into_any())
+        }
         _ => {
             let below: Vec<_> = blocks.into_iter().map(|child| node(child, depth + 1)).collect();
             Some(view! { <ul>{below}</ul> }.into_any())

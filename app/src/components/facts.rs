@@ -6,7 +6,9 @@ use leptos::prelude::*;
 /// Label and value; a line in `<small>` inside the value explains it.
 #[component]
 pub fn Facts(cells: Vec<(&'static str, AnyView)>) -> impl IntoView {
-    let cells = cells.into_iter().map(|(label, value)| view! { <div><dt>{label}</dt><dd>{value}</dd></div> });
+    let cells = cells
+        .into_iter()
+        .map(|(label, value)| view! { <div><dt>{label}</dt><dd>{value}</dd></div> });
     view! { <dl class="facts">{cells.collect_view()}</dl> }
 }
 

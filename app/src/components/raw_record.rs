@@ -27,6 +27,14 @@ pub fn RawRecord(fields: Vec<RawField>) -> impl IntoView {
 
 /// The same as text, to copy: one field per line.
 pub fn as_text(fields: &[RawField]) -> String {
-    let width = fields.iter().map(|field| field.name.chars().count()).max().unwrap_or(0).min(40);
-    fields.iter().map(|field| format!("{:width$}  {}\n", field.name, visible(&field.value))).collect()
+    let width = fields
+        .iter()
+        .map(|field| field.name.chars().count())
+        .max()
+        .unwrap_or(0)
+        .min(40);
+    fields
+        .iter()
+        .map(|field| format!("{:width$}  {}\n", field.name, visible(&field.value)))
+        .collect()
 }

@@ -31,6 +31,7 @@ pub fn Runway(lock: Lock) -> impl IntoView {
             <b>{label}</b>
         </span>
     }
+    .into_any()
 }
 
 /// Hue by the lease alone, and whether the drawing is blind or quiet.
@@ -42,7 +43,11 @@ pub(super) fn classes(lock: &Lock, drawing: &Drawing) -> String {
         Severity::Blind => "blind dim",
         Severity::Healthy => "healthy",
     };
-    if lock.is_stale() { format!("{tone} is-stale") } else { tone.to_owned() }
+    if lock.is_stale() {
+        format!("{tone} is-stale")
+    } else {
+        tone.to_owned()
+    }
 }
 
 pub(super) fn percent(at: f64) -> String {
@@ -79,7 +84,9 @@ fn shape(drawing: &Drawing, lock: StoredValue<Lock>, elapsed: Signal<i64>) -> An
         }
         .into_any(),
         Form::Session => view! { <line class="dots" x1="0" x2="100%" y1="8" y2="8"></line> }.into_any(),
-        Form::Unknown => view! { <rect class="void" x="0.5" y="4.5" width="99%" height="7"></rect> }.into_any(),
+        Form::Unknown => {
+            view! { <rect class="void" x="0.5" y="4.5" width="99%" height="7"></rect> }.into_any()
+        }
     }
 }
 

@@ -33,6 +33,7 @@ pub fn RunwayLarge(lock: Lock) -> impl IntoView {
             {figures}
         </div>
     }
+    .into_any()
 }
 
 fn has_axis(drawing: &Drawing, lock: &Lock) -> bool {
@@ -82,7 +83,9 @@ fn bar(drawing: &Drawing, lock: StoredValue<Lock>, elapsed: Signal<i64>) -> AnyV
         }
         .into_any(),
         Form::Session => view! { <line class="dots" x1="0" x2="100%" y1="40" y2="40"></line> }.into_any(),
-        Form::Unknown => view! { <rect class="void" x="0.5" y="28.5" width="99.9%" height="23"></rect> }.into_any(),
+        Form::Unknown => {
+            view! { <rect class="void" x="0.5" y="28.5" width="99.9%" height="23"></rect> }.into_any()
+        }
     }
 }
 
@@ -136,16 +139,18 @@ fn end(drawing: &Drawing, lock: StoredValue<Lock>, elapsed: Signal<i64>) -> AnyV
 
 /// Names only what is drawn.
 fn legend(lock: &Lock, drawing: &Drawing) -> Option<impl IntoView + use<>> {
-    let marks = runway::marks_sentence(lock).filter(|_| !drawing.low_marks.is_empty()).map(|sentence| {
-        view! {
-            <li>
-                <svg viewBox="0 0 16 12" aria-hidden="true">
-                    <path class="low" d="M4.5 0v12M8.5 0v12M11.5 0v12"></path>
-                </svg>
-                {sentence}
-            </li>
-        }
-    });
+    let marks = runway::marks_sentence(lock)
+        .filter(|_| !drawing.low_marks.is_empty())
+        .map(|sentence| {
+            view! {
+                <li>
+                    <svg viewBox="0 0 16 12" aria-hidden="true">
+                        <path class="low" d="M4.5 0v12M8.5 0v12M11.5 0v12"></path>
+                    </svg>
+                    {sentence}
+                </li>
+            }
+        });
     let notch = lock.notch_ms.filter(|_| drawing.notch.is_some()).map(|ms| {
         view! {
             <li>
@@ -164,9 +169,14 @@ fn figures(lock: &Lock) -> impl IntoView + use<> {
     let mut rows = vec![("left".to_owned(), runway::label(lock, 0))];
     if matches!(runway::form(lock), Form::Leased | Form::Expired) {
         rows.push(("whole track".to_owned(), human::duration(runway::track_ms(lock))));
-        rows.extend(lock.notch_ms.map(|ms| ("near expiry below".to_owned(), human::duration(ms))));
+        rows.extend(
+            lock.notch_ms
+                .map(|ms| ("near expiry below".to_owned(), human::duration(ms))),
+        );
         let marks = lock.low_marks_ms.iter().enumerate();
-        rows.extend(marks.map(|(index, ms)| (format!("left at renewal {}", index + 1), human::duration(*ms))));
+        rows.extend(
+            marks.map(|(index, ms)| (format!("left at renewal {}", index + 1), human::duration(*ms))),
+        );
     }
     let rows: Vec<_> = rows
         .into_iter()

@@ -37,7 +37,11 @@ pub fn summary(answers_ms: &[Option<u32>]) -> String {
     let known: Vec<i64> = answers_ms.iter().flatten().map(|ms| i64::from(*ms)).collect();
     let failed = u64::try_from(answers_ms.len() - known.len()).unwrap_or(0);
     let (Some(fastest), Some(slowest)) = (known.iter().min(), known.iter().max()) else {
-        return if failed == 0 { "No pass yet.".to_owned() } else { format!("None of {failed} passes answered.") };
+        return if failed == 0 {
+            "No pass yet.".to_owned()
+        } else {
+            format!("None of {failed} passes answered.")
+        };
     };
     let passes = human::counted(u64::try_from(answers_ms.len()).unwrap_or(0), "pass", "passes");
     let range = if fastest == slowest {
@@ -45,11 +49,19 @@ pub fn summary(answers_ms: &[Option<u32>]) -> String {
     } else {
         format!("{} to {}", human::latency(*fastest), human::latency(*slowest))
     };
-    if failed == 0 { format!("Last {passes}: {range}.") } else { format!("Last {passes}: {range}; {failed} failed.") }
+    if failed == 0 {
+        format!("Last {passes}: {range}.")
+    } else {
+        format!("Last {passes}: {range}; {failed} failed.")
+    }
 }
 
 fn x(index: usize, count: usize) -> f64 {
-    if count < 2 { 0.0 } else { index as f64 / (count - 1) as f64 * WIDTH }
+    if count < 2 {
+        0.0
+    } else {
+        index as f64 / (count - 1) as f64 * WIDTH
+    }
 }
 
 /// Runs of answered passes as `points`, scaled to the slowest. A run of one is a short dash.
@@ -62,12 +74,18 @@ fn lines(answers_ms: &[Option<u32>]) -> Vec<String> {
         .split(|(_, ms)| ms.is_none())
         .filter(|run| !run.is_empty())
         .map(|run| {
-            let mut points: Vec<(f64, f64)> =
-                run.iter().filter_map(|(index, ms)| ms.map(|ms| (x(*index, count), y(ms)))).collect();
+            let mut points: Vec<(f64, f64)> = run
+                .iter()
+                .filter_map(|(index, ms)| ms.map(|ms| (x(*index, count), y(ms))))
+                .collect();
             if let [(x, y)] = points[..] {
                 points.push((x + 8.0, y));
             }
-            points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect::<Vec<_>>().join(" ")
+            points
+                .iter()
+                .map(|(x, y)| format!("{x:.1},{y:.1}"))
+                .collect::<Vec<_>>()
+                .join(" ")
         })
         .collect()
 }
@@ -75,7 +93,11 @@ fn lines(answers_ms: &[Option<u32>]) -> Vec<String> {
 /// Runs of failed passes as start and width in per cent; each reaches half a step to both sides.
 fn gaps(answers_ms: &[Option<u32>]) -> Vec<(f64, f64)> {
     let count = answers_ms.len();
-    let step = if count < 2 { 100.0 } else { 100.0 / (count - 1) as f64 };
+    let step = if count < 2 {
+        100.0
+    } else {
+        100.0 / (count - 1) as f64
+    };
     let round = |at: f64| (at * 10.0).round() / 10.0;
     let mut runs: Vec<(usize, usize)> = Vec::new();
     for (index, _) in answers_ms.iter().enumerate().filter(|(_, ms)| ms.is_none()) {
@@ -106,6 +128,9 @@ mod tests {
         assert_eq!(summary(&answers), "Last 5 passes: 2 ms to 4 ms; 2 failed.");
         assert_eq!(summary(&[]), "No pass yet.");
         assert_eq!(summary(&[None, None]), "None of 2 passes answered.");
-        assert_eq!((lines(&[]).len(), gaps(&[]).len(), lines(&[Some(0)]).len()), (0, 0, 1));
+        assert_eq!(
+            (lines(&[]).len(), gaps(&[]).len(), lines(&[Some(0)]).len()),
+            (0, 0, 1)
+        );
     }
 }

@@ -37,11 +37,12 @@ pub fn Worklist(#[prop(into)] locks: Signal<Vec<Lock>>) -> impl IntoView {
                         let now = locks.with(|locks| locks.iter().find(|lock| lock.id == id).cloned());
                         now.or_else(|| before.cloned().flatten())
                     });
-                    move || lock.get().map(|lock| view! { <Row lock/> })
+                    move || lock.get().map(|lock| view! { <Row lock/> }.into_any())
                 }
             />
         </table>
     }
+    .into_any()
 }
 
 #[component]
@@ -50,7 +51,7 @@ fn Row(lock: Lock) -> impl IntoView {
     let stale = if lock.is_stale() { "is-stale" } else { "" };
     view! {
         <tbody class=stale>
-            <tr class="one">
+            <tr class="row">
                 <td class="c-st" rowspan="2"><StateBadge state=lock.state/></td>
                 <td class="c-res">
                     <a class="row-link" href=links::lock(&lock)>
@@ -62,7 +63,7 @@ fn Row(lock: Lock) -> impl IntoView {
                 <td class="c-rw"><Runway lock=lock.clone()/></td>
                 <td class="c-w num">{waiters(&lock.waiter_count)}</td>
             </tr>
-            <tr class="two">
+            <tr class="why">
                 <td class="c-why" colspan="5">
                     <span class="at ink3">{lock.id.backend.to_string()}</span>
                     <bdi title=visible(&why).into_owned()>{visible(&why).into_owned()}</bdi>
@@ -70,6 +71,7 @@ fn Row(lock: Lock) -> impl IntoView {
             </tr>
         </tbody>
     }
+    .into_any()
 }
 
 fn owner(lock: &Lock) -> AnyView {

@@ -43,6 +43,7 @@ fn Body(data: Signal<Vec<BackendView>>) -> impl IntoView {
         </div>
         {move || if is_set_up.get() { view! { <All data/> }.into_any() } else { view! { <Setup/> }.into_any() }}
     }
+    .into_any()
 }
 
 /// In the order of the configuration, so that a backend keeps its place when it falls ill.
@@ -65,10 +66,15 @@ fn All(data: Signal<Vec<BackendView>>) -> impl IntoView {
         })
     };
     let each = move || {
-        data.with(|data| data.iter().map(|backend| view! { <OneBackend backend=backend.clone()/> }).collect_view())
+        data.with(|data| {
+            data.iter()
+                .map(|backend| view! { <OneBackend backend=backend.clone()/> })
+                .collect_view()
+        })
     };
     view! {
         <nav class="jumps" aria-label="backends"><ul>{jumps}</ul></nav>
         <div class="stack">{each}</div>
     }
+    .into_any()
 }

@@ -33,10 +33,15 @@ pub fn LockPage() -> impl IntoView {
     let (params, query) = (use_params_map(), use_query_map());
     let names = move || {
         let get = |name: &str| params.read().get(name).unwrap_or_default();
-        (get("backend"), query.read().get("source").unwrap_or_default(), get("resource"))
+        (
+            get("backend"),
+            query.read().get("source").unwrap_or_default(),
+            get("resource"),
+        )
     };
-    let load =
-        use_live().refreshing(names, |(backend, source, resource)| find(backend, source, resource));
+    let load = use_live().refreshing(names, |(backend, source, resource)| {
+        find(backend, source, resource)
+    });
     view! {
         <div class="page">
             <LiveBar/>
@@ -62,8 +67,16 @@ fn Found(answer: Signal<Answer>) -> impl IntoView {
                 let detail = Memo::new(move |_| detail.get().unwrap_or_else(|| (*first).clone()));
                 view! { <Body detail=detail.into()/> }.into_any()
             }
-            Answer::Choose { backend, resource, sources } => view! { <Choose backend resource sources/> }.into_any(),
-            Answer::Missing { backend, resource, what } => view! { <Missing backend resource what/> }.into_any(),
+            Answer::Choose {
+                backend,
+                resource,
+                sources,
+            } => view! { <Choose backend resource sources/> }.into_any(),
+            Answer::Missing {
+                backend,
+                resource,
+                what,
+            } => view! { <Missing backend resource what/> }.into_any(),
         }
     }
 }
@@ -90,6 +103,7 @@ fn Body(detail: Signal<LockDetail>) -> impl IntoView {
             </div>
         </div>
     }
+    .into_any()
 }
 
 #[component]
@@ -102,4 +116,5 @@ fn RunwaySection(detail: Signal<LockDetail>) -> impl IntoView {
             {move || view! { <RunwayLarge lock=lock.get()/> }}
         </section>
     }
+    .into_any()
 }

@@ -64,13 +64,14 @@ fn Head(data: Signal<Overview>) -> impl IntoView {
             <p>{move || finding.with(|finding| finding.detail.clone())}</p>
         </div>
     }
+    .into_any()
 }
 
 #[component]
 fn Sections(data: Signal<Overview>) -> impl IntoView {
     let backends = Memo::new(move |_| data.with(|data| data.backends.clone()));
     view! {
-        <div class="two">
+        <div class="overview-top">
             <NeedsAttention data/>
             <div class="stack">
                 <States data/>
@@ -86,6 +87,7 @@ fn Sections(data: Signal<Overview>) -> impl IntoView {
             <BackendStrip backends/>
         </section>
     }
+    .into_any()
 }
 
 #[component]
@@ -115,6 +117,7 @@ fn NeedsAttention(data: Signal<Overview>) -> impl IntoView {
             <BlindBackends data/>
         </section>
     }
+    .into_any()
 }
 
 /// What stands here when nothing does: quiet, and it says what would.

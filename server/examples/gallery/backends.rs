@@ -179,9 +179,9 @@ pub fn name(text: &'static str) -> BackendName {
 }
 
 pub fn views(scene: Scene, rows: &[Lock], now: Moment) -> Vec<BackendView> {
-    let kinds = KINDS
-        .iter()
-        .filter(|kind| scene != Scene::Unconfigured && (scene != Scene::Many || kind.status == BackendStatus::Live));
+    let kinds = KINDS.iter().filter(|kind| {
+        scene != Scene::Unconfigured && (scene != Scene::Many || kind.status == BackendStatus::Live)
+    });
     kinds.map(|kind| view(kind, scene, rows, now)).collect()
 }
 
@@ -291,7 +291,10 @@ fn past_faults(kind: &Kind, now: Moment) -> Vec<Fault> {
         times,
     };
     if kind.kind == BackendKind::Etcd {
-        return vec![past(42, "the watch was compacted away at revision 884120", 1), past(95, "no leader", 12)];
+        return vec![
+            past(42, "the watch was compacted away at revision 884120", 1),
+            past(95, "no leader", 12),
+        ];
     }
     Vec::new()
 }

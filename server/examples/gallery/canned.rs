@@ -127,7 +127,9 @@ impl Canned {
         let wanted = Resource::candidates(resource);
         if resource == "tenant_204:ledger-post" && source.is_none() {
             return Err(ConsoleError::Ambiguous {
-                sources: ["lease", "table:public.distributed_locks"].map(Source::fixed).to_vec(),
+                sources: ["lease", "table:public.distributed_locks"]
+                    .map(Source::fixed)
+                    .to_vec(),
             });
         }
         let found = rows.iter().find(|lock| {

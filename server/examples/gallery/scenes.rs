@@ -27,8 +27,15 @@ pub enum Scene {
 }
 
 impl Scene {
-    pub const NAMES: [&'static str; 7] =
-        ["full", "many", "empty", "down", "starting", "calm", "unconfigured"];
+    pub const NAMES: [&'static str; 7] = [
+        "full",
+        "many",
+        "empty",
+        "down",
+        "starting",
+        "calm",
+        "unconfigured",
+    ];
 
     pub fn parse(name: &str) -> Option<Self> {
         let scenes = [
@@ -63,7 +70,10 @@ impl Scene {
                 .into_iter()
                 .filter(|lock| lock.id.backend.as_str() == "etcd-coord")
                 .collect(),
-            Self::Calm => full(now).into_iter().filter(|lock| lock.state == Healthy).collect(),
+            Self::Calm => full(now)
+                .into_iter()
+                .filter(|lock| lock.state == Healthy)
+                .collect(),
             Self::Empty | Self::Starting | Self::Unconfigured => Vec::new(),
         }
     }

@@ -1,5 +1,7 @@
 //! Round steps for the axis of the large runway.
 
+use crate::human;
+
 /// One label of the axis: where, in per cent of the track, and what it says.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AxisTick {
@@ -57,13 +59,13 @@ pub fn axis(track_ms: i64) -> Vec<AxisTick> {
         .map(|index| index * step)
         .map(|ms| AxisTick {
             at: super::percent(ms, track_ms),
-            label: short(ms),
+            label: human::period(ms),
         })
         .take_while(|tick| tick.at < CLEAR_OF_END)
         .collect();
     ticks.push(AxisTick {
         at: 100.0,
-        label: short(track_ms),
+        label: human::period(track_ms),
     });
     ticks
 }
@@ -72,25 +74,4 @@ fn round_days(track_ms: i64) -> i64 {
     (track_ms / INTERVALS_MAX / DAY)
         .saturating_add(1)
         .saturating_mul(DAY)
-}
-
-/// A round duration without idle digits: `0 s`, `250 ms`, `27.3 s`, `1 m 30 s`, `2 h`.
-pub(super) fn short(ms: i64) -> String {
-    match ms {
-        0 => "0 s".to_owned(),
-        1..SECOND => format!("{ms} ms"),
-        _ if ms < MINUTE && ms % SECOND != 0 => format!("{}.{} s", ms / SECOND, ms % SECOND / 100),
-        _ if ms < MINUTE => format!("{} s", ms / SECOND),
-        _ if ms < HOUR => pair(ms / MINUTE, "m", ms % MINUTE / SECOND, "s"),
-        _ if ms < DAY => pair(ms / HOUR, "h", ms % HOUR / MINUTE, "m"),
-        _ => pair(ms / DAY, "d", ms % DAY / HOUR, "h"),
-    }
-}
-
-fn pair(large: i64, unit: &str, small: i64, small_unit: &str) -> String {
-    if small == 0 {
-        format!("{large} {unit}")
-    } else {
-        format!("{large} {unit} {small:02} {small_unit}")
-    }
 }

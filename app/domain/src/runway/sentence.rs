@@ -1,6 +1,6 @@
 //! The words of a runway: the number at its right, and the sentence that a screen reader and the tooltip say.
 
-use super::{Form, axis::short, form, left_ms, track_ms};
+use super::{Form, form, left_ms, track_ms};
 use crate::human;
 use crate::lock::Lock;
 
@@ -18,7 +18,7 @@ pub fn label(lock: &Lock, elapsed_ms: i64) -> String {
 /// One or two sentences that say what the drawing shows.
 pub fn title(lock: &Lock) -> String {
     let left = human::duration(left_ms(lock, 0));
-    let track = short(track_ms(lock));
+    let track = human::period(track_ms(lock));
     match form(lock) {
         Form::Leased if lock.is_stale() && left_ms(lock, 0) == 0 => {
             format!(

@@ -15,15 +15,21 @@ use crate::components::time::Time;
 pub fn Health(backend: BackendView) -> impl IntoView {
     let rows = [
         ("locks", locks(&backend)),
-        ("waiters", known(&backend.waiters, |count| human::count(*count))),
-        ("need attention", human::count(backend.needing_attention).into_any()),
+        ("waiters", waiters(&backend)),
+        (
+            "need attention",
+            human::count(backend.needing_attention).into_any(),
+        ),
         ("coverage", coverage(&backend)),
         ("clock, theirs minus ours", clock(&backend)),
         ("watch", watch(&backend.watch)),
         ("passes", human::count(backend.passes).into_any()),
         ("re-list differences", differences(backend.relist_differences)),
     ];
-    let rows = rows.into_iter().map(|(name, value)| view! { <div><dt>{name}</dt><dd>{value}</dd></div> }).collect_view();
+    let rows = rows
+        .into_iter()
+        .map(|(name, value)| view! { <div><dt>{name}</dt><dd>{value}</dd></div> })
+        .collect_view();
     let words = summary(&backend.answers_ms);
     view! {
         <div class="health" class:is-stale=backend.status.blinds_rows()>
@@ -37,22 +43,35 @@ pub fn Health(backend: BackendView) -> impl IntoView {
             </div>
         </div>
     }
+    .into_any()
 }
 
 fn age(backend: &BackendView) -> AnyView {
-    let poll = human::duration(backend.poll_ms);
+    let poll = human::period(backend.poll_ms);
     match (backend.age_ms, backend.observed_at) {
         (Some(ms), Some(at)) => {
-            let at = backend.status.blinds_rows().then(|| view! { ", as of "<Time at/> });
-            view! { <b><Age ms/></b><span class="ink2 small">"old, polled every "{poll}{at}</span> }.into_any()
+            let at = backend
+                .status
+                .blinds_rows()
+                .then(|| view! { ", as of "<Time at/> });
+            view! { <b><Age ms/></b><span class="ink2 small">"old, polled every "{poll}{at}</span> }
+                .into_any()
         }
-        _ => view! { <b class="ink3">"never seen"</b><span class="ink2 small">"polled every "{poll}</span> }.into_any(),
+        _ => view! { <b class="never">"never seen"</b><span class="ink2 small">"polled every "{poll}</span> }
+            .into_any(),
     }
 }
 
 fn locks(backend: &BackendView) -> AnyView {
     match backend.age_ms {
         Some(_) => human::count(backend.locks).into_any(),
+        None => view! { <span class="ink3">"unknown"</span> }.into_any(),
+    }
+}
+
+fn waiters(backend: &BackendView) -> AnyView {
+    match backend.age_ms {
+        Some(_) => known(&backend.waiters, |count| human::count(*count)),
         None => view! { <span class="ink3">"unknown"</span> }.into_any(),
     }
 }
@@ -66,17 +85,25 @@ fn known<T>(value: &Known<T>, show: impl FnOnce(&T) -> String) -> AnyView {
 }
 
 fn coverage(backend: &BackendView) -> AnyView {
-    match (backend.age_ms, backend.coverage.percent(), backend.coverage.is_complete()) {
+    match (
+        backend.age_ms,
+        backend.coverage.percent(),
+        backend.coverage.is_complete(),
+    ) {
         (None, ..) => view! { <span class="ink3">"unknown"</span> }.into_any(),
         (_, _, true) => "complete".into_any(),
-        (_, Some(percent), _) => view! { <span class="st warning">{format!("{percent} %")}</span> }.into_any(),
+        (_, Some(percent), _) => {
+            view! { <span class="st warning">{format!("{percent} %")}</span> }.into_any()
+        }
         (_, None, _) => view! { <span class="st warning">"in part"</span> }.into_any(),
     }
 }
 
 fn clock(backend: &BackendView) -> AnyView {
     let error = backend.clock_error_ms;
-    known(&backend.clock_offset_ms, |ms| format!("{} \u{b1} {error} ms", human::offset(*ms)))
+    known(&backend.clock_offset_ms, |ms| {
+        format!("{} \u{b1} {error} ms", human::offset(*ms))
+    })
 }
 
 fn watch(watch: &WatchState) -> AnyView {
@@ -84,7 +111,8 @@ fn watch(watch: &WatchState) -> AnyView {
         WatchState::Live => "live".into_any(),
         WatchState::Reconnecting { since, why } => {
             let why = visible(why).into_owned();
-            view! { <span class="st warning" title=why>"reconnecting since "<Time at=*since/></span> }.into_any()
+            view! { <span class="st warning" title=why>"reconnecting since "<Time at=*since/></span> }
+                .into_any()
         }
         WatchState::Off { why } => {
             let why = visible(why).into_owned();

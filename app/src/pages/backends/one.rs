@@ -22,7 +22,11 @@ pub fn OneBackend(backend: BackendView) -> impl IntoView {
         }
     };
     let locks = links::with_query("/locks", [("backend", name.as_str())]);
-    let class = if backend.status.blinds_rows() { "sec backend is-blind" } else { "sec backend" };
+    let class = if backend.status.blinds_rows() {
+        "sec backend is-blind"
+    } else {
+        "sec backend"
+    };
     let (head, labelled_by) = (format!("{name}-head"), format!("{name}-head"));
     view! {
         <section class=class id=name.clone() aria-labelledby=labelled_by tabindex="-1">
@@ -47,6 +51,7 @@ pub fn OneBackend(backend: BackendView) -> impl IntoView {
             </div>
         </section>
     }
+    .into_any()
 }
 
 /// The present fault, or why the picture is not whole.
@@ -57,7 +62,11 @@ fn notice(backend: &BackendView) -> Option<AnyView> {
     match &backend.coverage {
         Coverage::Partial { seen, of, why } => {
             let much = match of {
-                Some(of) => format!("{} of about {} were seen.", domain::human::count(*seen), domain::human::count(*of)),
+                Some(of) => format!(
+                    "{} of about {} were seen.",
+                    domain::human::count(*seen),
+                    domain::human::count(*of)
+                ),
                 None => format!("{} were seen.", domain::human::count(*seen)),
             };
             let why = visible(why).into_owned();
@@ -77,7 +86,11 @@ fn notice(backend: &BackendView) -> Option<AnyView> {
 
 #[component]
 fn Present(fault: Fault, blind: bool) -> impl IntoView {
-    let hue = if blind { "notice critical is-stale" } else { "notice warning" };
+    let hue = if blind {
+        "notice critical is-stale"
+    } else {
+        "notice warning"
+    };
     let times = (fault.times > 1).then(|| format!(", {} times in a row", fault.times));
     let mend = (!fault.mend.is_empty()).then(|| {
         view! { <span class="mend"><b>"How to fix it: "</b><bdi>{visible(&fault.mend).into_owned()}</bdi></span> }
@@ -92,4 +105,5 @@ fn Present(fault: Fault, blind: bool) -> impl IntoView {
             </span>
         </p>
     }
+    .into_any()
 }

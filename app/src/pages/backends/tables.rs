@@ -30,6 +30,7 @@ pub fn Sources(sources: Vec<SourceView>) -> impl IntoView {
             <tbody>{rows.collect_view()}</tbody>
         </table>
     }
+    .into_any()
 }
 
 #[component]
@@ -53,6 +54,7 @@ pub fn Rights(rights: Vec<Right>) -> impl IntoView {
             <tbody>{rows.collect_view()}</tbody>
         </table>
     }
+    .into_any()
 }
 
 /// A right that is missing and one too many are both faults, and neither looks like the other.
@@ -84,6 +86,7 @@ pub fn Capabilities(capabilities: Vec<Capability>) -> impl IntoView {
             <tbody>{rows.collect_view()}</tbody>
         </table>
     }
+    .into_any()
 }
 
 #[component]
@@ -113,4 +116,5 @@ pub fn PastFaults(faults: Vec<Fault>) -> impl IntoView {
             </tbody>
         </table>
     }
+    .into_any()
 }

@@ -10,7 +10,8 @@ use crate::links;
 
 #[component]
 pub fn Copies(detail: Signal<LockDetail>) -> impl IntoView {
-    let of = move |text: fn(&Lock) -> String| Signal::derive(move || detail.with(|detail| text(&detail.lock)));
+    let of =
+        move |text: fn(&Lock) -> String| Signal::derive(move || detail.with(|detail| text(&detail.lock)));
     view! {
         <div class="copies" role="group" aria-label="copy">
             <span class="small ink3" aria-hidden="true">"copy"</span>

@@ -88,7 +88,12 @@ fn lease(lock: &Lock) -> AnyView {
         let short = if count <= LEASE_CHARS_MAX {
             whole.clone()
         } else {
-            let ends: String = whole.chars().take(8).chain(['\u{2026}']).chain(whole.chars().skip(count - 6)).collect();
+            let ends: String = whole
+                .chars()
+                .take(8)
+                .chain(['\u{2026}'])
+                .chain(whole.chars().skip(count - 6))
+                .collect();
             ends
         };
         view! { <bdi class="mono" title=whole>{short}</bdi> }.into_any()

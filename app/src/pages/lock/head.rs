@@ -32,7 +32,7 @@ pub(super) fn document_title(detail: &LockDetail) -> String {
 
 /// Beside the section's head: what the track is.
 pub(super) fn runway_note(lock: &Lock) -> String {
-    let track = domain::human::duration(runway::track_ms(lock));
+    let track = domain::human::period(runway::track_ms(lock));
     match runway::form(lock) {
         Form::Leased if lock.is_stale() => "as last seen; it may have been renewed since".to_owned(),
         Form::Leased if lock.ttl_ms.is_known() => {
@@ -70,12 +70,16 @@ pub fn Head(detail: Signal<LockDetail>) -> impl IntoView {
             }).collect_view()}
         </ul>
     }
+    .into_any()
 }
 
 /// All but the last segment: what this lock shares with its neighbours.
 fn shared_with_siblings(name: &str) -> usize {
     let bytes = name.as_bytes();
-    let trimmed = bytes.iter().rposition(|byte| !segments::is_separator(*byte)).map_or(0, |at| at + 1);
+    let trimmed = bytes
+        .iter()
+        .rposition(|byte| !segments::is_separator(*byte))
+        .map_or(0, |at| at + 1);
     segments::boundary(&bytes[..trimmed])
 }
 
@@ -85,12 +89,21 @@ fn states(lock: &Lock) -> Vec<Reason> {
     if reasons.first().is_none_or(|reason| reason.state != lock.state) {
         let why = match lock.state {
             LockState::Stale => {
-                format!("Not seen for {}. What held before:", domain::human::age(lock.age_ms))
+                format!(
+                    "Not seen for {}. What held before:",
+                    domain::human::age(lock.age_ms)
+                )
             }
             _ => String::new(),
         };
         reasons.retain(|reason| reason.state != lock.state);
-        reasons.insert(0, Reason { state: lock.state, why });
+        reasons.insert(
+            0,
+            Reason {
+                state: lock.state,
+                why,
+            },
+        );
     }
     reasons
 }
@@ -112,6 +125,7 @@ fn Crumbs(backend: String, name: String) -> impl IntoView {
             </ol>
         </nav>
     }
+    .into_any()
 }
 
 /// Every prefix on the way down with its last segment, and whether some were left out.
@@ -139,7 +153,13 @@ mod tests {
     #[test]
     fn crumbs_lead_down_by_segments_and_stop_in_time() {
         // A usual name, a path, a single word, and one with more segments than fit.
-        let texts = |name| prefixes(name).0.into_iter().map(|(prefix, _)| prefix).collect::<Vec<_>>();
+        let texts = |name| {
+            prefixes(name)
+                .0
+                .into_iter()
+                .map(|(prefix, _)| prefix)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(texts("tenant_1:billing:2026"), ["tenant_1:", "tenant_1:billing:"]);
         assert_eq!(texts("/locks/a"), ["/locks/"]);
         assert!(texts("reindex").is_empty());

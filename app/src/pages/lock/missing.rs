@@ -36,7 +36,10 @@ pub fn Choose(backend: String, resource: String, sources: Vec<Source>) -> impl I
     let choices = sources
         .into_iter()
         .map(|source| {
-            let href = format!("?{}", links::with_query("", [("source", source.as_str())]).trim_start_matches('?'));
+            let href = format!(
+                "?{}",
+                links::with_query("", [("source", source.as_str())]).trim_start_matches('?')
+            );
             view! { <li><a class="link mono" href=href rel="external">{source.to_string()}</a></li> }
         })
         .collect_view();

@@ -42,7 +42,11 @@ fn gone(detail: &LockDetail) -> AnyView {
 
 fn blind(detail: &LockDetail) -> AnyView {
     let name = detail.lock.id.backend.to_string();
-    let verb = if detail.backend_status == BackendStatus::Down { " is down." } else { " does not answer." };
+    let verb = if detail.backend_status == BackendStatus::Down {
+        " is down."
+    } else {
+        " does not answer."
+    };
     let why = detail.backend_fault.as_ref().map(|fault| {
         view! { " "<bdi>{visible(&fault.message).into_owned()}</bdi>"." }
     });

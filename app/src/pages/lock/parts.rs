@@ -43,6 +43,7 @@ pub fn Waiters(detail: Signal<LockDetail>) -> impl IntoView {
             {move || detail.with(waiters)}
         </section>
     }
+    .into_any()
 }
 
 fn waiters(detail: &LockDetail) -> AnyView {
@@ -53,7 +54,10 @@ fn waiters(detail: &LockDetail) -> AnyView {
     if list.is_empty() {
         let words = match &detail.lock.waiter_count {
             Known::Known(0) => "Nobody waits.".to_owned(),
-            Known::Known(count) => format!("{} wait; who they are is not told.", human::count(u64::from(*count))),
+            Known::Known(count) => format!(
+                "{} wait; who they are is not told.",
+                human::count(u64::from(*count))
+            ),
             Known::Unknown(why) | Known::Absent(why) => format!("Unknown: {}.", why.trim_end_matches('.')),
         };
         return view! { <p class="pad">{words}</p> }.into_any();
@@ -62,8 +66,13 @@ fn waiters(detail: &LockDetail) -> AnyView {
         view! { <p class="pad small">"If it is released now, "<bdi>{visible(waiter.owner_id.as_str()).into_owned()}</bdi>" gets it next."</p> }
     });
     let more = list.len().saturating_sub(WAITERS_SHOWN);
-    let more = (more > 0).then(|| view! { <p class="pad small">{format!("and {} more", human::count(more as u64))}</p> });
-    let rows = list.iter().take(WAITERS_SHOWN).map(|waiter| view! { <WaiterRow waiter=waiter.clone()/> }).collect_view();
+    let more = (more > 0)
+        .then(|| view! { <p class="pad small">{format!("and {} more", human::count(more as u64))}</p> });
+    let rows = list
+        .iter()
+        .take(WAITERS_SHOWN)
+        .map(|waiter| view! { <WaiterRow waiter=waiter.clone()/> })
+        .collect_view();
     view! {
         <table class="t wt">
             <thead>
@@ -103,12 +112,19 @@ fn WaiterRow(waiter: Waiter) -> impl IntoView {
             <td class="num ink2">{lease}</td>
         </tr>
     }
+    .into_any()
 }
 
 #[component]
 pub fn Blockers(detail: Signal<LockDetail>) -> impl IntoView {
     let blockers = Memo::new(move |_| {
-        detail.with(|detail| detail.fresh.known().map(|fresh| fresh.blockers.clone()).unwrap_or_default())
+        detail.with(|detail| {
+            detail
+                .fresh
+                .known()
+                .map(|fresh| fresh.blockers.clone())
+                .unwrap_or_default()
+        })
     });
     move || {
         let blockers = blockers.get();
@@ -148,11 +164,15 @@ pub fn Seen(detail: Signal<LockDetail>) -> impl IntoView {
             {rows}
         </section>
     }
+    .into_any()
 }
 
 #[component]
 fn EventRow(event: SeenEvent) -> impl IntoView {
-    let owner = event.owner_id.map(|owner| visible(owner.as_str()).into_owned()).unwrap_or_default();
+    let owner = event
+        .owner_id
+        .map(|owner| visible(owner.as_str()).into_owned())
+        .unwrap_or_default();
     let token = event.fencing_token.map(|token| format!("token {token}"));
     view! {
         <tr>
@@ -162,16 +182,26 @@ fn EventRow(event: SeenEvent) -> impl IntoView {
             <td class="num ink2">{token}</td>
         </tr>
     }
+    .into_any()
 }
 
 #[component]
 pub fn NextSteps(detail: Signal<LockDetail>) -> impl IntoView {
     let steps = Memo::new(move |_| {
         let split = |step: advice::Step| (step.head, step.body);
-        detail.with(|detail| advice::next_steps(detail).into_iter().map(split).collect::<Vec<_>>())
+        detail.with(|detail| {
+            advice::next_steps(detail)
+                .into_iter()
+                .map(split)
+                .collect::<Vec<_>>()
+        })
     });
     let items = move || {
-        steps.get().into_iter().map(|(head, body)| view! { <li><b>{head}</b>" "{body}</li> }).collect_view()
+        steps
+            .get()
+            .into_iter()
+            .map(|(head, body)| view! { <li><b>{head}</b>" "{body}</li> })
+            .collect_view()
     };
     view! {
         <section class="sec next" aria-labelledby="next-head">
@@ -179,6 +209,7 @@ pub fn NextSteps(detail: Signal<LockDetail>) -> impl IntoView {
             <ol>{items}</ol>
         </section>
     }
+    .into_any()
 }
 
 #[component]
@@ -192,7 +223,9 @@ pub fn Fate(detail: Signal<LockDetail>) -> impl IntoView {
             }
             Ok(fresh) => {
                 let lines = fresh.shares_fate_with.iter();
-                let lines = lines.map(|line| view! { <li><bdi>{visible(line).into_owned()}</bdi></li> }).collect_view();
+                let lines = lines
+                    .map(|line| view! { <li><bdi>{visible(line).into_owned()}</bdi></li> })
+                    .collect_view();
                 view! { <ul class="fate">{lines}</ul> }.into_any()
             }
         })
@@ -206,4 +239,5 @@ pub fn Fate(detail: Signal<LockDetail>) -> impl IntoView {
             {lines}
         </section>
     }
+    .into_any()
 }

@@ -18,7 +18,10 @@ const OWNERS_SHOWN: usize = 40;
 pub fn Holders(detail: Signal<LockDetail>) -> impl IntoView {
     let pick = move |detail: &LockDetail| {
         let fresh = detail.fresh.known();
-        (fresh.map(|fresh| fresh.owners.clone()).unwrap_or_default(), fresh.and_then(|fresh| fresh.session.clone()))
+        (
+            fresh.map(|fresh| fresh.owners.clone()).unwrap_or_default(),
+            fresh.and_then(|fresh| fresh.session.clone()),
+        )
     };
     let holders = Memo::new(move |_| detail.with(pick));
     move || {
@@ -47,6 +50,7 @@ fn Owners(owners: Vec<OwnerId>) -> impl IntoView {
             </ul>
         </section>
     }
+    .into_any()
 }
 
 #[component]
@@ -54,30 +58,52 @@ fn SessionFacts(session: Session) -> impl IntoView {
     let rows = [
         ("pid", session.pid.to_string()),
         ("application", session.application_name),
-        ("client", session.client_address.unwrap_or_else(|| "a local socket".to_owned())),
+        (
+            "client",
+            session
+                .client_address
+                .unwrap_or_else(|| "a local socket".to_owned()),
+        ),
         ("state", session.state),
-        ("transaction", session.transaction_age_ms.map_or("none open".to_owned(), |ms| format!("open for {}", human::duration(ms)))),
+        (
+            "transaction",
+            session.transaction_age_ms.map_or("none open".to_owned(), |ms| {
+                format!("open for {}", human::duration(ms))
+            }),
+        ),
         ("query", session.query),
     ];
-    let fields = rows.into_iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| RawField {
-        name: name.to_owned(),
-        value,
-    });
+    let fields = rows
+        .into_iter()
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(name, value)| RawField {
+            name: name.to_owned(),
+            value,
+        });
     view! {
         <section class="sec" aria-labelledby="session-head">
             <header><h2 id="session-head">"Session that holds it"</h2></header>
             <RawRecord fields=fields.collect()/>
         </section>
     }
+    .into_any()
 }
 
 #[component]
 pub fn Record(detail: Signal<LockDetail>) -> impl IntoView {
     let raw = Memo::new(move |_| {
-        detail.with(|detail| detail.fresh.known().map(|fresh| (fresh.raw.clone(), fresh.read_at)))
+        detail.with(|detail| {
+            detail
+                .fresh
+                .known()
+                .map(|fresh| (fresh.raw.clone(), fresh.read_at))
+        })
     });
-    let text = Signal::derive(move || raw.with(|raw| raw.as_ref().map_or_else(String::new, |(raw, _)| as_text(raw))));
-    let place = move || detail.with(|detail| format!("{}, {}", detail.lock.id.backend, detail.lock.id.source));
+    let text = Signal::derive(move || {
+        raw.with(|raw| raw.as_ref().map_or_else(String::new, |(raw, _)| as_text(raw)))
+    });
+    let place =
+        move || detail.with(|detail| format!("{}, {}", detail.lock.id.backend, detail.lock.id.source));
     view! {
         <section class="sec" aria-labelledby="raw-head">
             <header>
@@ -95,4 +121,5 @@ pub fn Record(detail: Signal<LockDetail>) -> impl IntoView {
             }}
         </section>
     }
+    .into_any()
 }

@@ -13,8 +13,13 @@ use crate::components::time::Time;
 pub fn BlindBackends(data: Signal<Overview>) -> impl IntoView {
     let lines = move || {
         data.with(|data| {
-            let blind = data.backends.iter().filter(|backend| backend.status.blinds_rows());
-            blind.map(|backend| view! { <Line backend=backend.clone()/> }).collect_view()
+            let blind = data
+                .backends
+                .iter()
+                .filter(|backend| backend.status.blinds_rows());
+            blind
+                .map(|backend| view! { <Line backend=backend.clone()/> })
+                .collect_view()
         })
     };
     view! { <ul class="blind-backends">{lines}</ul> }
@@ -25,7 +30,11 @@ fn Line(backend: BackendView) -> impl IntoView {
     let held = match (backend.observed_at, &backend.waiters) {
         (None, _) => String::new(),
         (Some(_), Known::Known(waiters)) if *waiters > 0 => {
-            format!(", {}, {}", locks(&backend), human::counted(*waiters, "waiter", "waiters"))
+            format!(
+                ", {}, {}",
+                locks(&backend),
+                human::counted(*waiters, "waiter", "waiters")
+            )
         }
         (Some(_), _) => format!(", {}", locks(&backend)),
     };
@@ -38,11 +47,15 @@ fn Line(backend: BackendView) -> impl IntoView {
         1 => Some(" One needed attention then.".to_owned()),
         many => Some(format!(" {} needed attention then.", human::count(many))),
     };
-    let status = if backend.status == BackendStatus::Down { BackendStatus::Down } else { BackendStatus::Stale };
+    let status = if backend.status == BackendStatus::Down {
+        BackendStatus::Down
+    } else {
+        BackendStatus::Stale
+    };
     view! {
         <li class="is-stale">
             <BackendBadge status/>
-            <span>{backend.name.to_string()}{held}": "{seen}{then}</span>
+            <span>{format!("{}{held}: ", backend.name)}{seen}{then}</span>
             <a class="link" href=format!("/backends#{}", backend.name)>"Why"</a>
         </li>
     }

@@ -1,5 +1,6 @@
 //! How many locks are in which state, each a way into the list; and where the waiting is.
 
+use domain::backend::BackendView;
 use domain::human;
 use domain::known::Known;
 use domain::overview::Overview;
@@ -21,6 +22,7 @@ pub fn States(data: Signal<Overview>) -> impl IntoView {
             <ul class="counts">{move || rows(&counts.get())}</ul>
         </section>
     }
+    .into_any()
 }
 
 fn rows(counts: &StateCounts) -> AnyView {
@@ -48,12 +50,19 @@ pub fn Waiting(data: Signal<Overview>) -> impl IntoView {
     let total = Memo::new(move |_| data.with(|data| data.waiters_total));
     let backends = Memo::new(move |_| {
         let pick = |data: &Overview| {
-            data.backends.iter().map(|backend| (backend.name.to_string(), backend.waiters.clone())).collect::<Vec<_>>()
+            data.backends
+                .iter()
+                .map(|backend| (backend.name.to_string(), waiters(backend)))
+                .collect::<Vec<_>>()
         };
         data.with(pick)
     });
     let rows = move || {
-        backends.get().into_iter().map(|(name, waiters)| view! { <WaitingOn name waiters/> }).collect_view()
+        backends
+            .get()
+            .into_iter()
+            .map(|(name, waiters)| view! { <WaitingOn name waiters/> })
+            .collect_view()
     };
     view! {
         <section class="sec" aria-labelledby="waiting-head">
@@ -65,6 +74,16 @@ pub fn Waiting(data: Signal<Overview>) -> impl IntoView {
             <ul class="counts">{rows}</ul>
         </section>
     }
+    .into_any()
+}
+
+/// Of a backend that was never seen, even a count of zero is unknown.
+fn waiters(backend: &BackendView) -> Known<u64> {
+    if backend.age_ms.is_some() {
+        backend.waiters.clone()
+    } else {
+        Known::unknown("it was never seen")
+    }
 }
 
 #[component]
@@ -73,7 +92,9 @@ fn WaitingOn(name: String, waiters: Known<u64>) -> impl IntoView {
     let count = match waiters {
         Known::Known(0) => view! { <span class="num ink3">"0"</span> }.into_any(),
         Known::Known(count) => view! { <span class="num waiting wn">{human::count(count)}</span> }.into_any(),
-        Known::Unknown(why) => view! { <span class="num ink3" title=why.to_string()>"unknown"</span> }.into_any(),
+        Known::Unknown(why) => {
+            view! { <span class="num ink3" title=why.to_string()>"unknown"</span> }.into_any()
+        }
         Known::Absent(why) => view! { <span class="num ink3" title=why.to_string()>"none"</span> }.into_any(),
     };
     view! { <li><a href=href><span class="name">{name}</span>{count}</a></li> }
