@@ -5,10 +5,12 @@
 //! nothing behind. Deliberately not here: schemas, users and workload (callers do that with their own clients), and
 //! the machine's own servers, which are never touched.
 //!
-//! **What is left behind**: nothing, on a normal end, on a panic and on `std::process::exit`, Ctrl-C or `kill -9` of
-//! this process: beside each server waits a small shell (`folder.rs`) that reads a pipe from us; when the pipe closes,
-//! for whatever reason, it ends the server and removes the folder. It also covers servers kept in a `static`, which
-//! Rust never drops. Not covered: the shell itself killed by `kill -9`, and then us too.
+//! **What is left behind: nothing**, neither process, folder nor shared memory: not on a normal end, on a panic, on
+//! `std::process::exit`, on Ctrl-C or any other signal, `kill -9` included, not while a server is paused or still
+//! starting, and not by a server kept in a `static`, which Rust never drops. Dropping the value does it in order; for
+//! the rest, a small shell waits beside each server (`folder.rs`), reads a pipe from us, and cleans up when it closes.
+//! Not covered: the shell killed by `kill -9` together with us (an end of the whole container or cgroup: the processes
+//! are gone then, the folder stays), and `kill -9` in the microseconds between a server's fork and the shell's notice.
 
 mod account;
 mod address;

@@ -3,9 +3,13 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use tokio_util::sync::CancellationToken;
+
 use super::exit::Exit;
-use super::output::report;
+use super::output::{print, report};
+use crate::clock::Clock;
 use crate::config::{Config, ConfigErrors, FlagSource, Sources};
+use crate::serve::{self, Setup};
 
 /// Serve the console.
 #[derive(Debug, clap::Args)]
@@ -49,6 +53,15 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     serve(config, stop).await
 }
 
-async fn serve(_config: Config, _stop: tokio_util::sync::CancellationToken) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("this build has no console to serve")
+async fn serve(config: Config, stop: CancellationToken) -> anyhow::Result<ExitCode> {
+    let setup = Setup {
+        listen: config.listen,
+        backends: config.backends,
+        clock: Clock::start(),
+        stop,
+    };
+    let serving = serve::start(setup).await?;
+    print(&format!("Leasehold: http://{}\n", serving.address))?;
+    serving.ended().await;
+    Ok(Exit::Ok.into())
 }

@@ -1,6 +1,6 @@
 //! A throwaway Postgres: its own cluster (`initdb`), TCP on loopback only, no Unix socket, no schema.
 
-use std::{io, net::Ipv4Addr, ops::Deref, path::Path};
+use std::{io, net::Ipv4Addr, ops::Deref, os::unix::process::CommandExt, path::Path, process::Stdio};
 
 use rustix::process::Signal;
 use sqlx::{
@@ -140,8 +140,20 @@ async fn init(initdb: &Path, folder: &Folder, password: Option<&str>) -> Result<
     } else {
         command.arg("--auth=trust");
     }
-    let output = tokio::process::Command::from(command).kill_on_drop(true).output();
-    let output = output.await.map_err(io("run initdb"))?;
+    // Guarded like the server, so that it does not go on writing into a folder that is being removed.
+    command
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let child = tokio::process::Command::from(command)
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(io("run initdb"))?;
+    folder.guard_pid(child.id().unwrap_or_default());
+    let output = child.wait_with_output().await.map_err(io("run initdb"));
+    folder.guard_pid(0);
+    let output = output?;
     if output.status.success() {
         return Ok(());
     }

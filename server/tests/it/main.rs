@@ -6,6 +6,16 @@
 #[cfg(test)]
 mod cli;
 #[cfg(test)]
+mod etcd_adapter;
+#[cfg(test)]
+mod http_inventory;
+#[cfg(test)]
+mod postgres_adapter;
+#[cfg(test)]
+mod proxy;
+#[cfg(test)]
+mod redis_adapter;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod throwaway;

@@ -4,8 +4,10 @@
 //! where they are, and ends as it is told.
 
 use std::{
+    fs,
     io::{BufRead, BufReader},
-    path::PathBuf,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
 
@@ -62,6 +64,37 @@ impl Victim {
     }
 }
 
+fn command(way: &str) -> Command {
+    // A shell's background job ignores SIGINT, and so would the victim of a test run in the background.
+    let mut command = Command::new("env");
+    command
+        .arg("--default-signal=INT,TERM,HUP")
+        .arg(std::env::current_exe().unwrap());
+    command.args([
+        "--exact",
+        "throwaway::leftovers::victim",
+        "--ignored",
+        "--nocapture",
+    ]);
+    command.env(WAY, way).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+/// Whether some process has its working folder below `root`.
+fn somebody_works_in(root: &Path) -> bool {
+    let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    processes
+        .filter_map(|entry| fs::read_link(entry.path().join("cwd")).ok())
+        .any(|cwd| cwd.starts_with(root))
+}
+
+fn folders_in(root: &Path) -> Vec<PathBuf> {
+    fs::read_dir(root)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect()
+}
+
 /// Not a test of its own.
 #[tokio::test]
 #[ignore = "started by the other tests of this module"]
@@ -114,4 +147,32 @@ async fn nothing_is_left_after_ctrl_c_and_kill() {
     let victim = Victim::start("signal while paused");
     victim.signal(Signal::KILL);
     victim.leaves_nothing().await;
+}
+
+#[tokio::test]
+async fn nothing_is_left_after_a_kill_while_starting() {
+    // At moments of a Postgres's start: folder there, initdb at work, server starting. The victim's temporary folder
+    // is our own, so that we see what it leaves although it cannot tell us.
+    for file in ["", "data", "data/base/1", "data/postmaster.pid"] {
+        let root = tempfile::tempdir().unwrap();
+        fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let mut victim = command("signal").env("TMPDIR", root.path()).spawn().unwrap();
+        let begun = || async {
+            folders_in(root.path())
+                .iter()
+                .any(|folder| folder.join(file).exists())
+        };
+        eventually("the start has come that far", begun).await;
+        victim.kill().unwrap();
+        victim.wait().unwrap();
+        eventually("the folder is gone", || async {
+            folders_in(root.path()).is_empty()
+        })
+        .await;
+        eventually("the processes are gone", || async {
+            !somebody_works_in(root.path())
+        })
+        .await;
+        assert!(folders_in(root.path()).is_empty());
+    }
 }
