@@ -95,16 +95,32 @@ async fn shared() -> Shared {
     let mut first = named_user(&url, "billing").await;
     let mut second = user(&url).await;
     let mut waiter = named_user(&url, "report").await;
-    let pids = [pid(&mut first).await, pid(&mut second).await, pid(&mut waiter).await];
+    let pids = [
+        pid(&mut first).await,
+        pid(&mut second).await,
+        pid(&mut waiter).await,
+    ];
     run(&mut first, "SELECT pg_advisory_lock_shared(42)").await;
     run(&mut second, "BEGIN; SELECT pg_advisory_xact_lock_shared(42)").await;
     let waiting = later(waiter, "SELECT pg_advisory_lock(42)");
     let backend = backend(&url, Vec::new());
     eventually("the waiter is seen", || async {
-        observe(&backend).await.lock("advisory", SHARED).waiter_count.known() == Some(&1)
+        observe(&backend)
+            .await
+            .lock("advisory", SHARED)
+            .waiter_count
+            .known()
+            == Some(&1)
     })
     .await;
-    Shared { server, backend, first, second, pids, waiting }
+    Shared {
+        server,
+        backend,
+        first,
+        second,
+        pids,
+        waiting,
+    }
 }
 
 async fn detail(backend: &PostgresBackend) -> Inspection {
@@ -113,7 +129,12 @@ async fn detail(backend: &PostgresBackend) -> Inspection {
 }
 
 fn level(detail: &Inspection) -> &str {
-    &detail.raw.iter().find(|field| field.name == "level").unwrap().value
+    &detail
+        .raw
+        .iter()
+        .find(|field| field.name == "level")
+        .unwrap()
+        .value
 }
 
 #[tokio::test]
@@ -130,7 +151,10 @@ async fn sharers_and_waiters_of_one_key_are_one_row() {
     let [one, two]: [&str; 2] = generation.split('+').collect::<Vec<_>>().try_into().unwrap();
     assert!(one.starts_with(&format!("pid:{first}@2")), "{generation}");
     assert!(two.starts_with(&format!("pid:{second}@2")), "{generation}");
-    assert!(lock.acquired_at.why().unwrap().contains("session-level"), "{lock:?}");
+    assert!(
+        lock.acquired_at.why().unwrap().contains("session-level"),
+        "{lock:?}"
+    );
     shared.waiting.abort();
     drop(shared.server);
 }
@@ -141,7 +165,11 @@ async fn the_detail_of_a_key_has_waiters_owners_session_and_tree() {
     let shared = shared().await;
     let [first, second, waiter] = shared.pids;
     let detail = detail(&shared.backend).await;
-    let waiters: Vec<_> = detail.waiters.iter().map(|waiter| waiter.owner_id.as_str()).collect();
+    let waiters: Vec<_> = detail
+        .waiters
+        .iter()
+        .map(|waiter| waiter.owner_id.as_str())
+        .collect();
     assert_eq!(waiters, [format!("report#{waiter}")]);
     assert!(detail.waiters[0].position == 1 && detail.waiters[0].waited_ms.is_known());
     let owners: Vec<&str> = detail.owners.iter().map(|owner| owner.as_str()).collect();
@@ -165,13 +193,23 @@ async fn the_level_of_a_key_is_told_only_where_it_is_proven() {
     assert!(level(&idle).starts_with("session level"), "{:?}", idle.raw);
     run(&mut shared.first, "SELECT pg_advisory_unlock_all()").await;
     let open = detail(&shared.backend).await;
-    assert!(level(&open).starts_with("unknown: its session is in a transaction"), "{:?}", open.raw);
+    assert!(
+        level(&open).starts_with("unknown: its session is in a transaction"),
+        "{:?}",
+        open.raw
+    );
     let lock = open.lock.unwrap();
-    assert!(lock.acquired_at.why().unwrap().contains("transaction began at 2"), "{lock:?}");
+    assert!(
+        lock.acquired_at.why().unwrap().contains("transaction began at 2"),
+        "{lock:?}"
+    );
     run(&mut shared.second, "COMMIT").await;
     shared.waiting.await.unwrap();
     // The waiter ends with its task: its session, and so the lock, is gone.
-    eventually("the lock is free", || async { detail(&shared.backend).await.lock.is_none() }).await;
+    eventually("the lock is free", || async {
+        detail(&shared.backend).await.lock.is_none()
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -41,19 +41,33 @@ async fn chain() -> Chain {
     let server = server().await;
     let url = server.superuser_url();
     let mut root = named_user(&url, "billing").await;
-    run(&mut root, "CREATE SCHEMA shop; CREATE TABLE shop.orders (id int PRIMARY KEY, n int)").await;
+    run(
+        &mut root,
+        "CREATE SCHEMA shop; CREATE TABLE shop.orders (id int PRIMARY KEY, n int)",
+    )
+    .await;
     run(&mut root, "INSERT INTO shop.orders VALUES (1, 0), (2, 0)").await;
     let root_pid = pid(&mut root).await;
     run(&mut root, "BEGIN; UPDATE shop.orders SET n = 1 WHERE id = 1").await;
     let backend = backend(&url, Vec::new());
     let update = "UPDATE shop.orders SET n = 2 WHERE id = 1";
-    let steps = [("one", update), ("two", update), ("three", "ALTER TABLE shop.orders ADD COLUMN note text")];
+    let steps = [
+        ("one", update),
+        ("two", update),
+        ("three", "ALTER TABLE shop.orders ADD COLUMN note text"),
+    ];
     let mut waiting = Vec::new();
     for ((name, sql), count) in steps.into_iter().zip(1..) {
         waiting.push(later(named_user(&url, name).await, sql));
         until_waiting(&backend, ORDERS, count).await;
     }
-    Chain { _server: server, backend, root, root_pid, waiting }
+    Chain {
+        _server: server,
+        backend,
+        root,
+        root_pid,
+        waiting,
+    }
 }
 
 #[tokio::test]
@@ -63,24 +77,49 @@ async fn a_chain_of_row_waits_is_one_lock_of_its_root() {
     let (source, resource) = id("relation", ORDERS);
     let detail = chain.backend.inspect(&source, &resource).await.unwrap();
     let lock = detail.lock.unwrap();
-    assert_eq!(lock.owner.known().unwrap().as_str(), format!("billing#{}", chain.root_pid));
-    assert!(lock.acquired_at.why().unwrap().contains("its transaction began at"), "{lock:?}");
+    assert_eq!(
+        lock.owner.known().unwrap().as_str(),
+        format!("billing#{}", chain.root_pid)
+    );
+    assert!(
+        lock.acquired_at
+            .why()
+            .unwrap()
+            .contains("its transaction began at"),
+        "{lock:?}"
+    );
     let generation = lock.generation.known().unwrap().as_str();
-    assert!(generation.starts_with(&format!("pid:{}@", chain.root_pid)), "{generation}");
+    assert!(
+        generation.starts_with(&format!("pid:{}@", chain.root_pid)),
+        "{generation}"
+    );
     let name = |owner: &str| owner.split('#').next().unwrap().to_owned();
-    let order: Vec<String> = detail.waiters.iter().map(|waiter| name(waiter.owner_id.as_str())).collect();
+    let order: Vec<String> = detail
+        .waiters
+        .iter()
+        .map(|waiter| name(waiter.owner_id.as_str()))
+        .collect();
     assert_eq!(order, ["one", "two", "three"]);
     let session = detail.session.unwrap();
-    assert_eq!((session.pid, session.state.as_str()), (chain.root_pid, "idle in transaction"));
+    assert_eq!(
+        (session.pid, session.state.as_str()),
+        (chain.root_pid, "idle in transaction")
+    );
     let fate = detail.shares_fate_with;
-    assert!(fate.contains(&"RowExclusiveLock on shop.orders".to_owned()), "{fate:?}");
+    assert!(
+        fate.contains(&"RowExclusiveLock on shop.orders".to_owned()),
+        "{fate:?}"
+    );
 
     run(&mut chain.root, "COMMIT").await;
     for task in chain.waiting {
         task.await.unwrap();
     }
     assert!(observe(&chain.backend).await.of("relation").is_empty());
-    assert_eq!(chain.backend.inspect(&source, &resource).await.unwrap().lock, None);
+    assert_eq!(
+        chain.backend.inspect(&source, &resource).await.unwrap().lock,
+        None
+    );
 }
 
 #[tokio::test]
@@ -92,12 +131,26 @@ async fn the_tree_of_a_chain_says_what_each_does_holds_and_waits_for() {
     assert_eq!((blockers.len(), count(&blockers)), (1, 4), "{blockers:#?}");
     let top = &blockers[0];
     assert_eq!((top.pid, top.waited_ms), (Some(chain.root_pid), None));
-    assert!(top.doing.starts_with("idle in transaction: BEGIN; UPDATE"), "{top:?}");
+    assert!(
+        top.doing.starts_with("idle in transaction: BEGIN; UPDATE"),
+        "{top:?}"
+    );
     assert!(top.holds.contains("ExclusiveLock on transaction"), "{top:?}");
-    let below = |node: &Blocker, name: &str| node.blocks.iter().find(|node| node.owner_id.starts_with(name)).cloned();
+    let below = |node: &Blocker, name: &str| {
+        node.blocks
+            .iter()
+            .find(|node| node.owner_id.starts_with(name))
+            .cloned()
+    };
     let one = below(top, "one#").unwrap();
-    assert!(one.holds.starts_with("waits for ShareLock on transaction"), "{one:?}");
-    assert!(one.waited_ms.is_some() && one.doing.starts_with("active: UPDATE"), "{one:?}");
+    assert!(
+        one.holds.starts_with("waits for ShareLock on transaction"),
+        "{one:?}"
+    );
+    assert!(
+        one.waited_ms.is_some() && one.doing.starts_with("active: UPDATE"),
+        "{one:?}"
+    );
     let two = below(&one, "two#").unwrap();
     assert_eq!(two.holds, "waits for ExclusiveLock on a tuple of shop.orders");
     for task in chain.waiting {

@@ -79,16 +79,31 @@ async fn each_wrong_table_names_itself_the_nearest_name_and_the_mend() {
     assert_eq!(seen.of("table:public.distributed_locks"), ["fine"]);
     for (_, source, why) in WRONG {
         assert_eq!(seen.fault(source), why);
-        assert!(matches!(seen.source(source).coverage, Coverage::Partial { seen: 0, .. }));
+        assert!(matches!(
+            seen.source(source).coverage,
+            Coverage::Partial { seen: 0, .. }
+        ));
         let (source, resource) = id(source, "fine");
         let error = backend.inspect(&source, &resource).await.unwrap_err();
         assert_eq!(error.to_string(), why);
     }
-    run(&mut root, "GRANT SELECT ON public.secret TO watcher; GRANT USAGE ON SCHEMA vault TO watcher").await;
-    run(&mut root, "ALTER TABLE fenced RENAME fence_token TO fencing_token").await;
+    run(
+        &mut root,
+        "GRANT SELECT ON public.secret TO watcher; GRANT USAGE ON SCHEMA vault TO watcher",
+    )
+    .await;
+    run(
+        &mut root,
+        "ALTER TABLE fenced RENAME fence_token TO fencing_token",
+    )
+    .await;
     let seen = observe(&backend).await;
     for source in ["table:public.secret", "table:vault.locks", "table:public.fenced"] {
-        assert!(seen.source(source).coverage.is_complete(), "{:?}", seen.source(source));
+        assert!(
+            seen.source(source).coverage.is_complete(),
+            "{:?}",
+            seen.source(source)
+        );
     }
 }
 

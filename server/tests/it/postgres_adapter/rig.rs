@@ -57,7 +57,10 @@ pub(super) async fn run(session: &mut PgConnection, sql: &str) {
 }
 
 /// Runs `sql`, which will have to wait, while the test goes on.
-#[expect(clippy::disallowed_methods, reason = "a test's own session; its panic is the test's")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test's own session; its panic is the test's"
+)]
 pub(super) fn later(mut session: PgConnection, sql: &'static str) -> JoinHandle<()> {
     tokio::spawn(async move { run(&mut session, sql).await })
 }

@@ -54,15 +54,28 @@ async fn rows_of_the_common_table_tell_owner_token_lease_and_time() {
     // What is left is by the server's clock, negative once expired; what is NULL is unknown and says so.
     let (_server, backend) = rows().await;
     let seen = observe(&backend).await;
-    assert!(seen.pass.sources.iter().all(|source| source.coverage.is_complete()), "{:?}", seen.pass);
+    assert!(
+        seen.pass
+            .sources
+            .iter()
+            .all(|source| source.coverage.is_complete()),
+        "{:?}",
+        seen.pass
+    );
     let lock = seen.lock(SOURCE, "billing");
     assert_eq!(lock.owner.known().unwrap().as_str(), "worker-1");
     assert_eq!(lock.fencing_token.known().unwrap().number(), 41);
     assert_eq!(lock.lease_id.known().unwrap().as_ref(), "l-1");
     assert_eq!(lock.generation.known().unwrap().as_str(), "lease:l-1");
-    assert!((20_000..=30_000).contains(&remaining_ms(&lock.lifetime)), "{lock:?}");
+    assert!(
+        (20_000..=30_000).contains(&remaining_ms(&lock.lifetime)),
+        "{lock:?}"
+    );
     assert_eq!(ttl_ms(lock), Some(30_000));
-    assert!(lock.acquired_at.is_known() && lock.renewed_at.is_unknown(), "{lock:?}");
+    assert!(
+        lock.acquired_at.is_known() && lock.renewed_at.is_unknown(),
+        "{lock:?}"
+    );
 
     let renewed = seen.lock(SOURCE, "renewed");
     assert_eq!(ttl_ms(renewed), Some(60_000));
@@ -72,7 +85,10 @@ async fn rows_of_the_common_table_tell_owner_token_lease_and_time() {
     assert_eq!(ttl_ms(seen.lock(SOURCE, "past")), None);
 
     let immortal = seen.lock(SOURCE, "immortal");
-    assert!(matches!(&immortal.lifetime, Lifetime::NoTtl { why } if why == "expires_at is NULL"), "{immortal:?}");
+    assert!(
+        matches!(&immortal.lifetime, Lifetime::NoTtl { why } if why == "expires_at is NULL"),
+        "{immortal:?}"
+    );
     assert_eq!(immortal.owner.why(), Some("owner_id is NULL"));
     assert!(immortal.fencing_token.is_unknown() && immortal.generation.is_unknown());
     let far = seen.lock(SOURCE, "far");
@@ -90,14 +106,25 @@ async fn the_detail_of_a_row_is_its_record_in_the_tables_order() {
     assert_eq!(backend.safety(&source).class, SafetyClass::Correctness);
     let detail = backend.inspect(&source, &resource).await.unwrap();
     let names: Vec<&str> = detail.raw.iter().map(|field| field.name.as_str()).collect();
-    let expected = ["resource", "owner_id", "lease_id", "fencing_token", "expires_at", "created_at", "updated_at"];
+    let expected = [
+        "resource",
+        "owner_id",
+        "lease_id",
+        "fencing_token",
+        "expires_at",
+        "created_at",
+        "updated_at",
+    ];
     assert_eq!(names, expected);
     assert_eq!(detail.raw[1].value, "worker-1");
     assert_eq!(detail.lock.unwrap().resource, resource);
     let nobody = backend.inspect(&source, &Resource::from("nobody")).await.unwrap();
     assert_eq!(nobody.lock, None);
     let (source, resource) = id(SOURCE, "immortal");
-    assert_eq!(backend.inspect(&source, &resource).await.unwrap().raw[1].value, "NULL");
+    assert_eq!(
+        backend.inspect(&source, &resource).await.unwrap().raw[1].value,
+        "NULL"
+    );
 }
 
 #[tokio::test]
