@@ -35,7 +35,7 @@ LEFT JOIN pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN blocking b ON b.pid = l.pid AND NOT l.granted
 WHERE l.locktype = 'advisory' OR NOT l.granted
    OR l.locktype IN ('relation', 'tuple', 'transactionid', 'virtualxid')
-      AND (l.pid IN (SELECT pid FROM near) OR l.pid IS NULL AND EXISTS (SELECT FROM near WHERE pid = 0))";
+      AND (l.pid IN (SELECT pid FROM near) OR l.pid IS NULL)";
 
 /// One row of `pg_locks`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,7 +146,8 @@ fn lock_row(row: &PgRow) -> Result<(LockRow, String), sqlx::Error> {
 }
 
 /// Gives each prepared transaction a negative number of its own, where `pg_locks` has none and
-/// `pg_blocking_pids` says 0. Its rows carry its transaction id after the slash of `virtualtransaction`.
+/// `pg_blocking_pids` says 0. All rows of one share `virtualtransaction`; the one for its own transaction id names
+/// it. After a restart of the server the id stands behind the slash as well.
 fn name_prepared(rows: &mut [(LockRow, String)], answer: &[PgRow], parties: &mut HashMap<i32, Party>) {
     let prepared: Vec<PreparedRow> = answer
         .iter()
@@ -156,8 +157,18 @@ fn name_prepared(rows: &mut [(LockRow, String)], answer: &[PgRow], parties: &mut
         let at = prepared.iter().position(|prepared| prepared.xid == xid)?;
         i32::try_from(at).ok().map(|at| -1 - at)
     };
+    let own = rows
+        .iter()
+        .filter(|(row, _)| row.pid == 0 && row.granted && row.kind == "transactionid");
+    let xids: HashMap<String, String> = own
+        .filter_map(|(row, holder)| Some((holder.clone(), row.transaction.clone()?)))
+        .collect();
     for (row, holder) in rows.iter_mut().filter(|(row, _)| row.pid == 0) {
-        row.pid = holder.rsplit('/').next().and_then(number).unwrap_or(0);
+        let xid = xids
+            .get(holder)
+            .map(String::as_str)
+            .or_else(|| holder.rsplit('/').next());
+        row.pid = xid.and_then(number).unwrap_or(0);
     }
     let held: Vec<LockRow> = rows
         .iter()

@@ -1,9 +1,13 @@
 //! Advisory locks.
 
-use domain::observation::{Condition, Lifetime};
+use domain::observation::{Condition, Inspection, Lifetime};
 use domain::safety::SafetyClass;
 use leasehold::backends::Backend;
+use leasehold::backends::postgres::PostgresBackend;
 use leasehold::config::postgres::AdvisoryNameConfig;
+use leasehold::throwaway::Postgres;
+use sqlx::PgConnection;
+use tokio::task::JoinHandle;
 
 use super::rig::*;
 use crate::support::eventually::eventually;
@@ -72,105 +76,140 @@ async fn keys_of_both_forms_decode_at_every_edge_and_in_every_database() {
     );
 }
 
-#[tokio::test]
-async fn holders_waiters_and_levels_of_one_key_are_one_row() {
-    // Two sharers and an exclusive waiter behind them; then the detail with its order, tree and session.
+const SHARED: &str = "advisory:postgres:42";
+
+/// Key 42: shared by `first` at session level and by `second` in a transaction; `report` waits to have it alone.
+struct Shared {
+    server: Postgres,
+    backend: PostgresBackend,
+    first: PgConnection,
+    second: PgConnection,
+    /// Of `first`, `second` and the waiter.
+    pids: [i32; 3],
+    waiting: JoinHandle<()>,
+}
+
+async fn shared() -> Shared {
     let server = server().await;
     let url = server.superuser_url();
     let mut first = named_user(&url, "billing").await;
     let mut second = user(&url).await;
-    let (first_pid, second_pid) = (pid(&mut first).await, pid(&mut second).await);
+    let mut waiter = named_user(&url, "report").await;
+    let pids = [
+        pid(&mut first).await,
+        pid(&mut second).await,
+        pid(&mut waiter).await,
+    ];
     run(&mut first, "SELECT pg_advisory_lock_shared(42)").await;
     run(&mut second, "BEGIN; SELECT pg_advisory_xact_lock_shared(42)").await;
-    let mut waiter = named_user(&url, "report").await;
-    let waiter_pid = pid(&mut waiter).await;
-    let waiting = tokio::spawn(async move { run(&mut waiter, "SELECT pg_advisory_lock(42)").await });
+    let waiting = later(waiter, "SELECT pg_advisory_lock(42)");
     let backend = backend(&url, Vec::new());
     eventually("the waiter is seen", || async {
         observe(&backend)
             .await
-            .lock("advisory", "advisory:postgres:42")
+            .lock("advisory", SHARED)
             .waiter_count
             .known()
             == Some(&1)
     })
     .await;
-    let seen = observe(&backend).await;
+    Shared {
+        server,
+        backend,
+        first,
+        second,
+        pids,
+        waiting,
+    }
+}
+
+async fn detail(backend: &PostgresBackend) -> Inspection {
+    let (source, resource) = id("advisory", SHARED);
+    backend.inspect(&source, &resource).await.unwrap()
+}
+
+fn level(detail: &Inspection) -> &str {
+    &detail
+        .raw
+        .iter()
+        .find(|field| field.name == "level")
+        .unwrap()
+        .value
+}
+
+#[tokio::test]
+async fn sharers_and_waiters_of_one_key_are_one_row() {
+    // Two sharers and an exclusive waiter behind them: the generation names both sharers.
+    let shared = shared().await;
+    let [first, second, _] = shared.pids;
+    let seen = observe(&shared.backend).await;
     assert_eq!(seen.locks.len(), 1, "{:?}", seen.locks.keys());
-    let lock = seen.lock("advisory", "advisory:postgres:42");
-    assert_eq!(lock.owner_count, 2);
-    assert_eq!(
-        lock.owner.known().unwrap().as_str(),
-        format!("billing#{first_pid}")
-    );
+    let lock = seen.lock("advisory", SHARED);
+    assert_eq!((lock.owner_count, lock.oldest_waiter_ms.is_some()), (2, true));
+    assert_eq!(lock.owner.known().unwrap().as_str(), format!("billing#{first}"));
     let generation = lock.generation.known().unwrap().as_str();
-    assert!(
-        generation.starts_with(&format!("pid:{first_pid}@2")),
-        "{generation}"
-    );
-    assert!(
-        generation.contains(&format!("+pid:{second_pid}@")),
-        "{generation}"
-    );
-    assert!(lock.oldest_waiter_ms.is_some());
+    let [one, two]: [&str; 2] = generation.split('+').collect::<Vec<_>>().try_into().unwrap();
+    assert!(one.starts_with(&format!("pid:{first}@2")), "{generation}");
+    assert!(two.starts_with(&format!("pid:{second}@2")), "{generation}");
     assert!(
         lock.acquired_at.why().unwrap().contains("session-level"),
         "{lock:?}"
     );
+    shared.waiting.abort();
+    drop(shared.server);
+}
 
-    let (source, resource) = id("advisory", "advisory:postgres:42");
-    let detail = backend.inspect(&source, &resource).await.unwrap();
-    assert_eq!(detail.waiters.len(), 1);
-    assert_eq!(
-        detail.waiters[0].owner_id.as_str(),
-        format!("report#{waiter_pid}")
-    );
-    assert_eq!(
-        (detail.waiters[0].position, detail.waiters[0].waited_ms.is_known()),
-        (1, true)
-    );
+#[tokio::test]
+async fn the_detail_of_a_key_has_waiters_owners_session_and_tree() {
+    // The waiter hangs below a holder, both holders say what they hold.
+    let shared = shared().await;
+    let [first, second, waiter] = shared.pids;
+    let detail = detail(&shared.backend).await;
+    let waiters: Vec<_> = detail
+        .waiters
+        .iter()
+        .map(|waiter| waiter.owner_id.as_str())
+        .collect();
+    assert_eq!(waiters, [format!("report#{waiter}")]);
+    assert!(detail.waiters[0].position == 1 && detail.waiters[0].waited_ms.is_known());
     let owners: Vec<&str> = detail.owners.iter().map(|owner| owner.as_str()).collect();
-    assert_eq!(
-        owners,
-        [format!("billing#{first_pid}"), format!("session#{second_pid}")]
-    );
+    assert_eq!(owners, [format!("billing#{first}"), format!("session#{second}")]);
     let session = detail.session.unwrap();
-    assert_eq!((session.pid, session.state.as_str()), (first_pid, "idle"));
+    assert_eq!((session.pid, session.state.as_str()), (first, "idle"));
     assert_eq!(session.client_address.as_deref(), Some("127.0.0.1"));
     assert!(session.query.contains("pg_advisory_lock_shared"), "{session:?}");
     let blocked: usize = detail.blockers.iter().map(|root| root.blocks.len()).sum();
     assert_eq!((detail.blockers.len(), blocked), (2, 1), "{:?}", detail.blockers);
-    assert!(
-        detail
-            .blockers
-            .iter()
-            .all(|root| root.holds == "ShareLock on advisory key 42"),
-        "{:?}",
-        detail.blockers
-    );
-    let level = detail.raw.iter().find(|field| field.name == "level").unwrap();
-    assert!(level.value.starts_with("session level"), "{level:?}");
+    for root in &detail.blockers {
+        assert_eq!(root.holds, "ShareLock on advisory key 42");
+    }
+}
 
-    run(&mut first, "SELECT pg_advisory_unlock_all()").await;
-    let detail = backend.inspect(&source, &resource).await.unwrap();
-    let level = detail.raw.iter().find(|field| field.name == "level").unwrap();
+#[tokio::test]
+async fn the_level_of_a_key_is_told_only_where_it_is_proven() {
+    // An idle session proves session level; a session in a transaction proves nothing, and bounds the time.
+    let mut shared = shared().await;
+    let idle = detail(&shared.backend).await;
+    assert!(level(&idle).starts_with("session level"), "{:?}", idle.raw);
+    run(&mut shared.first, "SELECT pg_advisory_unlock_all()").await;
+    let open = detail(&shared.backend).await;
     assert!(
-        level
-            .value
-            .starts_with("unknown: its session is in a transaction"),
-        "{level:?}"
+        level(&open).starts_with("unknown: its session is in a transaction"),
+        "{:?}",
+        open.raw
     );
+    let lock = open.lock.unwrap();
     assert!(
-        detail
-            .lock
-            .unwrap()
-            .acquired_at
-            .why()
-            .unwrap()
-            .contains("transaction began at 2")
+        lock.acquired_at.why().unwrap().contains("transaction began at 2"),
+        "{lock:?}"
     );
-    run(&mut second, "COMMIT").await;
-    waiting.await.unwrap();
+    run(&mut shared.second, "COMMIT").await;
+    shared.waiting.await.unwrap();
+    // The waiter ends with its task: its session, and so the lock, is gone.
+    eventually("the lock is free", || async {
+        detail(&shared.backend).await.lock.is_none()
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -185,8 +224,8 @@ async fn a_prepared_transaction_that_holds_a_key_is_a_holder_that_is_gone() {
     )
     .await;
     drop(holder);
-    let mut waiter = user(&url).await;
-    let waiting = tokio::spawn(async move { run(&mut waiter, "SELECT pg_advisory_lock(7, -7)").await });
+    let waiter = user(&url).await;
+    let waiting = later(waiter, "SELECT pg_advisory_lock(7, -7)");
     let backend = backend(&url, Vec::new());
     let (source, resource) = id("advisory", "advisory:postgres:7:-7");
     eventually("the waiter is seen", || async {
@@ -220,8 +259,17 @@ async fn a_prepared_transaction_that_holds_a_key_is_a_holder_that_is_gone() {
     );
     assert_eq!(detail.blockers[0].pid, None);
     assert_eq!(detail.session, None);
+    // Over a crash of the server it is still there, and is still the same acquisition.
+    waiting.abort();
+    server.kill().await.unwrap();
+    server.restart().await.unwrap();
+    let again = backend.inspect(&source, &resource).await.unwrap().lock.unwrap();
+    assert_eq!(
+        (again.generation, again.condition),
+        (lock.generation, lock.condition)
+    );
     run(&mut user(&url).await, "ROLLBACK PREPARED 'payment 17'").await;
-    waiting.await.unwrap();
+    assert_eq!(backend.inspect(&source, &resource).await.unwrap().lock, None);
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ use leasehold::config::tls::TlsConfig;
 use leasehold::config::{BackendConfig, SystemConfig};
 use leasehold::throwaway::{Postgres, PostgresOptions, Throwaway};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+use tokio::task::JoinHandle;
 
 pub(super) const BUDGET: Budget = Budget {
     time_max: Duration::from_secs(20),
@@ -53,6 +54,15 @@ pub(super) async fn run(session: &mut PgConnection, sql: &str) {
         .execute(AssertSqlSafe(sql.to_owned()))
         .await
         .unwrap_or_else(|error| panic!("{sql}: {error}"));
+}
+
+/// Runs `sql`, which will have to wait, while the test goes on.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test's own session; its panic is the test's"
+)]
+pub(super) fn later(mut session: PgConnection, sql: &'static str) -> JoinHandle<()> {
+    tokio::spawn(async move { run(&mut session, sql).await })
 }
 
 pub(super) async fn pid(session: &mut PgConnection) -> i32 {
