@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Owns the names of the two dependency graphs and their lints, for scripts/check and scripts/test. They are never built together: the server half has
+# Owns the names of the two dependency graphs and their checks, for scripts/check and scripts/test. They are never built together: the server half has
 # app/ssr, the browser half app/hydrate, and no command uses --all-features.
 
 # shellcheck disable=SC2034 # read by the scripts that source this
@@ -12,6 +12,8 @@ LOCKED=()
 
 # The browser half must hold nothing that belongs to the server.
 SERVER_ONLY='tokio|mio|hyper|axum|sqlx[a-z-]*|redis|etcd-client|tonic|rustls|ring|reqwest|getrandom'
+
+formatted() { cargo fmt --check || die 'not formatted' 'make fmt'; }
 
 lint_server() {
   # rust-embed reads the folder when the server is compiled, for lints too.

@@ -16,8 +16,8 @@ use domain::token::FencingToken;
 use crate::canned::Moment;
 use crate::scenes::Scene;
 
-pub struct Kind {
-    pub name: &'static str,
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
     kind: BackendKind,
     source: &'static str,
     address: &'static str,
@@ -28,7 +28,7 @@ pub struct Kind {
 }
 
 #[rustfmt::skip]
-pub const KINDS: [Kind; 6] = [
+pub(crate) const KINDS: [Kind; 6] = [
     Kind { name: "builtin", kind: BackendKind::Builtin, source: "lease", address: "this server", version: "0.1.0", status: BackendStatus::Live, poll_ms: 1_000, fenced: true },
     Kind { name: "pg-orders", kind: BackendKind::Postgres, source: "table:public.distributed_locks", address: "db-1:5432/orders", version: "PostgreSQL 15.8", status: BackendStatus::Live, poll_ms: 1_000, fenced: true },
     Kind { name: "redis-cache", kind: BackendKind::Redis, source: "key", address: "cache-1:6379", version: "Redis 7.0.15", status: BackendStatus::Live, poll_ms: 2_000, fenced: false },
@@ -37,7 +37,7 @@ pub const KINDS: [Kind; 6] = [
     Kind { name: "pg-legacy", kind: BackendKind::Postgres, source: "table:public.locks", address: "old-db:5432/legacy", version: "", status: BackendStatus::Down, poll_ms: 5_000, fenced: true },
 ];
 
-pub fn lock(backend: &'static str, resource: &str, now: Moment) -> Lock {
+pub(crate) fn lock(backend: &'static str, resource: &str, now: Moment) -> Lock {
     let kind = KINDS
         .iter()
         .find(|kind| kind.name == backend)
@@ -99,7 +99,7 @@ pub fn lock(backend: &'static str, resource: &str, now: Moment) -> Lock {
 }
 
 /// Short ways to say what a row shows.
-pub trait Shape {
+pub(crate) trait Shape {
     fn own(&mut self, owner: &str, held_ms: i64);
     fn lease(&mut self, ttl_ms: i64, renews: Option<i64>, now: Moment);
     fn session(&mut self);
@@ -174,11 +174,11 @@ impl Shape for Lock {
     }
 }
 
-pub fn name(text: &'static str) -> BackendName {
+pub(crate) fn name(text: &'static str) -> BackendName {
     BackendName::parse(text).unwrap_or_else(|_| unreachable!("names of the gallery are names"))
 }
 
-pub fn views(scene: Scene, rows: &[Lock], now: Moment) -> Vec<BackendView> {
+pub(crate) fn views(scene: Scene, rows: &[Lock], now: Moment) -> Vec<BackendView> {
     let kinds = KINDS.iter().filter(|kind| {
         scene != Scene::Unconfigured && (scene != Scene::Many || kind.status == BackendStatus::Live)
     });

@@ -19,46 +19,46 @@ use crate::scenes::Scene;
 use crate::{backends, detail, list, tree};
 
 /// Something changes once per beat.
-pub const BEAT_MS: i64 = 1_500;
+pub(crate) const BEAT_MS: i64 = 1_500;
 
 #[derive(Debug, Clone, Copy)]
-pub struct Moment {
-    pub wall: DateTime<Utc>,
+pub(crate) struct Moment {
+    pub(crate) wall: DateTime<Utc>,
     /// Since the gallery opened.
-    pub elapsed_ms: i64,
-    pub beat: u64,
+    pub(crate) elapsed_ms: i64,
+    pub(crate) beat: u64,
 }
 
-pub struct Canned {
+pub(crate) struct Canned {
     clock: Clock,
     state: Mutex<(Scene, Stream)>,
 }
 
 impl Canned {
-    pub fn new(scene: Scene) -> Self {
+    pub(crate) fn new(scene: Scene) -> Self {
         Self {
             clock: Clock::start(),
             state: Mutex::new((scene, Stream::On)),
         }
     }
 
-    pub fn scene(&self) -> Scene {
+    pub(crate) fn scene(&self) -> Scene {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).0
     }
 
-    pub fn set_scene(&self, scene: Scene) {
+    pub(crate) fn set_scene(&self, scene: Scene) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).0 = scene;
     }
 
-    pub fn streaming(&self) -> Stream {
+    pub(crate) fn streaming(&self) -> Stream {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).1
     }
 
-    pub fn set_stream(&self, stream: Stream) {
+    pub(crate) fn set_stream(&self, stream: Stream) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).1 = stream;
     }
 
-    pub fn now(&self) -> Moment {
+    pub(crate) fn now(&self) -> Moment {
         let now = self.clock.now();
         let beat = u64::try_from(now.tick.0 / BEAT_MS).unwrap_or(0);
         Moment {
@@ -68,11 +68,11 @@ impl Canned {
         }
     }
 
-    pub fn rows(&self) -> Vec<Lock> {
+    pub(crate) fn rows(&self) -> Vec<Lock> {
         self.scene().rows(self.now())
     }
 
-    pub fn views(&self, rows: &[Lock]) -> Vec<BackendView> {
+    pub(crate) fn views(&self, rows: &[Lock]) -> Vec<BackendView> {
         backends::views(self.scene(), rows, self.now())
     }
 
@@ -145,7 +145,7 @@ impl Canned {
     }
 }
 
-pub fn count(len: usize) -> u64 {
+pub(crate) fn count(len: usize) -> u64 {
     u64::try_from(len).unwrap_or(u64::MAX)
 }
 

@@ -11,7 +11,7 @@ use domain::observation::{RawField, Session, Waiter};
 
 use crate::canned::Moment;
 
-pub fn of(lock: &Lock, view: Option<BackendView>, now: Moment) -> LockDetail {
+pub(crate) fn of(lock: &Lock, view: Option<BackendView>, now: Moment) -> LockDetail {
     let status = view.as_ref().map_or(BackendStatus::Live, |view| view.status);
     LockDetail {
         lock: lock.clone(),

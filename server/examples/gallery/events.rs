@@ -13,7 +13,7 @@ use crate::Shared;
 use crate::canned::{BEAT_MS, Canned};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stream {
+pub(crate) enum Stream {
     On,
     /// Streams end, and new ones are refused.
     Off,
@@ -22,7 +22,7 @@ pub enum Stream {
 }
 
 impl Stream {
-    pub fn parse(name: &str) -> Option<Self> {
+    pub(crate) fn parse(name: &str) -> Option<Self> {
         match name {
             "on" => Some(Self::On),
             "off" => Some(Self::Off),
@@ -32,7 +32,7 @@ impl Stream {
     }
 }
 
-pub async fn stream(State(canned): State<Shared>) -> Response {
+pub(crate) async fn stream(State(canned): State<Shared>) -> Response {
     if canned.streaming() == Stream::Off {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     }

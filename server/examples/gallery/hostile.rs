@@ -7,7 +7,7 @@ use domain::names::{OwnerId, Resource};
 use crate::backends::{self, Shape};
 use crate::canned::Moment;
 
-pub fn rows(now: Moment) -> Vec<Lock> {
+pub(crate) fn rows(now: Moment) -> Vec<Lock> {
     let long = format!("hostile:{}:the-end", "long-name-".repeat(1024));
     let names: [&[u8]; 14] = [
         b"hostile:<img src=x onerror=alert(1)>",

@@ -9,7 +9,7 @@ use domain::state::StateCounts;
 
 use crate::canned::count;
 
-pub fn page(rows: &[Lock], query: &InventoryQuery) -> Result<InventoryPage, ConsoleError> {
+pub(crate) fn page(rows: &[Lock], query: &InventoryQuery) -> Result<InventoryPage, ConsoleError> {
     let start = match &query.cursor {
         None => 0,
         Some(cursor) => cursor.parse::<usize>().map_err(|_| {

@@ -10,7 +10,7 @@ use crate::canned::Moment;
 use crate::hostile;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scene {
+pub(crate) enum Scene {
     Full,
     /// 50,000 locks.
     Many,
@@ -27,7 +27,7 @@ pub enum Scene {
 }
 
 impl Scene {
-    pub const NAMES: [&'static str; 7] = [
+    pub(crate) const NAMES: [&'static str; 7] = [
         "full",
         "many",
         "empty",
@@ -37,7 +37,7 @@ impl Scene {
         "unconfigured",
     ];
 
-    pub fn parse(name: &str) -> Option<Self> {
+    pub(crate) fn parse(name: &str) -> Option<Self> {
         let scenes = [
             Self::Full,
             Self::Many,
@@ -53,7 +53,7 @@ impl Scene {
             .map(|at| scenes[at])
     }
 
-    pub fn status(self, own: BackendStatus) -> BackendStatus {
+    pub(crate) fn status(self, own: BackendStatus) -> BackendStatus {
         match self {
             Self::Full => own,
             Self::Many | Self::Empty | Self::Calm | Self::Unconfigured => BackendStatus::Live,
@@ -62,7 +62,7 @@ impl Scene {
         }
     }
 
-    pub fn rows(self, now: Moment) -> Vec<Lock> {
+    pub(crate) fn rows(self, now: Moment) -> Vec<Lock> {
         match self {
             Self::Full => full(now),
             Self::Many => many(now),

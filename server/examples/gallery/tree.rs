@@ -10,7 +10,7 @@ use crate::canned::count;
 
 const CHILDREN_SHOWN: usize = 40;
 
-pub fn node(rows: &[Lock], prefix: &str) -> PrefixNode {
+pub(crate) fn node(rows: &[Lock], prefix: &str) -> PrefixNode {
     let mut children: BTreeMap<String, (StateCounts, u64, bool)> = BTreeMap::new();
     let mut states = StateCounts::default();
     for lock in rows {
