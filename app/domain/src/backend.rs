@@ -25,6 +25,11 @@ impl BackendKind {
             Self::Etcd => "etcd",
         }
     }
+
+    /// Grants in the order of its queue. Elsewhere a waiter may overtake another.
+    pub const fn keeps_order(self) -> bool {
+        matches!(self, Self::Builtin | Self::Etcd)
+    }
 }
 
 /// How much to believe of a backend right now.
@@ -107,9 +112,14 @@ pub struct SourceView {
 #[serde(rename_all = "snake_case")]
 pub enum WatchState {
     Live,
-    Reconnecting { since: DateTime<Utc>, why: String },
+    Reconnecting {
+        since: DateTime<Utc>,
+        why: String,
+    },
     /// This backend, as configured, sends no hints; polling alone finds changes.
-    Off { why: String },
+    Off {
+        why: String,
+    },
 }
 
 /// Everything the strip and the Backends page show.

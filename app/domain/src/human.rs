@@ -14,6 +14,35 @@ pub fn duration(ms: i64) -> String {
     }
 }
 
+/// A round duration without idle digits: `0 s`, `250 ms`, `27.3 s`, `1 m 30 s`, `2 h`.
+pub fn period(ms: i64) -> String {
+    match ms {
+        0 => "0 s".to_owned(),
+        1..1000 => format!("{ms} ms"),
+        _ if ms < 60_000 && ms % 1000 != 0 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
+        _ if ms < 60_000 => format!("{} s", ms / 1000),
+        _ if ms < 3_600_000 => pair(ms / 60_000, "m", ms % 60_000 / 1000, "s"),
+        _ if ms < 86_400_000 => pair(ms / 3_600_000, "h", ms % 3_600_000 / 60_000, "m"),
+        _ => pair(ms / 86_400_000, "d", ms % 86_400_000 / 3_600_000, "h"),
+    }
+}
+
+fn pair(large: i64, unit: &str, small: i64, small_unit: &str) -> String {
+    if small == 0 {
+        format!("{large} {unit}")
+    } else {
+        format!("{large} {unit} {small:02} {small_unit}")
+    }
+}
+
+/// How old something is: tenths of a second matter below ten seconds only. `0.4 s`, `14 s`, `41 m 08 s`.
+pub fn age(ms: i64) -> String {
+    match ms {
+        10_000..60_000 => format!("{} s", ms / 1000),
+        _ => duration(ms.max(0)),
+    }
+}
+
 /// A short measured time: `0.4 ms` is not shown finer than the clock, so `< 1 ms`; then `12 ms`, `1.2 s`.
 pub fn latency(ms: i64) -> String {
     match ms {
@@ -26,7 +55,11 @@ pub fn latency(ms: i64) -> String {
 /// A clock's offset with its sign: `+12 ms`, `−3 ms`, `0 ms`, `+1 h 00 m`.
 pub fn offset(ms: i64) -> String {
     let size = ms.saturating_abs();
-    let text = if size < 1000 { format!("{size} ms") } else { duration(size) };
+    let text = if size < 1000 {
+        format!("{size} ms")
+    } else {
+        duration(size)
+    };
     match ms.signum() {
         1 => format!("+{text}"),
         -1 => format!("\u{2212}{text}"),
@@ -61,10 +94,24 @@ mod tests {
         let shown = [0, 800, 27_040, 2_468_000, 21_720_000, 273_600_000, -372_000].map(duration);
         assert_eq!(
             shown,
-            ["0.0 s", "0.8 s", "27.0 s", "41 m 08 s", "6 h 02 m", "3 d 04 h", "\u{2212}6 m 12 s"]
+            [
+                "0.0 s",
+                "0.8 s",
+                "27.0 s",
+                "41 m 08 s",
+                "6 h 02 m",
+                "3 d 04 h",
+                "\u{2212}6 m 12 s"
+            ]
         );
-        assert_eq!([offset(12), offset(-3), offset(0)], ["+12 ms", "\u{2212}3 ms", "0 ms"]);
-        assert_eq!([count(0), count(999), count(12_847), count(1_000_000)], ["0", "999", "12,847", "1,000,000"]);
+        assert_eq!(
+            [offset(12), offset(-3), offset(0)],
+            ["+12 ms", "\u{2212}3 ms", "0 ms"]
+        );
+        assert_eq!(
+            [count(0), count(999), count(12_847), count(1_000_000)],
+            ["0", "999", "12,847", "1,000,000"]
+        );
         assert_eq!(duration(i64::MIN), format!("\u{2212}{}", duration(i64::MAX)));
     }
 }
