@@ -34,13 +34,22 @@ struct Account {
 pub(super) async fn probe(backend: &PostgresBackend) -> Result<Probe, BackendError> {
     let timeout_ms = backend.links.timeout_ms();
     let mut link = backend.links.acquire().await?;
-    ask(backend, &mut link).await.map_err(|failure| failure.into_backend(timeout_ms))
+    ask(backend, &mut link)
+        .await
+        .map_err(|failure| failure.into_backend(timeout_ms))
 }
 
 async fn ask(backend: &PostgresBackend, link: &mut Link<'_>) -> Result<Probe, Failure> {
     let rows = link.rows(sqlx::query(ACCOUNT)).await?;
-    let unreadable = || Failure::Lost(BackendError::Protocol { detail: "the account cannot be read".to_owned() });
-    let account = rows.first().and_then(|row| account(row).ok()).ok_or_else(unreadable)?;
+    let unreadable = || {
+        Failure::Lost(BackendError::Protocol {
+            detail: "the account cannot be read".to_owned(),
+        })
+    };
+    let account = rows
+        .first()
+        .and_then(|row| account(row).ok())
+        .ok_or_else(unreadable)?;
     let mut rights = sessions(&account);
     let plans = catalog::check(link, &backend.tables).await?;
     for (table, plan) in backend.tables.iter().zip(plans) {
@@ -58,7 +67,10 @@ async fn ask(backend: &PostgresBackend, link: &mut Link<'_>) -> Result<Probe, Fa
             }),
         }
     }
-    Ok(Probe { version: Known::Known(short(&account.version)), rights })
+    Ok(Probe {
+        version: Known::Known(short(&account.version)),
+        rights,
+    })
 }
 
 fn account(row: &PgRow) -> Result<Account, sqlx::Error> {

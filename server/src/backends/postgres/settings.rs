@@ -31,7 +31,9 @@ pub(super) struct Settings {
 impl fmt::Debug for Settings {
     /// The driver's options would print the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Settings").field("address", &self.address).finish_non_exhaustive()
+        f.debug_struct("Settings")
+            .field("address", &self.address)
+            .finish_non_exhaustive()
     }
 }
 
@@ -46,15 +48,31 @@ pub(super) fn read(config: &BackendConfig, postgres: &PostgresConfig) -> Result<
         options = options.password(password.expose_secret());
     }
     options = harmless(with_tls(options, config, &url)?, config.timeout);
-    let database = options.get_database().unwrap_or(options.get_username()).to_owned();
-    let server_name = config.tls.server_name.clone().filter(|name| *name != options.get_host());
+    let database = options
+        .get_database()
+        .unwrap_or(options.get_username())
+        .to_owned();
+    let server_name = config
+        .tls
+        .server_name
+        .clone()
+        .filter(|name| *name != options.get_host());
     let address = format!("{host}:{}/{database}", options.get_port());
-    Ok(Settings { options, server_name, address, timeout: config.timeout })
+    Ok(Settings {
+        options,
+        server_name,
+        address,
+        timeout: config.timeout,
+    })
 }
 
 fn parse(text: &str) -> Result<Url, BackendError> {
     let url = Url::parse(text).map_err(|_| not_a_url())?;
-    if matches!(url.scheme(), "postgres" | "postgresql") { Ok(url) } else { Err(not_a_url()) }
+    if matches!(url.scheme(), "postgres" | "postgresql") {
+        Ok(url)
+    } else {
+        Err(not_a_url())
+    }
 }
 
 fn not_a_url() -> BackendError {
@@ -66,7 +84,11 @@ fn not_a_url() -> BackendError {
 }
 
 fn host_of(url: &Url) -> String {
-    let asked = |name: &str| url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned());
+    let asked = |name: &str| {
+        url.query_pairs()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.into_owned())
+    };
     asked("host")
         .or_else(|| asked("hostaddr"))
         .or_else(|| url.host_str().filter(|host| !host.is_empty()).map(str::to_owned))
@@ -80,7 +102,9 @@ fn with_tls(
     url: &Url,
 ) -> Result<PgConnectOptions, BackendError> {
     let tls = &config.tls;
-    let asked = url.query_pairs().any(|(key, _)| key == "sslmode" || key == "ssl-mode");
+    let asked = url
+        .query_pairs()
+        .any(|(key, _)| key == "sslmode" || key == "ssl-mode");
     if let Some(file) = &tls.ca_file {
         options = options.ssl_root_cert(file);
     }
