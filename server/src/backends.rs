@@ -8,8 +8,8 @@ pub mod connect;
 pub mod error;
 pub mod etcd;
 pub mod hint;
-pub mod redis;
 pub mod postgres;
+pub mod redis;
 
 use std::time::Duration;
 

@@ -54,6 +54,11 @@ pub fn LockPage() -> impl IntoView {
 
 #[component]
 fn Found(answer: Signal<Answer>) -> impl IntoView {
+    let live = use_live();
+    Effect::new(move |_| {
+        answer.track();
+        live.note_arrived();
+    });
     let detail = Memo::new(move |_| match answer.get() {
         Answer::Lock(detail) => Some(*detail),
         Answer::Choose { .. } | Answer::Missing { .. } => None,

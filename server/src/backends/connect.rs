@@ -22,11 +22,9 @@ fn make(config: &BackendConfig, clock: &Clock) -> (BackendKind, Made) {
         Arc::new(backend)
     }
     match &config.system {
-        SystemConfig::Postgres(_) => (
+        SystemConfig::Postgres(postgres) => (
             BackendKind::Postgres,
-            Err(BackendError::Unreachable {
-                detail: "TEMPORARY".into(),
-            }),
+            super::postgres::connect(config, postgres, clock.clone()).map(shared),
         ),
         SystemConfig::Redis(redis) => (
             BackendKind::Redis,

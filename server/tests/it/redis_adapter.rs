@@ -96,15 +96,22 @@ impl Sink for Seen {
 impl Seen {
     fn named(&self, name: impl AsRef<[u8]>) -> &ObservedLock {
         let resource = Resource::from_bytes(name.as_ref());
-        self.locks.iter().find(|lock| lock.resource == resource).unwrap_or_else(|| panic!("{resource:?} not seen"))
+        self.locks
+            .iter()
+            .find(|lock| lock.resource == resource)
+            .unwrap_or_else(|| panic!("{resource:?} not seen"))
     }
 
     fn has(&self, name: &str) -> bool {
-        self.locks.iter().any(|lock| lock.resource == Resource::from(name))
+        self.locks
+            .iter()
+            .any(|lock| lock.resource == Resource::from(name))
     }
 }
 
-const BUDGET: Budget = Budget { time_max: Duration::from_secs(60) };
+const BUDGET: Budget = Budget {
+    time_max: Duration::from_secs(60),
+};
 
 async fn try_observe(backend: &RedisBackend) -> Result<(Pass, Seen), BackendError> {
     let mut seen = Seen::default();
@@ -130,7 +137,10 @@ async fn start_with(change: impl FnOnce(&mut RedisOptions)) -> Redis {
 async fn driver(redis: &Redis) -> MultiplexedConnection {
     let client = redis::Client::open(redis.url()).unwrap();
     let settings = redis::AsyncConnectionConfig::new().set_response_timeout(Some(Duration::from_secs(30)));
-    client.get_multiplexed_async_connection_with_config(&settings).await.unwrap()
+    client
+        .get_multiplexed_async_connection_with_config(&settings)
+        .await
+        .unwrap()
 }
 
 /// Runs one command given as words.

@@ -61,11 +61,14 @@ pub fn Head(detail: Signal<LockDetail>) -> impl IntoView {
             <h1 tabindex="-1">{name}</h1>
             <Copies detail/>
         </div>
-        <ul class="reasons" aria-label="state, and why we think so">
-            {move || states.get().into_iter().map(|reason| view! {
+        <ul class="reasons" aria-label="states">
+            {move || states.get().into_iter().enumerate().map(|(index, reason)| view! {
                 <li>
                     <StateBadge state=reason.state/>
-                    <bdi>{visible(&reason.why).into_owned()}</bdi>
+                    <span>
+                        {(index == 0).then(|| view! { <b>"Why we think so: "</b> })}
+                        <bdi>{visible(&reason.why).into_owned()}</bdi>
+                    </span>
                 </li>
             }).collect_view()}
         </ul>

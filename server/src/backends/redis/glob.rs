@@ -141,7 +141,12 @@ mod tests {
         for some in patterns.chunks(200) {
             let mut ask = ::redis::pipe();
             for pattern in some {
-                ask.cmd("SCAN").arg(0).arg("MATCH").arg(pattern.as_slice()).arg("COUNT").arg(100_000);
+                ask.cmd("SCAN")
+                    .arg(0)
+                    .arg("MATCH")
+                    .arg(pattern.as_slice())
+                    .arg("COUNT")
+                    .arg(100_000);
             }
             let answers: Vec<(u64, Vec<Vec<u8>>)> = ask.query_async(&mut connection).await.unwrap();
             for (pattern, (_, mut theirs)) in some.iter().zip(answers) {
@@ -158,7 +163,10 @@ mod tests {
         let mut all: Vec<Vec<u8>> = letters.iter().map(|letter| vec![*letter]).collect();
         let mut last = all.clone();
         for _ in 1..length {
-            last = last.iter().flat_map(|word| letters.iter().map(|l| [word.as_slice(), &[*l]].concat())).collect();
+            last = last
+                .iter()
+                .flat_map(|word| letters.iter().map(|l| [word.as_slice(), &[*l]].concat()))
+                .collect();
             all.extend(last.iter().cloned());
         }
         all

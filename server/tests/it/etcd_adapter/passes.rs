@@ -10,15 +10,26 @@ use super::world::{World, backend, client, etcd, seen, seen_within};
 use crate::support::eventually::eventually;
 
 pub(crate) async fn in_parallel(count: usize, work: impl AsyncFn(usize)) {
-    futures::stream::iter(0..count).for_each_concurrent(64, |n| work(n)).await;
+    futures::stream::iter(0..count)
+        .for_each_concurrent(64, |n| work(n))
+        .await;
 }
 
 /// `count` keys, 100 in one transaction, all on one lease or on none.
 async fn fill(client: &Client, prefix: &str, count: usize, lease: i64) {
     in_parallel(count.div_ceil(100), async |chunk| {
-        let keys = (chunk * 100..count.min((chunk + 1) * 100))
-            .map(|n| TxnOp::put(format!("{prefix}{n:06}"), "o", Some(PutOptions::new().with_lease(lease))));
-        client.clone().txn(Txn::new().and_then(keys.collect::<Vec<_>>())).await.unwrap();
+        let keys = (chunk * 100..count.min((chunk + 1) * 100)).map(|n| {
+            TxnOp::put(
+                format!("{prefix}{n:06}"),
+                "o",
+                Some(PutOptions::new().with_lease(lease)),
+            )
+        });
+        client
+            .clone()
+            .txn(Txn::new().and_then(keys.collect::<Vec<_>>()))
+            .await
+            .unwrap();
     })
     .await;
 }
@@ -97,9 +108,14 @@ async fn a_spent_budget_is_partial_and_says_how_much() {
     // 20,000 keys in one millisecond: cut after a page at the most; nothing of it is an error.
     let world = World::start().await;
     fill(&world.client, "/locks/k", 20_000, 0).await;
-    let seen = seen_within(&world.backend, Duration::from_millis(1)).await.unwrap();
+    let seen = seen_within(&world.backend, Duration::from_millis(1))
+        .await
+        .unwrap();
     let source = &seen.pass().sources[0];
-    assert!(matches!(&source.coverage, Coverage::Partial { why, .. } if why.contains("budget")), "{source:?}");
+    assert!(
+        matches!(&source.coverage, Coverage::Partial { why, .. } if why.contains("budget")),
+        "{source:?}"
+    );
     assert!(seen.locks.len() <= 2_000);
     assert!(world.seen().await.whole());
 }
@@ -114,22 +130,30 @@ async fn leases_beyond_the_budget_are_unknown_and_read_ones_keep_their_moment() 
         let mut client = client.clone();
         let lease = client.lease_grant(3_600, None).await.unwrap().id();
         let options = PutOptions::new().with_lease(lease);
-        client.put(format!("/locks/{n:05}"), "o", Some(options)).await.unwrap();
+        client
+            .put(format!("/locks/{n:05}"), "o", Some(options))
+            .await
+            .unwrap();
     })
     .await;
-    let backend = backend(&[etcd.endpoint()], &["/locks/"], |config| config.poll = Duration::from_secs(30));
+    let backend = backend(&[etcd.endpoint()], &["/locks/"], |config| {
+        config.poll = Duration::from_secs(30)
+    });
     let mut listed_ms = 40;
     // As long as the list takes and a bit more: found by trying, because machines differ.
     let cut = loop {
         let fresh = super::world::backend(&[etcd.endpoint()], &["/locks/"], |_| {});
-        let seen = seen_within(&fresh, Duration::from_millis(listed_ms)).await.unwrap();
+        let seen = seen_within(&fresh, Duration::from_millis(listed_ms))
+            .await
+            .unwrap();
         if seen.pass().sources[0].coverage.is_complete() {
             break seen;
         }
         listed_ms += 40;
     };
     assert_eq!(cut.locks.len(), 6_000);
-    let unknown = |lock: &&domain::observation::ObservedLock| matches!(lock.lifetime, Lifetime::Unknown { .. });
+    let unknown =
+        |lock: &&domain::observation::ObservedLock| matches!(lock.lifetime, Lifetime::Unknown { .. });
     let missing = cut.locks.values().filter(|(_, lock)| unknown(&lock)).count();
     assert!(missing > 0, "read 6,000 leases within {listed_ms} ms");
     let fault = cut.pass().sources[0].fault.as_ref().unwrap();
@@ -174,7 +198,10 @@ async fn fifty_thousand_keys_on_as_many_leases_are_measured() {
         let mut client = client.clone();
         let lease = client.lease_grant(3_600, None).await.unwrap().id();
         let options = PutOptions::new().with_lease(lease);
-        client.put(format!("/locks/{n:05}"), "o", Some(options)).await.unwrap();
+        client
+            .put(format!("/locks/{n:05}"), "o", Some(options))
+            .await
+            .unwrap();
     })
     .await;
     let backend = backend(&[etcd.endpoint()], &["/locks/"], |_| {});
@@ -183,7 +210,11 @@ async fn fifty_thousand_keys_on_as_many_leases_are_measured() {
         let began = clock.tick();
         let seen = seen(&backend).await.unwrap();
         let fresh = seen.locks.values().filter(|(at, _)| *at >= began).count();
-        println!("pass {pass}: {} ms, {fresh} fresh of {}", clock.tick().since(began), seen.locks.len());
+        println!(
+            "pass {pass}: {} ms, {fresh} fresh of {}",
+            clock.tick().since(began),
+            seen.locks.len()
+        );
         eventually("the next poll", async || clock.tick().since(began) >= 2_000).await;
     }
 }

@@ -13,18 +13,33 @@ const DOCS: &str = include_str!("../../../../docs/backends/redis.md");
 /// The one fenced block that begins with ACL SETUSER.
 fn documented_account() -> Vec<String> {
     let mut blocks = DOCS.split("```").filter(|block| block.contains("ACL SETUSER"));
-    let block = blocks.next().expect("docs/backends/redis.md has no ACL SETUSER block");
+    let block = blocks
+        .next()
+        .expect("docs/backends/redis.md has no ACL SETUSER block");
     assert!(blocks.next().is_none(), "one block only");
-    let lines = block.lines().skip(1).collect::<Vec<_>>().join(" ").replace('\\', " ");
+    let lines = block
+        .lines()
+        .skip(1)
+        .collect::<Vec<_>>()
+        .join(" ")
+        .replace('\\', " ");
     lines.split_whitespace().map(str::to_owned).collect()
 }
 
 async fn create(redis: &Redis, words: &[String]) {
-    run(&mut driver(redis).await, &words.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    run(
+        &mut driver(redis).await,
+        &words.iter().map(String::as_str).collect::<Vec<_>>(),
+    )
+    .await;
 }
 
 fn right<'a>(probe: &'a Probe, what: &str) -> &'a Right {
-    probe.rights.iter().find(|right| right.what == what).unwrap_or_else(|| panic!("no {what}"))
+    probe
+        .rights
+        .iter()
+        .find(|right| right.what == what)
+        .unwrap_or_else(|| panic!("no {what}"))
 }
 
 #[tokio::test]
@@ -32,20 +47,41 @@ async fn the_documented_account_sees_everything_and_can_write_nothing() {
     // The block of docs/backends/redis.md is run as it stands, with its own user and password.
     let words = documented_account();
     let user = words[2].clone();
-    let password = words.iter().find_map(|word| word.strip_prefix('>')).unwrap().to_owned();
+    let password = words
+        .iter()
+        .find_map(|word| word.strip_prefix('>'))
+        .unwrap()
+        .to_owned();
     let redis = start_with(|options| options.notify_keyspace_events = Some("KEA".to_owned())).await;
     create(&redis, &words).await;
     let mut driver = driver(&redis).await;
     run(&mut driver, &["SET", "lock:a", "x", "PX", "60000"]).await;
-    run(&mut driver, &["HSET", "lock:h", "285475da-9152-4c83-822a-67ee2f116a79:52", "1"]).await;
+    run(
+        &mut driver,
+        &["HSET", "lock:h", "285475da-9152-4c83-822a-67ee2f116a79:52", "1"],
+    )
+    .await;
     run(&mut driver, &["RPUSH", "lock:list", "x"]).await;
     let url = redis.url_for(&user, &password);
     let backend = Setup::of(&url).backend();
     let (pass, seen) = observe(&backend).await;
     assert_eq!(seen.locks.len(), 3);
     assert!(pass.clock.is_known());
-    assert!(pass.sources.iter().all(|source| source.coverage == Coverage::Complete && source.fault.is_none()), "{pass:?}");
-    assert!(backend.inspect(&hash(), &"lock:h".into()).await.unwrap().raw.len() > 3);
+    assert!(
+        pass.sources
+            .iter()
+            .all(|source| source.coverage == Coverage::Complete && source.fault.is_none()),
+        "{pass:?}"
+    );
+    assert!(
+        backend
+            .inspect(&hash(), &"lock:h".into())
+            .await
+            .unwrap()
+            .raw
+            .len()
+            > 3
+    );
     let probe = backend.probe().await.unwrap();
     assert!(probe.version.is_known());
     for right in &probe.rights {
@@ -57,8 +93,11 @@ async fn the_documented_account_sees_everything_and_can_write_nothing() {
         () = backend.watch(hints.clone()) => panic!("the watch ended"),
         () = live => {}
     }
-    let mut watcher =
-        redis::Client::open(url).unwrap().get_multiplexed_async_connection().await.unwrap();
+    let mut watcher = redis::Client::open(url)
+        .unwrap()
+        .get_multiplexed_async_connection()
+        .await
+        .unwrap();
     for words in [
         &["SET", "lock:a", "y"][..],
         &["DEL", "lock:a"],
@@ -73,8 +112,16 @@ async fn the_documented_account_sees_everything_and_can_write_nothing() {
         &["KEYS", "*"],
         &["SHUTDOWN"],
     ] {
-        let answer = redis::cmd(words[0]).arg(&words[1..]).query_async::<redis::Value>(&mut watcher).await;
-        assert!(answer.as_ref().is_err_and(|error| error.to_string().contains("NoPerm") || error.code() == Some("NOPERM")), "{words:?}: {answer:?}");
+        let answer = redis::cmd(words[0])
+            .arg(&words[1..])
+            .query_async::<redis::Value>(&mut watcher)
+            .await;
+        assert!(
+            answer
+                .as_ref()
+                .is_err_and(|error| error.to_string().contains("NoPerm") || error.code() == Some("NOPERM")),
+            "{words:?}: {answer:?}"
+        );
     }
 }
 
@@ -86,7 +133,10 @@ async fn an_account_that_may_do_everything_is_told_what_it_should_not() {
     assert_eq!(right(&probe, "SCAN").allowed, Known::Known(true));
     for what in ["SET", "DEL", "FLUSHALL", "CONFIG SET", "EVAL"] {
         let right = right(&probe, what);
-        assert!(right.allowed == Known::Known(true) && !right.wanted && right.mend.contains("ACL SETUSER"), "{right:?}");
+        assert!(
+            right.allowed == Known::Known(true) && !right.wanted && right.mend.contains("ACL SETUSER"),
+            "{right:?}"
+        );
     }
 }
 
@@ -101,14 +151,26 @@ async fn rights_are_read_from_the_rules_or_unknown_where_they_may_not_be_tried()
         ];
     })
     .await;
-    let probe = Setup::of(&redis.url_for("rules", "pw")).backend().probe().await.unwrap();
+    let probe = Setup::of(&redis.url_for("rules", "pw"))
+        .backend()
+        .probe()
+        .await
+        .unwrap();
     assert!(probe.version.is_unknown());
     assert_eq!(right(&probe, "SCAN").allowed, Known::Known(true));
     assert_eq!(right(&probe, "HGETALL").allowed, Known::Known(false));
     assert_eq!(right(&probe, "SET").allowed, Known::Known(false));
     for user in ["blind", "blinder"] {
-        let probe = Setup::of(&redis.url_for(user, "pw")).backend().probe().await.unwrap();
-        assert!(probe.rights.iter().all(|right| right.allowed.is_unknown()), "{:?}", probe.rights);
+        let probe = Setup::of(&redis.url_for(user, "pw"))
+            .backend()
+            .probe()
+            .await
+            .unwrap();
+        assert!(
+            probe.rights.iter().all(|right| right.allowed.is_unknown()),
+            "{:?}",
+            probe.rights
+        );
     }
 }
 
@@ -125,8 +187,14 @@ async fn a_command_that_is_refused_denies_the_pass_with_its_name() {
     .await;
     run(&mut driver(&redis).await, &["SET", "lock:a", "x"]).await;
     for (user, command) in [("noscan", "scan"), ("nopttl", "pttl"), ("nomget", "mget")] {
-        let error = try_observe(&Setup::of(&redis.url_for(user, "pw")).backend()).await.map(drop).unwrap_err();
-        assert!(matches!(&error, BackendError::Denied { detail, .. } if detail.contains(command)), "{error:?}");
+        let error = try_observe(&Setup::of(&redis.url_for(user, "pw")).backend())
+            .await
+            .map(drop)
+            .unwrap_err();
+        assert!(
+            matches!(&error, BackendError::Denied { detail, .. } if detail.contains(command)),
+            "{error:?}"
+        );
         assert!(error.mend().contains("ACL SETUSER"), "{error:?}");
     }
 }
@@ -134,17 +202,26 @@ async fn a_command_that_is_refused_denies_the_pass_with_its_name() {
 #[tokio::test]
 async fn keys_out_of_the_accounts_reach_are_rows_that_say_so_and_spoil_nothing() {
     // SCAN names them, MGET of a page refuses as a whole: the others must still be read.
-    let redis = start_with(|options| options.acl_users = vec!["narrow on >pw %R~lock:mine:* +@all".to_owned()]).await;
+    let redis =
+        start_with(|options| options.acl_users = vec!["narrow on >pw %R~lock:mine:* +@all".to_owned()]).await;
     let mut driver = driver(&redis).await;
     run(&mut driver, &["SET", "lock:mine:a", "x", "PX", "60000"]).await;
     run(&mut driver, &["SET", "lock:theirs:a", "x", "PX", "60000"]).await;
     let (pass, seen) = observe(&Setup::of(&redis.url_for("narrow", "pw")).backend()).await;
     assert!(seen.named("lock:mine:a").owner.is_known());
     let theirs = seen.named("lock:theirs:a");
-    assert!(matches!(&theirs.condition, Some(Condition::Unrecognised { why }) if why.contains("may not read")));
+    assert!(
+        matches!(&theirs.condition, Some(Condition::Unrecognised { why }) if why.contains("may not read"))
+    );
     let source = pass.sources.iter().find(|source| source.source == key()).unwrap();
     assert_eq!(source.coverage, Coverage::Complete);
-    assert!(source.fault.as_deref().is_some_and(|fault| fault.contains("1 keys")), "{source:?}");
+    assert!(
+        source
+            .fault
+            .as_deref()
+            .is_some_and(|fault| fault.contains("1 keys")),
+        "{source:?}"
+    );
 }
 
 #[tokio::test]
@@ -157,12 +234,29 @@ async fn without_the_rights_for_hashes_they_are_rows_that_name_the_missing_right
         .await;
         let mut driver = driver(&redis).await;
         run(&mut driver, &["SET", "lock:a", "x", "PX", "60000"]).await;
-        run(&mut driver, &["HSET", "lock:h", "285475da-9152-4c83-822a-67ee2f116a79:52", "1"]).await;
+        run(
+            &mut driver,
+            &["HSET", "lock:h", "285475da-9152-4c83-822a-67ee2f116a79:52", "1"],
+        )
+        .await;
         let (pass, seen) = observe(&Setup::of(&redis.url_for("less", "pw")).backend()).await;
         assert!(seen.named("lock:a").owner.is_known());
         let row = seen.named("lock:h");
-        assert!(matches!(&row.condition, Some(Condition::Unrecognised { why }) if why.contains(command)), "{row:?}");
-        let source = pass.sources.iter().find(|source| source.source == hash()).unwrap();
-        assert!(source.fault.as_deref().is_some_and(|fault| fault.contains(command)), "{source:?}");
+        assert!(
+            matches!(&row.condition, Some(Condition::Unrecognised { why }) if why.contains(command)),
+            "{row:?}"
+        );
+        let source = pass
+            .sources
+            .iter()
+            .find(|source| source.source == hash())
+            .unwrap();
+        assert!(
+            source
+                .fault
+                .as_deref()
+                .is_some_and(|fault| fault.contains(command)),
+            "{source:?}"
+        );
     }
 }

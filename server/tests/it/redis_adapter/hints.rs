@@ -10,7 +10,7 @@ use leasehold::backends::redis::RedisBackend;
 use leasehold::backends::{Backend, Hints};
 use leasehold::throwaway::Redis;
 
-use super::{Setup, driver, hash, key, observe, run, start, start_with, Seen};
+use super::{Seen, Setup, driver, hash, key, observe, run, start, start_with};
 use crate::support::eventually::eventually;
 use crate::support::proxy::{Link, Proxy};
 
@@ -24,11 +24,15 @@ async fn watching<T>(backend: &RedisBackend, work: impl AsyncFnOnce(&Hints) -> T
 }
 
 /// Takes hints until one satisfies `wanted`.
-async fn until(hints: &Hints, what: &str, mut wanted: impl FnMut(&leasehold::backends::hint::Pending) -> bool) {
-    let found = async {
-        while !wanted(&hints.take().await) {}
-    };
-    tokio::time::timeout(Duration::from_secs(30), found).await.unwrap_or_else(|_| panic!("never came: {what}"));
+async fn until(
+    hints: &Hints,
+    what: &str,
+    mut wanted: impl FnMut(&leasehold::backends::hint::Pending) -> bool,
+) {
+    let found = async { while !wanted(&hints.take().await) {} };
+    tokio::time::timeout(Duration::from_secs(30), found)
+        .await
+        .unwrap_or_else(|_| panic!("never came: {what}"));
 }
 
 async fn until_live(hints: &Hints) {
@@ -40,7 +44,10 @@ async fn notifying(flags: &str) -> Redis {
 }
 
 fn names(pending: &leasehold::backends::hint::Pending, name: &str) -> bool {
-    pending.names.iter().any(|(_, resource)| *resource == Resource::from(name))
+    pending
+        .names
+        .iter()
+        .any(|(_, resource)| *resource == Resource::from(name))
 }
 
 #[tokio::test]
@@ -72,7 +79,11 @@ async fn what_changes_is_hinted_by_name_whatever_kind_of_notification_is_on() {
             assert!(!strange, "a key of no pattern was hinted");
         })
         .await;
-        let watch = backend.capabilities().into_iter().find(|can| can.name == "watch").unwrap();
+        let watch = backend
+            .capabilities()
+            .into_iter()
+            .find(|can| can.name == "watch")
+            .unwrap();
         assert!(watch.how.contains("notifications"), "{watch:?}");
     }
 }
@@ -83,15 +94,29 @@ async fn a_hint_leads_to_the_one_key_in_its_right_source_or_to_its_end() {
     let redis = start().await;
     let mut driver = driver(&redis).await;
     run(&mut driver, &["SET", "lock:a", "x", "PX", "60000"]).await;
-    run(&mut driver, &["HSET", "lock:h", "285475da-9152-4c83-822a-67ee2f116a79:52", "1"]).await;
+    run(
+        &mut driver,
+        &["HSET", "lock:h", "285475da-9152-4c83-822a-67ee2f116a79:52", "1"],
+    )
+    .await;
     let backend = Setup::of(&redis.url()).backend();
-    let asked: Vec<_> = ["lock:a", "lock:h", "lock:none"].map(|name| (key(), Resource::from(name))).into();
+    let asked: Vec<_> = ["lock:a", "lock:h", "lock:none"]
+        .map(|name| (key(), Resource::from(name)))
+        .into();
     let mut seen = Seen::default();
     backend.refresh(&asked, &mut seen).await.unwrap();
     assert_eq!((seen.locks.len(), seen.batches), (2, 1));
-    assert_eq!((&seen.named("lock:a").source, &seen.named("lock:h").source), (&key(), &hash()));
+    assert_eq!(
+        (&seen.named("lock:a").source, &seen.named("lock:h").source),
+        (&key(), &hash())
+    );
     let gone = |source, name: &str| seen.gone.contains(&(source, Resource::from(name)));
-    assert!(gone(hash(), "lock:a") && gone(key(), "lock:h") && gone(key(), "lock:none") && gone(hash(), "lock:none"));
+    assert!(
+        gone(hash(), "lock:a")
+            && gone(key(), "lock:h")
+            && gone(key(), "lock:none")
+            && gone(hash(), "lock:none")
+    );
     assert_eq!(seen.gone.len(), 4);
 }
 
@@ -154,9 +179,11 @@ async fn where_the_setting_may_not_be_asked_the_first_notification_tells() {
     .await;
     let backend = Setup::of(&redis.url_for("watcher", "pw")).backend();
     watching(&backend, async |hints| {
-        until(hints, "not known", |pending| {
-            matches!(&pending.state, Some(WatchState::Off { why }) if why.contains("not known"))
-        })
+        until(
+            hints,
+            "not known",
+            |pending| matches!(&pending.state, Some(WatchState::Off { why }) if why.contains("not known")),
+        )
         .await;
         run(&mut driver(&redis).await, &["SET", "lock:a", "x"]).await;
         until_live(hints).await;
@@ -195,7 +222,10 @@ async fn an_expiry_whose_event_is_late_is_seen_by_the_list_and_never_by_silence(
     run(&mut driver, &["DEBUG", "SET-ACTIVE-EXPIRE", "0"]).await;
     run(&mut driver, &["SET", "lock:a", "x", "PX", "400"]).await;
     let backend = Setup::of(&redis.url()).backend();
-    eventually("not shown as held", async || !observe(&backend).await.1.has("lock:a")).await;
+    eventually("not shown as held", async || {
+        !observe(&backend).await.1.has("lock:a")
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -229,7 +259,10 @@ async fn a_watch_whose_link_goes_silent_notices_and_comes_back() {
     watching(&backend, async |hints| {
         until_live(hints).await;
         proxy.set(Link::Blackhole).await;
-        until(hints, "reconnecting", |pending| matches!(pending.state, Some(WatchState::Reconnecting { .. }))).await;
+        until(hints, "reconnecting", |pending| {
+            matches!(pending.state, Some(WatchState::Reconnecting { .. }))
+        })
+        .await;
         proxy.set(Link::Cut).await;
         proxy.set(Link::Pass).await;
         until_live(hints).await;

@@ -9,16 +9,33 @@ use crate::support::certs::Certs;
 #[test]
 fn what_cannot_be_used_is_refused_at_once_and_by_its_key() {
     // No server is needed to see it; no part of a URL is repeated, because it may hold a password.
-    for url in ["", "redis", "http://u:hunter2@h", "redis://u:hunter2@h:99999", "redis://u:hunter2@h/x", "redis://:hunter2@/"] {
+    for url in [
+        "",
+        "redis",
+        "http://u:hunter2@h",
+        "redis://u:hunter2@h:99999",
+        "redis://u:hunter2@h/x",
+        "redis://:hunter2@/",
+    ] {
         let error = Setup::of(url).connect().map(drop).unwrap_err();
-        assert!(matches!(&error, BackendError::Misconfigured { detail, .. } if detail.contains("`urls`")), "{error:?}");
+        assert!(
+            matches!(&error, BackendError::Misconfigured { detail, .. } if detail.contains("`urls`")),
+            "{error:?}"
+        );
         assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
     }
-    for (mode, name) in [(RedisMode::Cluster, "cluster"), (RedisMode::Sentinel, "sentinel"), (RedisMode::Redlock, "redlock")] {
+    for (mode, name) in [
+        (RedisMode::Cluster, "cluster"),
+        (RedisMode::Sentinel, "sentinel"),
+        (RedisMode::Redlock, "redlock"),
+    ] {
         let mut setup = Setup::of("redis://h");
         setup.redis.mode = mode;
         let error = setup.connect().map(drop).unwrap_err();
-        assert_eq!(error.mend(), format!("mode {name} is not supported yet; use standalone"));
+        assert_eq!(
+            error.mend(),
+            format!("mode {name} is not supported yet; use standalone")
+        );
     }
     let mut two = Setup::of("redis://h");
     two.redis.urls.push("redis://i".into());
@@ -29,7 +46,13 @@ fn what_cannot_be_used_is_refused_at_once_and_by_its_key() {
     let error = file.connect().map(drop).unwrap_err();
     assert!(error.to_string().contains("`ca_file` /nowhere/ca.pem"), "{error}");
     let half = Setup::of("rediss://h").tls(|tls| tls.cert_file = Some("/nowhere/c.pem".into()));
-    assert!(half.connect().map(drop).unwrap_err().to_string().contains("`key_file`"));
+    assert!(
+        half.connect()
+            .map(drop)
+            .unwrap_err()
+            .to_string()
+            .contains("`key_file`")
+    );
 }
 
 #[tokio::test]
@@ -71,8 +94,14 @@ async fn tls_is_verified_against_the_configured_authority_and_name() {
     assert!(observe(&backend).await.1.has("lock:a"));
     assert!(backend.address().starts_with("rediss://127.0.0.1:"));
     // The authorities of the system do not know it.
-    let error = try_observe(&Setup::of(&url).backend()).await.map(drop).unwrap_err();
-    assert!(matches!(&error, BackendError::Misconfigured { detail, .. } if detail.contains("TLS")), "{error:?}");
+    let error = try_observe(&Setup::of(&url).backend())
+        .await
+        .map(drop)
+        .unwrap_err();
+    assert!(
+        matches!(&error, BackendError::Misconfigured { detail, .. } if detail.contains("TLS")),
+        "{error:?}"
+    );
     // A name that the certificate does not have, and one that it has beside the address.
     let named = |name: &str| {
         Setup::of(&url).tls(|tls| {
@@ -80,12 +109,24 @@ async fn tls_is_verified_against_the_configured_authority_and_name() {
             tls.server_name = Some(name.to_owned());
         })
     };
-    let error = try_observe(&named("other.example").backend()).await.map(drop).unwrap_err();
+    let error = try_observe(&named("other.example").backend())
+        .await
+        .map(drop)
+        .unwrap_err();
     assert!(matches!(error, BackendError::Misconfigured { .. }), "{error:?}");
     assert!(observe(&named("localhost").backend()).await.1.has("lock:a"));
     // A file is enough to ask for TLS.
     let plain = url.replace("rediss://", "redis://");
-    assert!(observe(&Setup::of(&plain).tls(|tls| tls.ca_file = Some(certs.ca())).backend()).await.1.has("lock:a"));
+    assert!(
+        observe(
+            &Setup::of(&plain)
+                .tls(|tls| tls.ca_file = Some(certs.ca()))
+                .backend()
+        )
+        .await
+        .1
+        .has("lock:a")
+    );
 }
 
 #[tokio::test]
@@ -96,7 +137,10 @@ async fn a_server_that_wants_our_certificate_gets_it_and_says_so_when_it_does_no
     let url = redis.tls_url().unwrap();
     let without = Setup::of(&url).tls(|tls| tls.ca_file = Some(certs.ca()));
     let error = try_observe(&without.backend()).await.map(drop).unwrap_err();
-    assert!(matches!(&error, BackendError::Misconfigured { detail, .. } if detail.contains("TLS")), "{error:?}");
+    assert!(
+        matches!(&error, BackendError::Misconfigured { detail, .. } if detail.contains("TLS")),
+        "{error:?}"
+    );
     let with = Setup::of(&url).tls(|tls| {
         tls.ca_file = Some(certs.ca());
         tls.cert_file = Some(certs.client_cert());

@@ -16,7 +16,13 @@ async fn fill(driver: &mut MultiplexedConnection, prefix: &str, count: usize) {
     for chunk in (0..count).collect::<Vec<_>>().chunks(1_000) {
         let mut commands = redis::pipe();
         for n in chunk {
-            commands.cmd("SET").arg(format!("{prefix}{n}")).arg(n).arg("PX").arg(600_000).ignore();
+            commands
+                .cmd("SET")
+                .arg(format!("{prefix}{n}"))
+                .arg(n)
+                .arg("PX")
+                .arg(600_000)
+                .ignore();
         }
         commands.exec_async(driver).await.unwrap();
     }
@@ -30,7 +36,9 @@ async fn only_keys_of_the_patterns_are_seen_and_overlaps_do_no_harm() {
     fill(&mut driver, "cache:", 20_000).await;
     fill(&mut driver, "lock:", 2_500).await;
     fill(&mut driver, "mutex:", 10).await;
-    let backend = Setup::of(&redis.url()).patterns(&["lock:*", "lock:1*", "mutex:[0-4]"]).backend();
+    let backend = Setup::of(&redis.url())
+        .patterns(&["lock:*", "lock:1*", "mutex:[0-4]"])
+        .backend();
     let (pass, seen) = observe(&backend).await;
     let distinct: HashSet<&Resource> = seen.locks.iter().map(|lock| &lock.resource).collect();
     assert_eq!(distinct.len(), 2_505);
@@ -52,8 +60,12 @@ async fn keys_that_stay_are_seen_in_every_pass_while_others_come_and_go() {
             }
             fill(&mut connection, &format!("lock:goes:{round}:"), 20_000).await;
             let mut drop = redis::cmd("EVAL");
-            drop.arg("for i = 0, 19999 do redis.call('DEL', ARGV[1] .. i) end").arg(0);
-            drop.arg(format!("lock:goes:{round}:")).exec_async(&mut connection).await.unwrap();
+            drop.arg("for i = 0, 19999 do redis.call('DEL', ARGV[1] .. i) end")
+                .arg(0);
+            drop.arg(format!("lock:goes:{round}:"))
+                .exec_async(&mut connection)
+                .await
+                .unwrap();
         }
     };
     let backend = Setup::of(&redis.url()).backend();
@@ -64,7 +76,10 @@ async fn keys_that_stay_are_seen_in_every_pass_while_others_come_and_go() {
             let distinct: HashSet<&Resource> = seen.locks.iter().map(|lock| &lock.resource).collect();
             repeated += seen.locks.len() - distinct.len();
             for n in 0..3_000 {
-                assert!(distinct.contains(&Resource::from(format!("lock:stays:{n}").as_str())), "missed {n}");
+                assert!(
+                    distinct.contains(&Resource::from(format!("lock:stays:{n}").as_str())),
+                    "missed {n}"
+                );
             }
         }
         done.store(true, Ordering::Relaxed);
@@ -80,15 +95,28 @@ async fn a_pass_that_uses_up_its_budget_is_partial_and_says_so() {
     fill(&mut driver(&redis).await, "lock:", 200_000).await;
     let backend = Setup::of(&redis.url()).backend();
     let mut seen = Seen::default();
-    let pass = backend.observe(Budget { time_max: Duration::from_millis(60) }, &mut seen).await.unwrap();
+    let pass = backend
+        .observe(
+            Budget {
+                time_max: Duration::from_millis(60),
+            },
+            &mut seen,
+        )
+        .await
+        .unwrap();
     for source in &pass.sources {
-        let Coverage::Partial { why, .. } = &source.coverage else { panic!("{pass:?}") };
+        let Coverage::Partial { why, .. } = &source.coverage else {
+            panic!("{pass:?}")
+        };
         assert!(why.contains("budget"), "{why}");
     }
     assert!(seen.locks.len() < 200_000);
     // The next pass, with time, is complete over the same connection.
     let (pass, seen) = observe(&backend).await;
-    assert_eq!((pass.sources[0].coverage.clone(), seen.locks.len()), (Coverage::Complete, 200_000));
+    assert_eq!(
+        (pass.sources[0].coverage.clone(), seen.locks.len()),
+        (Coverage::Complete, 200_000)
+    );
 }
 
 #[tokio::test]
@@ -105,7 +133,10 @@ async fn flushdb_empties_the_next_pass_and_another_database_is_not_looked_at() {
     assert_eq!(observe(&backend).await.1.locks.len(), 100);
     run(&mut driver, &["FLUSHDB"]).await;
     let (pass, seen) = observe(&backend).await;
-    assert_eq!((pass.sources[0].coverage.clone(), seen.locks.len()), (Coverage::Complete, 0));
+    assert_eq!(
+        (pass.sources[0].coverage.clone(), seen.locks.len()),
+        (Coverage::Complete, 0)
+    );
     assert!(observe(&third).await.1.has("lock:elsewhere"));
     assert!(third.address().ends_with("/3"));
 }
@@ -122,8 +153,14 @@ async fn after_long_values_were_met_no_more_of_them_cross_the_wire() {
     run(&mut driver, &["CONFIG", "RESETSTAT"]).await;
     let (_, seen) = observe(&Setup::of(&redis.url()).backend()).await;
     assert_eq!(seen.locks.len(), 40);
-    let stats: String =
-        redis::cmd("INFO").arg("stats").query_async(&mut driver).await.unwrap();
-    let sent = stats.lines().find_map(|line| line.strip_prefix("total_net_output_bytes:")).unwrap();
+    let stats: String = redis::cmd("INFO")
+        .arg("stats")
+        .query_async(&mut driver)
+        .await
+        .unwrap();
+    let sent = stats
+        .lines()
+        .find_map(|line| line.strip_prefix("total_net_output_bytes:"))
+        .unwrap();
     assert!(sent.trim().parse::<u64>().unwrap() < 1024 * 1024, "{sent} bytes");
 }

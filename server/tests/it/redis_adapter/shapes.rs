@@ -15,18 +15,31 @@ async fn json_values_name_owner_lease_and_token() {
     // As a client with its own fencing writes them.
     let redis = start().await;
     let value = r#"{"ownerId":"worker-7","leaseId":"L1","fencingToken":9007199254740993}"#;
-    run(&mut driver(&redis).await, &["SET", "lock:a", value, "NX", "PX", "30000"]).await;
+    run(
+        &mut driver(&redis).await,
+        &["SET", "lock:a", value, "NX", "PX", "30000"],
+    )
+    .await;
     let backend = Setup::of(&redis.url()).backend();
     let (pass, seen) = observe(&backend).await;
     let lock = seen.named("lock:a");
     assert_eq!(lock.source, key());
     assert_eq!(lock.owner.known().unwrap().as_str(), "worker-7");
     assert_eq!(lock.lease_id, Known::Known("L1".into()));
-    assert_eq!(lock.fencing_token.known().unwrap().number(), 9_007_199_254_740_993);
-    let Lifetime::Leased { remaining_ms, ttl_ms } = &lock.lifetime else { panic!("{lock:?}") };
+    assert_eq!(
+        lock.fencing_token.known().unwrap().number(),
+        9_007_199_254_740_993
+    );
+    let Lifetime::Leased { remaining_ms, ttl_ms } = &lock.lifetime else {
+        panic!("{lock:?}")
+    };
     assert!((1..=30_000).contains(remaining_ms) && ttl_ms.is_unknown());
     assert!(lock.acquired_at.is_unknown() && lock.waiter_count.is_unknown());
-    assert!(pass.sources.iter().all(|source| source.coverage == Coverage::Complete && source.fault.is_none()));
+    assert!(
+        pass.sources
+            .iter()
+            .all(|source| source.coverage == Coverage::Complete && source.fault.is_none())
+    );
     assert!(pass.clock.known().unwrap().offset_ms().abs() < 5_000);
     assert_eq!(backend.safety(&key()).class, SafetyClass::Efficiency);
 }
@@ -41,7 +54,12 @@ async fn raw_values_are_shown_as_fingerprints_and_only_on_request_as_they_are() 
     let (_, seen) = observe(&Setup::of(&redis.url()).backend()).await;
     let (a, b) = (seen.named("lock:a"), seen.named("lock:b"));
     let owner = a.owner.known().unwrap().as_str();
-    assert!(owner.strip_prefix("fingerprint:").is_some_and(|hex| hex.len() == 8), "{owner}");
+    assert!(
+        owner
+            .strip_prefix("fingerprint:")
+            .is_some_and(|hex| hex.len() == 8),
+        "{owner}"
+    );
     assert_ne!(a.owner, b.owner);
     assert_ne!(a.generation, b.generation);
     assert!(a.generation.known().unwrap().as_str().len() >= 16);
@@ -58,7 +76,11 @@ async fn redisson_hashes_are_locks_and_do_not_disturb_the_strings_beside_them() 
     let mut driver = driver(&redis).await;
     run(&mut driver, &["HSET", "lock:redisson", OWNER, "2"]).await;
     run(&mut driver, &["PEXPIRE", "lock:redisson", "30000"]).await;
-    run(&mut driver, &["HSET", "lock:readers", "mode", "read", OWNER, "1", OTHER, "1"]).await;
+    run(
+        &mut driver,
+        &["HSET", "lock:readers", "mode", "read", OWNER, "1", OTHER, "1"],
+    )
+    .await;
     run(&mut driver, &["SET", "lock:string", "x", "PX", "30000"]).await;
     let backend = Setup::of(&redis.url()).backend();
     let (_, seen) = observe(&backend).await;
@@ -66,7 +88,13 @@ async fn redisson_hashes_are_locks_and_do_not_disturb_the_strings_beside_them() 
     let lock = seen.named("lock:redisson");
     assert_eq!((&lock.source, lock.owner_count), (&hash(), 1));
     assert_eq!(lock.owner.known().unwrap().as_str(), OWNER);
-    assert!(matches!(lock.lifetime, Lifetime::Leased { remaining_ms: 1..=30_000, .. }));
+    assert!(matches!(
+        lock.lifetime,
+        Lifetime::Leased {
+            remaining_ms: 1..=30_000,
+            ..
+        }
+    ));
     let readers = seen.named("lock:readers");
     assert_eq!(readers.owner_count, 2);
     assert!(matches!(readers.lifetime, Lifetime::NoTtl { .. }));
@@ -93,12 +121,23 @@ async fn every_other_type_is_a_row_that_says_what_it_is() {
     run(&mut driver, &large).await;
     let (pass, seen) = observe(&Setup::of(&redis.url()).backend()).await;
     assert_eq!(seen.locks.len(), 6);
-    assert!(pass.sources.iter().all(|source| source.coverage == Coverage::Complete));
-    for (name, word) in
-        [("list", "list"), ("set", "set"), ("zset", "zset"), ("stream", "stream"), ("hash", "hash"), ("large", "2000 fields")]
-    {
+    assert!(
+        pass.sources
+            .iter()
+            .all(|source| source.coverage == Coverage::Complete)
+    );
+    for (name, word) in [
+        ("list", "list"),
+        ("set", "set"),
+        ("zset", "zset"),
+        ("stream", "stream"),
+        ("hash", "hash"),
+        ("large", "2000 fields"),
+    ] {
         let lock = seen.named(format!("lock:{name}"));
-        let Some(Condition::Unrecognised { why }) = &lock.condition else { panic!("{lock:?}") };
+        let Some(Condition::Unrecognised { why }) = &lock.condition else {
+            panic!("{lock:?}")
+        };
         assert!(why.contains(word), "{why}");
         assert!(lock.generation.is_unknown() && lock.owner.is_unknown() && lock.source == key());
         assert!(matches!(lock.lifetime, Lifetime::Unknown { .. }));
@@ -115,7 +154,10 @@ async fn a_key_without_ttl_is_flagged_and_an_expired_one_is_gone() {
     let backend = Setup::of(&redis.url()).backend();
     crate::support::eventually::eventually("lock:brief is gone", async || {
         let (_, seen) = observe(&backend).await;
-        assert!(matches!(seen.named("lock:immortal").lifetime, Lifetime::NoTtl { .. }));
+        assert!(matches!(
+            seen.named("lock:immortal").lifetime,
+            Lifetime::NoTtl { .. }
+        ));
         !seen.has("lock:brief")
     })
     .await;
@@ -158,7 +200,9 @@ async fn hostile_names_and_values_of_any_size_do_no_harm() {
             }
             assert!(seen.named("lock:big").generation.is_unknown());
             assert!(seen.named("lock:empty").owner.is_known());
-            let Coverage::Partial { of: Some(13), .. } = pass.sources[0].coverage else { panic!("{pass:?}") };
+            let Coverage::Partial { of: Some(13), .. } = pass.sources[0].coverage else {
+                panic!("{pass:?}")
+            };
         }
     }
 }
