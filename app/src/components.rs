@@ -2,6 +2,7 @@
 
 pub mod copy_button;
 pub mod empty;
+pub mod known_value;
 pub mod legend;
 pub mod live_bar;
 pub mod load_boundary;
