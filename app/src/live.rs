@@ -130,6 +130,15 @@ impl Live {
         }
     }
 
+    /// As [`Self::note_shown`], for data that carries no revision: it is as new as the last event, and until
+    /// there was one it counts as older than any.
+    pub fn note_arrived(self) {
+        let revision = self
+            .pulse
+            .with_untracked(|pulse| pulse.as_ref().map_or(0, |pulse| pulse.revision));
+        self.shown.try_set(Some((revision, stream::now_ms())));
+    }
+
     fn news(self) {
         if self.paused.get_untracked() {
             return;

@@ -92,6 +92,7 @@ pub(crate) fn lock(backend: &'static str, resource: &str, now: Moment) -> Lock {
         observed_at: now.wall,
         age_ms: 400,
         track_ms: None,
+        notch_ms: None,
         low_marks_ms: Vec::new(),
         session_bound: false,
     }
@@ -123,6 +124,7 @@ impl Shape for Lock {
         });
         self.ttl_ms = Known::Known(ttl_ms);
         self.track_ms = Some(ttl_ms);
+        self.notch_ms = Some(renews.map_or(ttl_ms / 8, |every| (ttl_ms - every * 3 / 2 - 500).max(0)));
         self.remaining_ms = Known::Known(ttl_ms - since);
         self.expires_at = Known::Known(self.observed_at + TimeDelta::milliseconds(ttl_ms - since));
         if let Some(every) = renews {
@@ -177,9 +179,9 @@ pub(crate) fn name(text: &'static str) -> BackendName {
 }
 
 pub(crate) fn views(scene: Scene, rows: &[Lock], now: Moment) -> Vec<BackendView> {
-    let kinds = KINDS
-        .iter()
-        .filter(|kind| scene != Scene::Many || kind.status == BackendStatus::Live);
+    let kinds = KINDS.iter().filter(|kind| {
+        scene != Scene::Unconfigured && (scene != Scene::Many || kind.status == BackendStatus::Live)
+    });
     kinds.map(|kind| view(kind, scene, rows, now)).collect()
 }
 
@@ -245,11 +247,11 @@ fn view(kind: &Kind, scene: Scene, rows: &[Lock], now: Moment) -> BackendView {
         sources: vec![SourceView {
             source: Source::fixed(kind.source),
             locks,
-            fault: None,
+            fault: (status == BackendStatus::Partial).then(|| "node 5 of 5 does not answer".to_owned()),
         }],
         capabilities: capabilities(kind),
         rights: rights(kind),
-        past_faults: Vec::new(),
+        past_faults: past_faults(kind, now),
     }
 }
 
@@ -279,6 +281,22 @@ fn fault(kind: &Kind, status: BackendStatus, now: Moment) -> Option<Fault> {
         at: now.wall,
         times: 7,
     })
+}
+
+fn past_faults(kind: &Kind, now: Moment) -> Vec<Fault> {
+    let past = |minutes: i64, message: &str, times| Fault {
+        message: message.to_owned(),
+        mend: "nothing to do: it came back by itself".to_owned(),
+        at: now.wall - TimeDelta::minutes(minutes),
+        times,
+    };
+    if kind.kind == BackendKind::Etcd {
+        return vec![
+            past(42, "the watch was compacted away at revision 884120", 1),
+            past(95, "no leader", 12),
+        ];
+    }
+    Vec::new()
 }
 
 fn capabilities(kind: &Kind) -> Vec<Capability> {

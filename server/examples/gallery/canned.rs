@@ -125,6 +125,13 @@ impl Canned {
     ) -> Result<LockDetail, ConsoleError> {
         let rows = self.rows();
         let wanted = Resource::candidates(resource);
+        if resource == "tenant_204:ledger-post" && source.is_none() {
+            return Err(ConsoleError::Ambiguous {
+                sources: ["lease", "table:public.distributed_locks"]
+                    .map(Source::fixed)
+                    .to_vec(),
+            });
+        }
         let found = rows.iter().find(|lock| {
             lock.id.backend == *backend
                 && wanted.contains(&lock.id.resource)

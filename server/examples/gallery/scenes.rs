@@ -20,13 +20,33 @@ pub(crate) enum Scene {
     Down,
     /// Just started: nothing observed yet.
     Starting,
+    /// Locks are held, and none needs attention.
+    Calm,
+    /// No backend is configured.
+    Unconfigured,
 }
 
 impl Scene {
-    pub(crate) const NAMES: [&'static str; 5] = ["full", "many", "empty", "down", "starting"];
+    pub(crate) const NAMES: [&'static str; 7] = [
+        "full",
+        "many",
+        "empty",
+        "down",
+        "starting",
+        "calm",
+        "unconfigured",
+    ];
 
     pub(crate) fn parse(name: &str) -> Option<Self> {
-        let scenes = [Self::Full, Self::Many, Self::Empty, Self::Down, Self::Starting];
+        let scenes = [
+            Self::Full,
+            Self::Many,
+            Self::Empty,
+            Self::Down,
+            Self::Starting,
+            Self::Calm,
+            Self::Unconfigured,
+        ];
         Self::NAMES
             .iter()
             .position(|known| *known == name)
@@ -36,7 +56,7 @@ impl Scene {
     pub(crate) fn status(self, own: BackendStatus) -> BackendStatus {
         match self {
             Self::Full => own,
-            Self::Many | Self::Empty => BackendStatus::Live,
+            Self::Many | Self::Empty | Self::Calm | Self::Unconfigured => BackendStatus::Live,
             Self::Down => BackendStatus::Down,
             Self::Starting => BackendStatus::Starting,
         }
@@ -50,7 +70,11 @@ impl Scene {
                 .into_iter()
                 .filter(|lock| lock.id.backend.as_str() == "etcd-coord")
                 .collect(),
-            Self::Empty | Self::Starting => Vec::new(),
+            Self::Calm => full(now)
+                .into_iter()
+                .filter(|lock| lock.state == Healthy)
+                .collect(),
+            Self::Empty | Self::Starting | Self::Unconfigured => Vec::new(),
         }
     }
 }
