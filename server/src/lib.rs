@@ -4,7 +4,16 @@
 //! `console`.
 
 pub mod backends;
+pub mod bench;
+pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod console;
 pub mod http;
+pub mod inventory;
+pub mod observer;
+pub mod serve;
+pub mod shutdown;
 pub mod tasks;
+pub mod telemetry;
+pub mod throwaway;

@@ -1,0 +1,84 @@
+//! The latest observation of every backend, merged and indexed by name, in memory; rebuilt from the backends at
+//! start. Readers ask through [`query`]; only the observer writes, through [`Feed`].
+//!
+//! **Invariant:** nothing here talks to a backend or reads a clock.
+
+mod cursor;
+mod entry;
+mod events;
+mod feed;
+mod gaps;
+mod ingest;
+mod order;
+mod query;
+mod row;
+mod select;
+mod shard;
+mod slab;
+mod slot;
+mod status;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod views;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use domain::names::BackendName;
+use tokio::sync::watch;
+
+pub use feed::Feed;
+pub use query::LookUp;
+pub use slot::BackendInfo;
+
+use slot::Slot;
+
+/// Every lock of every backend.
+#[derive(Debug)]
+pub struct Inventory {
+    slots: Vec<Arc<Slot>>,
+    revision: AtomicU64,
+    changes: AtomicU64,
+    hint: watch::Sender<u64>,
+}
+
+impl Inventory {
+    /// An inventory of these backends, none of them observed yet, in the order of the configuration.
+    pub fn new(backends: Vec<BackendInfo>) -> Arc<Self> {
+        Arc::new(Self {
+            slots: backends
+                .into_iter()
+                .map(|info| Arc::new(Slot::new(info)))
+                .collect(),
+            revision: AtomicU64::new(1),
+            changes: AtomicU64::new(0),
+            hint: watch::Sender::new(1),
+        })
+    }
+
+    /// Rises whenever something that a page shows may have changed.
+    pub fn revision(&self) -> u64 {
+        self.revision.load(Ordering::Acquire)
+    }
+
+    /// Rows that appeared, went or changed what they say since the process started.
+    pub fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// Wakes whoever waits for a new revision.
+    pub fn subscribe(&self) -> watch::Receiver<u64> {
+        self.hint.subscribe()
+    }
+
+    fn bump(&self, changes: u64) {
+        self.changes.fetch_add(changes, Ordering::AcqRel);
+        let revision = self.revision.fetch_add(1, Ordering::AcqRel) + 1;
+        self.hint.send_replace(revision);
+    }
+
+    fn slot(&self, backend: &BackendName) -> Option<&Arc<Slot>> {
+        self.slots.iter().find(|slot| slot.info.name == *backend)
+    }
+}

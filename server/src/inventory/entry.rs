@@ -1,0 +1,125 @@
+//! One lock as the inventory keeps it: compact, because there may be a million.
+
+use domain::cadence::Cadence;
+use domain::diagnosis::{self, CadenceFacts, Facts, LifetimeFacts, Verdict};
+use domain::observation::{Condition, Tick};
+use domain::state::LockState;
+use std::sync::Arc;
+
+use super::gaps::{GapId, Gaps};
+
+/// How the lock ends; the numbers are in [`Entry::deadline`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ends {
+    Leased,
+    NoTtl,
+    Session,
+    Unknown,
+}
+
+/// Reasons for missing values, by field; see [`Gaps`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct EntryGaps {
+    pub(super) owner: GapId,
+    pub(super) lease_id: GapId,
+    pub(super) generation: GapId,
+    pub(super) token: GapId,
+    pub(super) acquired_at: GapId,
+    pub(super) ttl: GapId,
+    pub(super) waiters: GapId,
+    /// Why it has no lease that runs down.
+    pub(super) lifetime: GapId,
+}
+
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) name: Box<[u8]>,
+    pub(super) owner: Option<Arc<str>>,
+    pub(super) lease_id: Option<Box<str>>,
+    pub(super) generation: Option<Box<str>>,
+    pub(super) token: u64,
+    /// Milliseconds since the epoch, by the backend's clock.
+    pub(super) acquired_at: i64,
+    /// When we first saw this very acquisition.
+    pub(super) first_seen: Tick,
+    /// When its lease runs out, on our monotonic clock; never later than in truth.
+    pub(super) deadline: Tick,
+    pub(super) read_at: Tick,
+    pub(super) cadence: Option<Box<Cadence>>,
+    pub(super) condition: Option<Box<Condition>>,
+    pub(super) ttl_ms: u32,
+    /// The most that was ever left: the runway's track where the TTL is not told.
+    pub(super) track_ms: u32,
+    pub(super) waiters: u32,
+    /// 0: not told.
+    pub(super) oldest_waiter_ms: u32,
+    pub(super) owner_count: u32,
+    /// Number of the pass that last saw it.
+    pub(super) pass: u32,
+    pub(super) gaps: EntryGaps,
+    pub(super) source: u16,
+    pub(super) ends: Ends,
+    pub(super) state: LockState,
+}
+
+impl Entry {
+    /// Length of the track in milliseconds: the TTL, or the most that was ever left.
+    pub(super) fn track_ms(&self) -> i64 {
+        if self.gaps.ttl == super::gaps::FILLED {
+            i64::from(self.ttl_ms)
+        } else {
+            i64::from(self.track_ms)
+        }
+    }
+
+    /// As of the last reading; `grain_ms` is how coarse the backend tells time.
+    pub(super) fn facts<'a>(&'a self, gaps: &'a Gaps, grain_ms: i64, poll_ms: i64) -> Facts<'a> {
+        Facts {
+            lifetime: match self.ends {
+                Ends::Leased => LifetimeFacts::Leased {
+                    remaining_ms: self.deadline.since(self.read_at),
+                    track_ms: self.track_ms(),
+                },
+                Ends::NoTtl => LifetimeFacts::NoTtl {
+                    why: gaps.why(self.gaps.lifetime),
+                },
+                Ends::Session => LifetimeFacts::Session,
+                Ends::Unknown => LifetimeFacts::Unknown {
+                    why: gaps.why(self.gaps.lifetime),
+                },
+            },
+            cadence: self.cadence_facts(),
+            renewals: self.cadence.as_ref().map_or(0, |cadence| cadence.count()),
+            sampling_ms: self.sampling_ms(grain_ms, poll_ms),
+            waiters: (self.gaps.waiters == super::gaps::FILLED).then_some(self.waiters),
+            oldest_waiter_ms: (self.oldest_waiter_ms > 0).then_some(i64::from(self.oldest_waiter_ms)),
+            condition: self.condition.as_deref(),
+        }
+    }
+
+    /// Where the TTL is told, a reading shows exactly when the last renewal came; else only between which two.
+    fn sampling_ms(&self, grain_ms: i64, poll_ms: i64) -> i64 {
+        let told = self.gaps.ttl == super::gaps::FILLED;
+        grain_ms + if told { 250 } else { 250 + poll_ms }
+    }
+
+    /// What is left when it will be called near expiry; none where nothing runs down.
+    pub(super) fn notch_ms(&self, grain_ms: i64, poll_ms: i64) -> Option<i64> {
+        let sampling_ms = self.sampling_ms(grain_ms, poll_ms);
+        let leased = self.ends == Ends::Leased;
+        leased.then(|| diagnosis::notch_ms(self.cadence_facts(), self.track_ms(), sampling_ms))
+    }
+
+    pub(super) fn cadence_facts(&self) -> Option<CadenceFacts> {
+        let cadence = self.cadence.as_ref()?;
+        Some(CadenceFacts {
+            interval_ms: cadence.interval_ms()?,
+            longest_ms: cadence.longest_ms()?,
+            silent_ms: self.read_at.since(cadence.last()),
+        })
+    }
+
+    pub(super) fn judge(&self, gaps: &Gaps, grain_ms: i64, poll_ms: i64) -> Verdict {
+        diagnosis::judge(&self.facts(gaps, grain_ms, poll_ms))
+    }
+}

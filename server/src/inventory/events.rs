@@ -1,0 +1,55 @@
+//! What changed between two readings, kept for a short while: the pages' "what we saw happen".
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use domain::detail::{EventKind, SeenEvent};
+use domain::names::OwnerId;
+use domain::token::FencingToken;
+
+/// Events kept per backend.
+const KEPT: usize = 8_192;
+
+/// One change of one lock. The source is a number of its shard.
+#[derive(Debug, Clone)]
+pub(super) struct LockEvent {
+    pub(super) kind: EventKind,
+    pub(super) at: DateTime<Utc>,
+    pub(super) source: u16,
+    pub(super) name: Box<[u8]>,
+    pub(super) owner: Option<Arc<str>>,
+    pub(super) token: Option<u64>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Recent(VecDeque<LockEvent>);
+
+impl Recent {
+    pub(super) fn extend(&mut self, events: Vec<LockEvent>) {
+        self.0.extend(events);
+        let surplus = self.0.len().saturating_sub(KEPT);
+        self.0.drain(..surplus);
+    }
+
+    /// Newest first.
+    pub(super) fn of(&self, source: u16, name: &[u8], most: usize) -> Vec<SeenEvent> {
+        self.0
+            .iter()
+            .rev()
+            .filter(|event| event.source == source && *event.name == *name)
+            .take(most)
+            .map(|event| SeenEvent {
+                kind: event.kind,
+                at: event.at,
+                owner_id: event.owner.as_ref().map(OwnerId::new),
+                fencing_token: event.token.map(FencingToken::new),
+            })
+            .collect()
+    }
+
+    /// The newest event of any source that holds this name: what is left of a lock that went.
+    pub(super) fn newest_of_name(&self, name: &[u8]) -> Option<&LockEvent> {
+        self.0.iter().rev().find(|event| *event.name == *name)
+    }
+}

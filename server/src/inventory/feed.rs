@@ -1,0 +1,214 @@
+//! The observer's way into the inventory: one feed per backend.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use domain::backend::{BackendKind, Fault, WatchState};
+use domain::known::Known;
+use domain::names::{BackendName, Source};
+use domain::observation::{Coverage, Tick};
+use domain::safety::Safety;
+
+use super::ingest::{Context, Outcome};
+use super::shard::SourceInfo;
+use super::slot::{Slot, SlotState};
+use super::{Inventory, status};
+use crate::backends::{Batch, Pass, Probe};
+use crate::clock::Now;
+
+/// Writes what one backend says.
+pub struct Feed {
+    inventory: Arc<Inventory>,
+    slot: Arc<Slot>,
+    /// Our wall clock at tick 0.
+    epoch: DateTime<Utc>,
+    describe: Box<dyn Fn(&Source) -> (Safety, i64) + Send + Sync>,
+}
+
+impl Inventory {
+    /// `describe` tells the safety class and the grain of time, in milliseconds, of a source.
+    pub fn feed(
+        self: &Arc<Self>,
+        backend: &BackendName,
+        now: Now,
+        describe: impl Fn(&Source) -> (Safety, i64) + Send + Sync + 'static,
+    ) -> Option<Feed> {
+        let slot = self.slot(backend)?.clone();
+        Some(Feed {
+            inventory: self.clone(),
+            slot,
+            epoch: now.wall_at(Tick(0)),
+            describe: Box::new(describe),
+        })
+    }
+}
+
+impl Feed {
+    fn context(&self, state: &SlotState) -> Context {
+        Context {
+            pass: state.pass,
+            poll_ms: self.slot.info.poll_ms,
+            offset_ms: state.offset_ms.known().copied().unwrap_or(0),
+            epoch: self.epoch,
+            settled: state.passes.count > 0,
+            last_flush: state.last_flush,
+        }
+    }
+
+    /// A pass begins; what it does not find will be missed when it ends.
+    pub fn begin(&self, now: Now) {
+        let mut state = self.slot.write();
+        state.pass = state.pass.wrapping_add(1);
+        state.pass_began = Some(now.tick);
+    }
+
+    pub fn accept(&self, batch: Batch) {
+        let mut state = self.slot.write();
+        for lock in &batch.locks {
+            self.know_source(&mut state, &lock.source);
+        }
+        let mut context = self.context(&state);
+        let outcome = state.shard.apply(batch, &mut context);
+        state.last_flush = context.last_flush;
+        self.publish(state, outcome);
+    }
+
+    /// Locks read by name because of a hint: shown at once.
+    pub fn flush(&self, now: Now) {
+        let mut state = self.slot.write();
+        state.shard.flush();
+        state.last_flush = now.tick;
+    }
+
+    fn know_source(&self, state: &mut SlotState, source: &Source) {
+        if state.shard.source_number(source).is_some() {
+            return;
+        }
+        let (safety, grain_ms) = (self.describe)(source);
+        let info = SourceInfo {
+            source: source.clone(),
+            safety,
+            grain_ms,
+            locks: 0,
+            fault: None,
+        };
+        state.shard.sources.push(info);
+    }
+
+    /// A pass ended. Answers how many locks it found otherwise than watching had left them.
+    pub fn end(&self, pass: Pass, now: Now) {
+        let mut state = self.slot.write();
+        for part in &pass.sources {
+            self.know_source(&mut state, &part.source);
+        }
+        for info in &mut state.shard.sources {
+            // The safety class may depend on what the adapter learnt of the source meanwhile.
+            (info.safety, info.grain_ms) = (self.describe)(&info.source);
+            let part = pass.sources.iter().find(|part| part.source == info.source);
+            info.fault = part.and_then(|part| part.fault.clone());
+        }
+        if let Known::Known(reading) = pass.clock {
+            state.clock_error_ms = reading.error_ms;
+        }
+        state.offset_ms = pass.clock.map(|reading| reading.offset_ms());
+        let whole: Vec<Source> = pass
+            .sources
+            .iter()
+            .filter(|part| part.coverage.is_complete())
+            .map(|part| part.source.clone())
+            .collect();
+        let took_ms = state.pass_began.map_or(0, |began| now.tick.since(began));
+        state.passes.last_duration_ms = took_ms;
+        let stale_after = status::stale_after_ms(self.slot.info.poll_ms, &state.passes);
+        let mut context = self.context(&state);
+        let outcome = state.shard.finish(&whole, now.tick, stale_after, &mut context);
+        state.last_flush = context.last_flush;
+        // Only a watch that promises every event can be caught having missed one.
+        if self.slot.info.kind == BackendKind::Etcd && state.watch == WatchState::Live {
+            state.relist_differences += u64::from(outcome.changes);
+        }
+        state.coverage = worst(pass.sources.into_iter().map(|part| part.coverage));
+        state.passes.count += 1;
+        state.passes.last_end = Some(now.tick);
+        state.passes.failing = false;
+        state.passes.refused = false;
+        state.answered(u32::try_from(took_ms).ok());
+        state.recovered();
+        self.publish(
+            state,
+            Outcome {
+                touched: true,
+                ..outcome
+            },
+        );
+    }
+
+    /// A pass failed: everything stays, and ages.
+    pub fn failed(&self, fault: Fault, refused: bool) {
+        let mut state = self.slot.write();
+        state.passes.failing = true;
+        state.passes.refused = refused;
+        state.answered(None);
+        state.failed(fault);
+        self.publish(
+            state,
+            Outcome {
+                touched: true,
+                ..Outcome::default()
+            },
+        );
+    }
+
+    pub fn probed(&self, probe: Probe) {
+        let mut state = self.slot.write();
+        state.version = probe.version;
+        state.rights = probe.rights;
+    }
+
+    pub fn watching(&self, watch: WatchState) {
+        let mut state = self.slot.write();
+        state.watch = watch;
+        self.publish(
+            state,
+            Outcome {
+                touched: true,
+                ..Outcome::default()
+            },
+        );
+    }
+
+    fn publish(&self, mut state: std::sync::RwLockWriteGuard<'_, SlotState>, outcome: Outcome) {
+        state.recent.extend(outcome.events);
+        drop(state);
+        if outcome.touched {
+            self.inventory.bump(u64::from(outcome.changes));
+        }
+    }
+}
+
+/// The least complete of several; parts add up.
+fn worst(parts: impl Iterator<Item = Coverage>) -> Coverage {
+    let mut whole = Coverage::Complete;
+    for part in parts {
+        whole = match (whole, part) {
+            (Coverage::Complete, part) => part,
+            (partial, Coverage::Complete) => partial,
+            (
+                Coverage::Partial { seen, of, why },
+                Coverage::Partial {
+                    seen: more,
+                    of: rest,
+                    why: other,
+                },
+            ) => {
+                let of = of.zip(rest).map(|(a, b)| a + b);
+                Coverage::Partial {
+                    seen: seen + more,
+                    of,
+                    why: format!("{why}; {other}").into(),
+                }
+            }
+        };
+    }
+    whole
+}

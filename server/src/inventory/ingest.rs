@@ -1,0 +1,387 @@
+//! Takes what a pass finds into a shard: upserts, renewals, removals, verdicts, events.
+//!
+//! **Invariant:** a lock leaves the inventory only when its source was read whole without it, or when it was
+//! looked for by name and not found. A failed or partial pass removes nothing.
+
+use chrono::{DateTime, Utc};
+use domain::cadence::Cadence;
+use domain::detail::EventKind;
+use domain::names::{Resource, Source};
+use domain::observation::{Lifetime, ObservedLock, Tick};
+use domain::state::LockState;
+
+use super::entry::{Ends, Entry, EntryGaps};
+use super::events::LockEvent;
+use super::gaps::FILLED;
+use super::shard::Shard;
+use super::slab::Id;
+use crate::backends::Batch;
+
+/// New locks wait for the order until there are this many, or until the flush interval is over.
+const PENDING_MAX: usize = 16_384;
+const FLUSH_INTERVAL_MS: i64 = 200;
+/// A lower bound of the deadline is replaced by a better one only when it gains this much, in milliseconds.
+const BETTER_BY_MS: i64 = 20;
+
+/// What one batch did.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    /// Rows that appeared, went, or changed what they say; renewals are not counted.
+    pub(super) changes: u32,
+    /// Something on screen may differ, a renewal at least.
+    pub(super) touched: bool,
+    pub(super) events: Vec<LockEvent>,
+}
+
+/// What ingest needs to know besides the batch.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Context {
+    pub(super) pass: u32,
+    pub(super) poll_ms: i64,
+    /// Backend's clock minus ours; 0 until it is known.
+    pub(super) offset_ms: i64,
+    /// Our wall clock at tick 0.
+    pub(super) epoch: DateTime<Utc>,
+    /// The first whole pass is over: from now on a new lock is an event.
+    pub(super) settled: bool,
+    pub(super) last_flush: Tick,
+}
+
+impl Context {
+    fn wall(&self, tick: Tick) -> DateTime<Utc> {
+        self.epoch + chrono::TimeDelta::milliseconds(tick.0)
+    }
+
+    /// Where a time of the backend's clock lies on ours.
+    fn tick_of(&self, backend: DateTime<Utc>) -> Tick {
+        Tick((backend - self.epoch).num_milliseconds() - self.offset_ms)
+    }
+}
+
+impl Shard {
+    pub(super) fn apply(&mut self, batch: Batch, context: &mut Context) -> Outcome {
+        let mut outcome = Outcome::default();
+        for lock in batch.locks {
+            self.upsert(lock, batch.sent_at, context, &mut outcome);
+        }
+        for (source, resource) in &batch.gone {
+            self.remove_named(source, resource, batch.sent_at, context, &mut outcome);
+        }
+        let waited = batch.sent_at.since(context.last_flush);
+        if self.pending.len() >= PENDING_MAX || waited >= FLUSH_INTERVAL_MS {
+            context.last_flush = batch.sent_at;
+            self.flush();
+        }
+        outcome
+    }
+
+    /// Brings new locks into the order and all sums up to date.
+    pub(super) fn flush(&mut self) {
+        let pending = std::mem::take(&mut self.pending);
+        self.order.insert_all(pending, &self.slab);
+        self.order.settle(&self.slab);
+    }
+
+    fn upsert(&mut self, lock: ObservedLock, sent_at: Tick, context: &Context, outcome: &mut Outcome) {
+        let Some(source) = self.source_number(&lock.source) else {
+            return;
+        };
+        match self.lookup(source, lock.resource.as_bytes()) {
+            Some(id) => {
+                let old = self.slab.get_mut(id).filter(|old| old.read_at > sent_at);
+                match old {
+                    // A pass and a refresh may overtake each other: the later reading stands.
+                    Some(old) => old.pass = context.pass,
+                    None => self.update(id, lock, sent_at, context, outcome),
+                }
+            }
+            None => {
+                let mut entry = self.make(lock, source, sent_at, context);
+                let (grain_ms, gaps) = (self.sources[usize::from(source)].grain_ms, &self.gaps);
+                entry.state = entry.judge(gaps, grain_ms, context.poll_ms).worst();
+                outcome.changes += 1;
+                outcome.touched = true;
+                if context.settled {
+                    outcome
+                        .events
+                        .push(event(EventKind::Acquired, &entry, context.wall(sent_at)));
+                }
+                self.insert(entry);
+            }
+        }
+    }
+
+    fn update(
+        &mut self,
+        id: Id,
+        lock: ObservedLock,
+        sent_at: Tick,
+        context: &Context,
+        outcome: &mut Outcome,
+    ) {
+        let Some(old) = self.slab.get(id) else { return };
+        let source = old.source;
+        let grain_ms = self.sources[usize::from(source)].grain_ms;
+        let renewed_at = lock.renewed_at.known().copied();
+        let mut new = self.make(lock, source, sent_at, context);
+        let Some(old) = self.slab.get_mut(id) else { return };
+        let same = new.generation == old.generation && new.owner == old.owner;
+        if same {
+            outcome.touched |= carry_over(old, &mut new, renewed_at, grain_ms, context);
+        }
+        new.state = new.judge(&self.gaps, grain_ms, context.poll_ms).worst();
+        let shown = same
+            && new.state == old.state
+            && new.waiters == old.waiters
+            && new.owner_count == old.owner_count
+            && new.ends == old.ends;
+        let summed = shown && new.deadline == old.deadline && new.acquired_at == old.acquired_at;
+        if !same && context.settled {
+            let at = context.wall(sent_at);
+            let dead = old.ends == Ends::Leased && old.deadline <= sent_at;
+            outcome.events.push(event(
+                if dead {
+                    EventKind::Expired
+                } else {
+                    EventKind::Released
+                },
+                old,
+                at,
+            ));
+            outcome.events.push(event(
+                if dead {
+                    EventKind::Reclaimed
+                } else {
+                    EventKind::Acquired
+                },
+                &new,
+                at,
+            ));
+        }
+        if same && new.waiters > old.waiters && context.settled {
+            outcome
+                .events
+                .push(event(EventKind::Waiting, &new, context.wall(sent_at)));
+        }
+        outcome.changes += u32::from(!shown);
+        outcome.touched |= !shown;
+        // The name keeps its place and its memory.
+        std::mem::swap(&mut new.name, &mut old.name);
+        *old = new;
+        if !summed {
+            self.order.touch(id, &self.slab);
+        }
+    }
+
+    fn make(&mut self, lock: ObservedLock, source: u16, sent_at: Tick, context: &Context) -> Entry {
+        let mut gaps = EntryGaps::default();
+        let (owner, gap) = self.gaps.split(lock.owner.map(Some), None);
+        gaps.owner = gap;
+        let (lease_id, gap) = self.gaps.split(lock.lease_id.map(Some), None);
+        gaps.lease_id = gap;
+        let (generation, gap) = self
+            .gaps
+            .split(lock.generation.map(|g| Some(g.as_str().into())), None);
+        gaps.generation = gap;
+        let (token, gap) = self
+            .gaps
+            .split(lock.fencing_token.map(domain::token::FencingToken::number), 0);
+        gaps.token = gap;
+        let (acquired_at, gap) = self
+            .gaps
+            .split(lock.acquired_at.map(|at| at.timestamp_millis()), 0);
+        gaps.acquired_at = gap;
+        let (waiters, gap) = self.gaps.split(lock.waiter_count, 0);
+        gaps.waiters = gap;
+        let (ends, deadline, ttl_ms) = self.ends(lock.lifetime, sent_at, &mut gaps);
+        Entry {
+            name: lock.resource.as_bytes().into(),
+            owner: owner.map(|owner| self.share(owner.as_str())),
+            lease_id,
+            generation,
+            token,
+            acquired_at,
+            first_seen: sent_at,
+            deadline,
+            read_at: sent_at,
+            cadence: None,
+            condition: lock.condition.map(Box::new),
+            ttl_ms,
+            track_ms: clamp(deadline.since(sent_at)),
+            waiters,
+            oldest_waiter_ms: clamp(lock.oldest_waiter_ms.unwrap_or(0)),
+            owner_count: lock.owner_count,
+            pass: context.pass,
+            gaps,
+            source,
+            ends,
+            state: LockState::Unknown,
+        }
+    }
+
+    fn ends(&mut self, lifetime: Lifetime, sent_at: Tick, gaps: &mut EntryGaps) -> (Ends, Tick, u32) {
+        use domain::known::Known;
+        match lifetime {
+            Lifetime::Leased { remaining_ms, ttl_ms } => {
+                let (ttl_ms, gap) = self.gaps.split(ttl_ms, 0);
+                gaps.ttl = gap;
+                (Ends::Leased, sent_at.plus(remaining_ms), clamp(ttl_ms))
+            }
+            Lifetime::NoTtl { why } => {
+                gaps.lifetime = self.gaps.split(Known::<()>::Absent(why), ()).1;
+                gaps.ttl = gaps.lifetime;
+                (Ends::NoTtl, sent_at, 0)
+            }
+            Lifetime::Session { why } => {
+                gaps.lifetime = self.gaps.split(Known::<()>::Absent(why), ()).1;
+                gaps.ttl = gaps.lifetime;
+                (Ends::Session, sent_at, 0)
+            }
+            Lifetime::Unknown { why } => {
+                gaps.lifetime = self.gaps.split(Known::<()>::Unknown(why), ()).1;
+                gaps.ttl = gaps.lifetime;
+                (Ends::Unknown, sent_at, 0)
+            }
+        }
+    }
+
+    fn remove_named(
+        &mut self,
+        source: &Source,
+        resource: &Resource,
+        at: Tick,
+        context: &Context,
+        outcome: &mut Outcome,
+    ) {
+        let id = self
+            .source_number(source)
+            .and_then(|number| self.lookup(number, resource.as_bytes()));
+        let Some(id) = id else { return };
+        self.pending.retain(|pending| *pending != id);
+        self.order.remove(id, &self.slab);
+        self.note_end(id, at, context, outcome);
+    }
+
+    fn note_end(&mut self, id: Id, at: Tick, context: &Context, outcome: &mut Outcome) {
+        let Some(entry) = self.forget(id) else { return };
+        let dead = entry.ends == Ends::Leased && entry.deadline <= at;
+        let kind = if dead {
+            EventKind::Expired
+        } else {
+            EventKind::Released
+        };
+        outcome.events.push(event(kind, &entry, context.wall(at)));
+        outcome.changes += 1;
+        outcome.touched = true;
+    }
+
+    /// Ends a pass: locks of the sources read whole that did not turn up are gone; locks of the others that have
+    /// not been read for `stale_after_ms` are stale.
+    pub(super) fn finish(
+        &mut self,
+        whole: &[Source],
+        at: Tick,
+        stale_after_ms: i64,
+        context: &mut Context,
+    ) -> Outcome {
+        self.flush();
+        context.last_flush = at;
+        let mut outcome = Outcome::default();
+        let whole: Vec<bool> = self
+            .sources
+            .iter()
+            .map(|info| whole.contains(&info.source))
+            .collect();
+        let is_whole = |entry: &Entry| whole.get(usize::from(entry.source)).copied().unwrap_or(false);
+        let missing: Vec<Id> = self
+            .slab
+            .iter()
+            .filter(|(_, entry)| entry.pass != context.pass && is_whole(entry))
+            .map(|(id, _)| id)
+            .collect();
+        if !missing.is_empty() {
+            let slab = &self.slab;
+            let pass = context.pass;
+            self.order
+                .retain(|id| slab.get(id).is_some_and(|e| e.pass == pass || !is_whole(e)));
+            for id in missing {
+                self.note_end(id, at, context, &mut outcome);
+            }
+        }
+        if whole.contains(&false) {
+            self.mark_stale(at, stale_after_ms, &mut outcome);
+        }
+        self.order.settle(&self.slab);
+        outcome
+    }
+
+    fn mark_stale(&mut self, at: Tick, stale_after_ms: i64, outcome: &mut Outcome) {
+        let old: Vec<Id> = self
+            .slab
+            .iter()
+            .filter(|(_, e)| e.state != LockState::Stale && at.since(e.read_at) > stale_after_ms)
+            .map(|(id, _)| id)
+            .collect();
+        for id in old {
+            if let Some(entry) = self.slab.get_mut(id) {
+                entry.state = LockState::Stale;
+                outcome.changes += 1;
+                outcome.touched = true;
+            }
+            self.order.touch(id, &self.slab);
+        }
+    }
+}
+
+/// The same acquisition read again: keeps what we learnt by watching. True when it was renewed.
+fn carry_over(
+    old: &mut Entry,
+    new: &mut Entry,
+    renewed_at: Option<DateTime<Utc>>,
+    grain_ms: i64,
+    context: &Context,
+) -> bool {
+    new.first_seen = old.first_seen;
+    new.track_ms = new.track_ms.max(old.track_ms);
+    new.cadence = old.cadence.take();
+    if new.ends != Ends::Leased || old.ends != Ends::Leased {
+        return false;
+    }
+    let gained = new.deadline.since(old.deadline);
+    let tolerance = grain_ms + 250;
+    if gained.abs() <= tolerance {
+        // Both readings are lower bounds of one deadline: the later is the better, if it is worth moving.
+        if gained < BETTER_BY_MS {
+            new.deadline = old.deadline;
+        }
+        return false;
+    }
+    if gained < 0 {
+        return false;
+    }
+    let told = renewed_at.map(|at| context.tick_of(at));
+    let renewed = told
+        .unwrap_or_else(|| new.deadline.plus(-new.track_ms()))
+        .clamp(old.read_at, new.read_at);
+    let low_ms = old.deadline.since(renewed);
+    match &mut new.cadence {
+        Some(cadence) => cadence.renewed(renewed, low_ms),
+        None => new.cadence = Some(Box::new(Cadence::begin(renewed, low_ms))),
+    }
+    true
+}
+
+fn clamp(ms: i64) -> u32 {
+    u32::try_from(ms.max(0)).unwrap_or(u32::MAX)
+}
+
+fn event(kind: EventKind, entry: &Entry, at: DateTime<Utc>) -> LockEvent {
+    LockEvent {
+        kind,
+        at,
+        source: entry.source,
+        name: entry.name.clone(),
+        owner: entry.owner.clone(),
+        token: (entry.gaps.token == FILLED).then_some(entry.token),
+    }
+}

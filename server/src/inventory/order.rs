@@ -1,0 +1,332 @@
+//! Locks in order of their names, in blocks that know their own sums.
+//!
+//! A sorted list cut into blocks of at most [`BLOCK_MAX`] numbers (the idea of Grant Jenks' SortedList). Each
+//! block keeps counts per state, waiters and bounds, so that totals of any prefix, facets, the segment tree and
+//! "the 100 nearest their end" all skip whole blocks. About 5 bytes per lock.
+
+use std::cmp::Ordering;
+
+use domain::state::StateCounts;
+
+use super::entry::{Ends, Entry};
+use super::gaps::FILLED;
+use super::slab::{Id, Slab};
+
+/// Small under test, so that a few dozen locks already fill, split and empty blocks.
+pub(super) const BLOCK_MAX: usize = if cfg!(test) { 8 } else { 512 };
+
+/// A place between two locks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub(super) block: usize,
+    pub(super) at: usize,
+}
+
+/// Smallest and greatest of a sort key, over the locks of a block that have one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Bounds {
+    pub(super) min: i64,
+    pub(super) max: i64,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            min: i64::MAX,
+            max: i64::MIN,
+        }
+    }
+}
+
+impl Bounds {
+    fn take(&mut self, value: Option<i64>) {
+        if let Some(value) = value {
+            self.min = self.min.min(value);
+            self.max = self.max.max(value);
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Block {
+    pub(super) ids: Vec<Id>,
+    pub(super) states: StateCounts,
+    pub(super) waiters: u64,
+    pub(super) acquired: Bounds,
+    pub(super) deadline: Bounds,
+    pub(super) waiting: Bounds,
+    /// A lock changed since the sums were made.
+    dirty: bool,
+}
+
+/// Sums over a range.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Sums {
+    pub(super) states: StateCounts,
+    pub(super) waiters: u64,
+}
+
+impl Sums {
+    fn lock(&mut self, entry: &Entry) {
+        self.states.add(entry.state, 1);
+        self.waiters += known_waiters(entry);
+    }
+}
+
+fn known_waiters(entry: &Entry) -> u64 {
+    if entry.gaps.waiters == FILLED {
+        u64::from(entry.waiters)
+    } else {
+        0
+    }
+}
+
+/// Sort keys of one lock; none sorts last.
+pub(super) fn acquired_key(entry: &Entry) -> Option<i64> {
+    (entry.gaps.acquired_at == FILLED).then_some(entry.acquired_at)
+}
+
+pub(super) fn deadline_key(entry: &Entry) -> Option<i64> {
+    (entry.ends == Ends::Leased).then_some(entry.deadline.0)
+}
+
+pub(super) fn waiting_key(entry: &Entry) -> Option<i64> {
+    (entry.gaps.waiters == FILLED).then_some(i64::from(entry.waiters))
+}
+
+impl Block {
+    pub(super) fn is_dirty(&self) -> bool {
+        self.dirty
+    }
+
+    fn sum(&mut self, slab: &Slab) {
+        let mut fresh = Self {
+            ids: std::mem::take(&mut self.ids),
+            ..Self::default()
+        };
+        for entry in fresh.ids.iter().filter_map(|id| slab.get(*id)) {
+            fresh.states.add(entry.state, 1);
+            fresh.waiters += known_waiters(entry);
+            fresh.acquired.take(acquired_key(entry));
+            fresh.deadline.take(deadline_key(entry));
+            fresh.waiting.take(waiting_key(entry));
+        }
+        *self = fresh;
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Order {
+    pub(super) blocks: Vec<Block>,
+}
+
+/// Locks are ordered by name, then source, so that two sources may hold one name.
+fn compare(slab: &Slab, one: Id, other: Id) -> Ordering {
+    match (slab.get(one), slab.get(other)) {
+        (Some(a), Some(b)) => a.name.cmp(&b.name).then(a.source.cmp(&b.source)),
+        (a, b) => a.is_some().cmp(&b.is_some()),
+    }
+}
+
+impl Order {
+    /// Adds locks that are not in it yet, in any order. Sums are made for the touched blocks by [`Self::settle`].
+    pub(super) fn insert_all(&mut self, mut new: Vec<Id>, slab: &Slab) {
+        new.sort_unstable_by(|a, b| compare(slab, *a, *b));
+        let mut rest = new.as_slice();
+        let mut block = 0;
+        while let Some(first) = rest.first() {
+            if self.blocks.is_empty() {
+                self.blocks.push(Block::default());
+            }
+            block += self.blocks[block..]
+                .partition_point(|b| b.ids.first().is_some_and(|id| compare(slab, *id, *first).is_le()))
+                .saturating_sub(1);
+            let belongs = match self.blocks.get(block + 1).and_then(|next| next.ids.first()) {
+                Some(next) => rest.partition_point(|id| compare(slab, *id, *next).is_lt()),
+                None => rest.len(),
+            };
+            let (here, later) = rest.split_at(belongs.max(1));
+            block = self.merge(block, here, slab);
+            rest = later;
+        }
+    }
+
+    /// Merges sorted locks into one block and splits it if it grew too long; answers the last block written.
+    fn merge(&mut self, block: usize, here: &[Id], slab: &Slab) -> usize {
+        let old = std::mem::take(&mut self.blocks[block].ids);
+        let mut merged = Vec::with_capacity(old.len() + here.len());
+        let (mut a, mut b) = (old.as_slice(), here);
+        while let (Some(x), Some(y)) = (a.first(), b.first()) {
+            if compare(slab, *x, *y).is_le() {
+                merged.push(*x);
+                a = &a[1..];
+            } else {
+                merged.push(*y);
+                b = &b[1..];
+            }
+        }
+        merged.extend_from_slice(a);
+        merged.extend_from_slice(b);
+        if merged.len() <= BLOCK_MAX {
+            self.blocks[block] = Block {
+                ids: merged,
+                dirty: true,
+                ..Block::default()
+            };
+            return block;
+        }
+        // Three quarters full, so that the next insertions do not split at once.
+        let pieces = merged
+            .chunks(BLOCK_MAX * 3 / 4)
+            .map(|ids| Block {
+                ids: ids.to_vec(),
+                dirty: true,
+                ..Block::default()
+            })
+            .collect::<Vec<_>>();
+        let last = block + pieces.len() - 1;
+        self.blocks.splice(block..=block, pieces);
+        last
+    }
+
+    /// Removes every lock that `keep` refuses. Call it while the entries are still in the slab.
+    pub(super) fn retain(&mut self, keep: impl Fn(Id) -> bool) {
+        for block in &mut self.blocks {
+            let before = block.ids.len();
+            block.ids.retain(|id| keep(*id));
+            block.dirty |= block.ids.len() != before;
+        }
+        self.blocks.retain(|block| !block.ids.is_empty());
+    }
+
+    /// Removes one lock. Call it while its entry is still in the slab.
+    pub(super) fn remove(&mut self, id: Id, slab: &Slab) {
+        let Some(Place { block, at }) = self.find(id, slab) else {
+            return;
+        };
+        self.blocks[block].ids.remove(at);
+        self.blocks[block].dirty = true;
+        if self.blocks[block].ids.is_empty() {
+            self.blocks.remove(block);
+        }
+    }
+
+    /// Says that a lock's state, waiters or keys changed.
+    pub(super) fn touch(&mut self, id: Id, slab: &Slab) {
+        if let Some(place) = self.find(id, slab) {
+            self.blocks[place.block].dirty = true;
+        }
+    }
+
+    /// Makes the sums of all blocks that changed. Until then they are those of before.
+    pub(super) fn settle(&mut self, slab: &Slab) {
+        for block in self.blocks.iter_mut().filter(|block| block.dirty) {
+            block.sum(slab);
+        }
+    }
+
+    fn find(&self, id: Id, slab: &Slab) -> Option<Place> {
+        let block = self
+            .blocks
+            .partition_point(|b| {
+                b.ids
+                    .first()
+                    .is_some_and(|first| compare(slab, *first, id).is_le())
+            })
+            .checked_sub(1)?;
+        let at = self.blocks[block]
+            .ids
+            .binary_search_by(|other| compare(slab, *other, id))
+            .ok()?;
+        Some(Place { block, at })
+    }
+
+    /// The first place whose name is not less than `name`.
+    pub(super) fn lower_bound(&self, name: &[u8], slab: &Slab) -> Place {
+        self.bound(|other| other < name, slab)
+    }
+
+    /// The first place whose lock does not satisfy `before`, which must hold for a leading part only.
+    pub(super) fn bound(&self, before: impl Fn(&[u8]) -> bool, slab: &Slab) -> Place {
+        let block = self
+            .blocks
+            .partition_point(|b| b.ids.first().is_some_and(|id| before(slab.name(*id))))
+            .saturating_sub(1);
+        let Some(found) = self.blocks.get(block) else {
+            return Place { block: 0, at: 0 };
+        };
+        let at = found.ids.partition_point(|id| before(slab.name(*id)));
+        if at == found.ids.len() {
+            Place {
+                block: block + 1,
+                at: 0,
+            }
+        } else {
+            Place { block, at }
+        }
+    }
+
+    /// The locks whose names start with `prefix`.
+    pub(super) fn prefix_range(&self, prefix: &[u8], slab: &Slab) -> std::ops::Range<Place> {
+        let start = self.lower_bound(prefix, slab);
+        let end = match domain::segments::after_prefix(prefix) {
+            Some(end) => self.lower_bound(&end, slab),
+            None => Place {
+                block: self.blocks.len(),
+                at: 0,
+            },
+        };
+        start..end
+    }
+
+    /// The part of one block that lies in a range.
+    pub(super) fn slice(&self, block: usize, range: &std::ops::Range<Place>) -> &[Id] {
+        let Some(found) = self.blocks.get(block) else {
+            return &[];
+        };
+        let from = if block == range.start.block {
+            range.start.at
+        } else {
+            0
+        };
+        let to = if block == range.end.block {
+            range.end.at
+        } else {
+            found.ids.len()
+        };
+        found.ids.get(from..to).unwrap_or_default()
+    }
+
+    /// Numbers of the blocks that a range touches.
+    pub(super) fn blocks_of(&self, range: &std::ops::Range<Place>) -> std::ops::Range<usize> {
+        let end = if range.end.at > 0 {
+            range.end.block + 1
+        } else {
+            range.end.block
+        };
+        range.start.block..end.min(self.blocks.len())
+    }
+
+    pub(super) fn ids<'a>(&'a self, range: &'a std::ops::Range<Place>) -> impl Iterator<Item = Id> + 'a {
+        self.blocks_of(range)
+            .flat_map(move |block| self.slice(block, range).iter().copied())
+    }
+
+    /// Sums over a range: whole blocks by their own sums, the two ends one by one.
+    pub(super) fn sums(&self, range: &std::ops::Range<Place>, slab: &Slab) -> Sums {
+        let mut sums = Sums::default();
+        for number in self.blocks_of(range) {
+            let block = &self.blocks[number];
+            let part = self.slice(number, range);
+            if part.len() == block.ids.len() && !block.dirty {
+                sums.states.merge(&block.states);
+                sums.waiters += block.waiters;
+            } else {
+                part.iter()
+                    .filter_map(|id| slab.get(*id))
+                    .for_each(|entry| sums.lock(entry));
+            }
+        }
+        sums
+    }
+}

@@ -1,0 +1,289 @@
+//! One shard's share of a page: the first rows after a cursor, in the order asked for.
+//!
+//! Rows come ranked by `(key, name, source)`; the caller merges the shards. Orders other than by name visit the
+//! most promising blocks first and stop when no other block can hold a better row.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+
+use domain::query::{Sort, SortKey};
+use domain::state::LockState;
+
+use super::entry::Entry;
+use super::order::{Block, Place, acquired_key, deadline_key, waiting_key};
+use super::shard::Shard;
+use super::slab::Id;
+
+/// What a row sorts by: smaller comes first; a row without a key comes last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Rank(pub(super) Option<i64>);
+
+impl Ord for Rank {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self.0, other.0) {
+            (Some(a), Some(b)) => a.cmp(&b),
+            (a, b) => b.is_some().cmp(&a.is_some()),
+        }
+    }
+}
+
+impl PartialOrd for Rank {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// What to select from one shard.
+pub(super) struct Selection<'a> {
+    pub(super) prefix: &'a [u8],
+    pub(super) sort: Sort,
+    /// States wanted; empty: all.
+    pub(super) states: &'a [LockState],
+    /// The backend is stale or down: every row counts as stale.
+    pub(super) blind: bool,
+    /// Other filters: owner, text, safety class.
+    pub(super) wanted: &'a dyn Fn(&Entry) -> bool,
+    /// Milliseconds to add to the backend's acquisition times to compare them with other backends'.
+    pub(super) clock_shift_ms: i64,
+    /// Where the last page ended; only rows behind it are wanted.
+    pub(super) after: Option<After<'a>>,
+    pub(super) most: usize,
+}
+
+/// The last row of the page before, as one shard sees it.
+pub(super) struct After<'a> {
+    pub(super) rank: Rank,
+    pub(super) name: &'a [u8],
+    /// By source number: whether this shard's row of that very name and rank was shown already.
+    pub(super) shown: Vec<bool>,
+}
+
+impl After<'_> {
+    fn shown(&self, entry: &Entry) -> bool {
+        self.shown
+            .get(usize::from(entry.source))
+            .copied()
+            .unwrap_or(false)
+    }
+}
+
+impl Selection<'_> {
+    pub(super) fn state(&self, entry: &Entry) -> LockState {
+        if self.blind { LockState::Stale } else { entry.state }
+    }
+
+    fn matches(&self, entry: &Entry) -> bool {
+        (self.states.is_empty() || self.states.contains(&self.state(entry))) && (self.wanted)(entry)
+    }
+
+    pub(super) fn rank(&self, entry: &Entry) -> Rank {
+        let turn = |value: i64, descending: bool| if descending { value.saturating_neg() } else { value };
+        let descending = self.sort.descending;
+        Rank(match self.sort.key {
+            SortKey::Resource => None,
+            // An earlier acquisition has been held longer.
+            SortKey::Held => acquired_key(entry).map(|at| turn(at + self.clock_shift_ms, !descending)),
+            SortKey::Remaining => deadline_key(entry).map(|at| turn(at, descending)),
+            SortKey::Waiters => waiting_key(entry).map(|count| turn(count, descending)),
+            // Descending: worst first, and the worst has the smallest number.
+            SortKey::State => Some(turn(self.state(entry).rank() as i64, !descending)),
+        })
+    }
+
+    /// The best rank that a lock of this block can have.
+    fn best(&self, block: &Block) -> Rank {
+        let descending = self.sort.descending;
+        let pick = |bounds: super::order::Bounds, reverse: bool, shift: i64| {
+            if bounds.min > bounds.max {
+                Rank(None)
+            } else if reverse {
+                Rank(Some((bounds.max + shift).saturating_neg()))
+            } else {
+                Rank(Some(bounds.min + shift))
+            }
+        };
+        match self.sort.key {
+            SortKey::Resource | SortKey::State => Rank(None),
+            SortKey::Held => pick(block.acquired, !descending, self.clock_shift_ms),
+            SortKey::Remaining => pick(block.deadline, descending, 0),
+            SortKey::Waiters => pick(block.waiting, descending, 0),
+        }
+    }
+
+    fn is_after(&self, rank: Rank, entry: &Entry) -> bool {
+        self.after.as_ref().is_none_or(|after| {
+            match rank.cmp(&after.rank).then((*entry.name).cmp(after.name)) {
+                Ordering::Less => false,
+                Ordering::Equal => !after.shown(entry),
+                Ordering::Greater => true,
+            }
+        })
+    }
+}
+
+/// A found row.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Found {
+    pub(super) rank: Rank,
+    pub(super) id: Id,
+}
+
+impl Shard {
+    pub(super) fn select(&self, wanted: &Selection<'_>) -> Vec<Found> {
+        let mut range = self.order.prefix_range(wanted.prefix, &self.slab);
+        match wanted.sort.key {
+            SortKey::Resource if wanted.sort.descending => self.select_by_name_backwards(wanted, &range),
+            SortKey::Resource => {
+                if let Some(after) = &wanted.after {
+                    range.start = range.start.max(self.order.lower_bound(after.name, &self.slab));
+                }
+                self.take_in_order(wanted, &range, None, wanted.most)
+            }
+            SortKey::State => self.select_by_state(wanted, &range),
+            SortKey::Held | SortKey::Remaining | SortKey::Waiters => self.select_by_key(wanted, &range),
+        }
+    }
+
+    fn take_in_order(
+        &self,
+        wanted: &Selection<'_>,
+        range: &Range<Place>,
+        only: Option<LockState>,
+        most: usize,
+    ) -> Vec<Found> {
+        let mut found = Vec::new();
+        for number in self.order.blocks_of(range) {
+            if only.is_some_and(|state| !self.may_hold(number, state)) {
+                continue;
+            }
+            for id in self.order.slice(number, range) {
+                let Some(entry) = self.slab.get(*id) else { continue };
+                let rank = wanted.rank(entry);
+                let fits = only.is_none_or(|state| entry.state == state);
+                if fits && wanted.matches(entry) && wanted.is_after(rank, entry) {
+                    found.push(Found { rank, id: *id });
+                    if found.len() == most {
+                        return found;
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    fn may_hold(&self, number: usize, state: LockState) -> bool {
+        let block = &self.order.blocks[number];
+        block.is_dirty() || block.states.of(state) > 0
+    }
+
+    fn select_by_name_backwards(&self, wanted: &Selection<'_>, range: &Range<Place>) -> Vec<Found> {
+        let mut found = Vec::new();
+        let mut range = range.clone();
+        if let Some(after) = &wanted.after {
+            range.end = range
+                .end
+                .min(self.order.bound(|other| other <= after.name, &self.slab));
+        }
+        for number in self.order.blocks_of(&range).rev() {
+            for id in self.order.slice(number, &range).iter().rev() {
+                let Some(entry) = self.slab.get(*id) else { continue };
+                let before = wanted.after.as_ref().is_none_or(|after| {
+                    *entry.name < *after.name || (*entry.name == *after.name && !after.shown(entry))
+                });
+                if before && wanted.matches(entry) {
+                    found.push(Found {
+                        rank: Rank(None),
+                        id: *id,
+                    });
+                    if found.len() == wanted.most {
+                        return found;
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    fn select_by_state(&self, wanted: &Selection<'_>, range: &Range<Place>) -> Vec<Found> {
+        if wanted.blind {
+            let mut range = range.clone();
+            if let Some(after) = &wanted.after
+                && after.rank == state_rank(LockState::Stale, wanted.sort)
+            {
+                range.start = range.start.max(self.order.lower_bound(after.name, &self.slab));
+            }
+            return self.take_in_order(wanted, &range, None, wanted.most);
+        }
+        let mut states = LockState::ALL;
+        if !wanted.sort.descending {
+            states.reverse();
+        }
+        let mut found = Vec::new();
+        for state in states {
+            let rank = state_rank(state, wanted.sort);
+            let mut range = range.clone();
+            match &wanted.after {
+                Some(after) if rank < after.rank => continue,
+                Some(after) if rank == after.rank => {
+                    range.start = range.start.max(self.order.lower_bound(after.name, &self.slab));
+                }
+                Some(_) | None => {}
+            }
+            let most = wanted.most - found.len();
+            if most == 0 {
+                break;
+            }
+            found.extend(self.take_in_order(wanted, &range, Some(state), most));
+        }
+        found
+    }
+
+    /// Best blocks first; stops when the worst row kept is better than the best that is left.
+    fn select_by_key(&self, wanted: &Selection<'_>, range: &Range<Place>) -> Vec<Found> {
+        let mut blocks: Vec<(Rank, usize)> = self
+            .order
+            .blocks_of(range)
+            .map(|number| {
+                let block = &self.order.blocks[number];
+                (
+                    if block.is_dirty() {
+                        Rank(Some(i64::MIN))
+                    } else {
+                        wanted.best(block)
+                    },
+                    number,
+                )
+            })
+            .collect();
+        blocks.sort_unstable();
+        // The greatest, that is the worst, on top.
+        let mut kept: BinaryHeap<(Rank, &[u8], u16, Id)> = BinaryHeap::new();
+        for (best, number) in blocks {
+            let full = kept.len() == wanted.most;
+            if full && kept.peek().is_some_and(|(worst, ..)| *worst < best) {
+                break;
+            }
+            for id in self.order.slice(number, range) {
+                let Some(entry) = self.slab.get(*id) else { continue };
+                let row = (wanted.rank(entry), &*entry.name, entry.source, *id);
+                let better = kept.len() < wanted.most || kept.peek().is_some_and(|worst| row < *worst);
+                if better && wanted.matches(entry) && wanted.is_after(row.0, entry) {
+                    kept.push(row);
+                    if kept.len() > wanted.most {
+                        kept.pop();
+                    }
+                }
+            }
+        }
+        kept.into_sorted_vec()
+            .into_iter()
+            .map(|(rank, _, _, id)| Found { rank, id })
+            .collect()
+    }
+}
+
+fn state_rank(state: LockState, sort: Sort) -> Rank {
+    let rank = state.rank() as i64;
+    Rank(Some(if sort.descending { rank } else { -rank }))
+}

@@ -1,0 +1,119 @@
+//! The locks of one backend: looked up by name, kept in order, changed only by [`super::ingest`].
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+
+use domain::names::{Resource, Source};
+use domain::safety::Safety;
+use hashbrown::HashTable;
+
+use super::entry::Entry;
+use super::gaps::Gaps;
+use super::order::Order;
+use super::slab::{Id, Slab};
+
+/// Owners kept once although many locks have them; beyond that each lock keeps its own copy.
+const OWNERS_SHARED_MAX: usize = 20_000;
+
+/// One place in the backend where locks are found.
+#[derive(Debug, Clone)]
+pub(super) struct SourceInfo {
+    pub(super) source: Source,
+    pub(super) safety: Safety,
+    pub(super) grain_ms: i64,
+    pub(super) locks: u64,
+    pub(super) fault: Option<String>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Shard {
+    pub(super) slab: Slab,
+    pub(super) order: Order,
+    pub(super) gaps: Gaps,
+    pub(super) sources: Vec<SourceInfo>,
+    /// New entries that are in the slab but not in the order yet.
+    pub(super) pending: Vec<Id>,
+    by_name: HashTable<Id>,
+    hasher: RandomState,
+    owners: HashSet<Arc<str>>,
+}
+
+impl Shard {
+    pub(super) fn lookup(&self, source: u16, name: &[u8]) -> Option<Id> {
+        let hash = self.hasher.hash_one((source, name));
+        let same = |id: &Id| {
+            self.slab
+                .get(*id)
+                .is_some_and(|e| e.source == source && *e.name == *name)
+        };
+        self.by_name.find(hash, same).copied()
+    }
+
+    pub(super) fn find(&self, source: &Source, resource: &Resource) -> Option<&Entry> {
+        let source = self.source_number(source)?;
+        self.lookup(source, resource.as_bytes())
+            .and_then(|id| self.slab.get(id))
+    }
+
+    pub(super) fn source_number(&self, source: &Source) -> Option<u16> {
+        self.sources
+            .iter()
+            .position(|info| info.source == *source)
+            .and_then(|at| u16::try_from(at).ok())
+    }
+
+    pub(super) fn source(&self, entry: &Entry) -> Option<&SourceInfo> {
+        self.sources.get(usize::from(entry.source))
+    }
+
+    /// Adds an entry whose name the shard does not hold; it joins the order at the next flush.
+    pub(super) fn insert(&mut self, entry: Entry) -> Id {
+        let Self {
+            slab,
+            by_name,
+            hasher,
+            ..
+        } = self;
+        let hash = hasher.hash_one((entry.source, &*entry.name));
+        if let Some(info) = self.sources.get_mut(usize::from(entry.source)) {
+            info.locks += 1;
+        }
+        let id = slab.insert(entry);
+        by_name.insert_unique(hash, id, |id| {
+            slab.get(*id)
+                .map_or(0, |entry| hasher.hash_one((entry.source, &*entry.name)))
+        });
+        self.pending.push(id);
+        id
+    }
+
+    /// Removes an entry from everywhere but the order, which the caller mends first.
+    pub(super) fn forget(&mut self, id: Id) -> Option<Entry> {
+        let entry = self.slab.get(id)?;
+        let hash = self.hasher.hash_one((entry.source, &*entry.name));
+        if let Ok(found) = self.by_name.find_entry(hash, |other| *other == id) {
+            found.remove();
+        }
+        let entry = self.slab.remove(id)?;
+        if let Some(info) = self.sources.get_mut(usize::from(entry.source)) {
+            info.locks -= 1;
+        }
+        Some(entry)
+    }
+
+    /// One copy of an owner's name for all the locks it holds.
+    pub(super) fn share(&mut self, owner: &str) -> Arc<str> {
+        if let Some(kept) = self.owners.get(owner) {
+            return kept.clone();
+        }
+        let fresh: Arc<str> = owner.into();
+        if self.owners.len() >= OWNERS_SHARED_MAX {
+            self.owners.retain(|kept| Arc::strong_count(kept) > 1);
+        }
+        if self.owners.len() < OWNERS_SHARED_MAX {
+            self.owners.insert(fresh.clone());
+        }
+        fresh
+    }
+}

@@ -1,0 +1,119 @@
+//! One backend's place in the inventory: its shard, its passes, its health.
+
+use std::collections::VecDeque;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use domain::backend::{BackendKind, Capability, Fault, Right, WatchState};
+use domain::known::Known;
+use domain::names::BackendName;
+use domain::observation::{Coverage, Tick};
+
+use super::events::Recent;
+use super::shard::Shard;
+use super::status::Passes;
+
+/// Answer times kept for the sparkline, and past faults for the Backends page.
+pub(super) const ANSWERS_KEPT: usize = 60;
+pub(super) const FAULTS_KEPT: usize = 10;
+
+/// What does not change while a backend is configured.
+#[derive(Debug, Clone)]
+pub struct BackendInfo {
+    pub name: BackendName,
+    pub kind: BackendKind,
+    pub address: String,
+    pub poll_ms: i64,
+    pub capabilities: Vec<Capability>,
+}
+
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) info: BackendInfo,
+    state: RwLock<SlotState>,
+}
+
+#[derive(Debug)]
+pub(super) struct SlotState {
+    pub(super) shard: Shard,
+    pub(super) recent: Recent,
+    pub(super) passes: Passes,
+    /// Number of the pass that runs, or ran last.
+    pub(super) pass: u32,
+    pub(super) pass_began: Option<Tick>,
+    pub(super) last_flush: Tick,
+    pub(super) coverage: Coverage,
+    pub(super) fault: Option<Fault>,
+    pub(super) past_faults: VecDeque<Fault>,
+    pub(super) offset_ms: Known<i64>,
+    pub(super) clock_error_ms: i64,
+    pub(super) answers_ms: VecDeque<Option<u32>>,
+    pub(super) version: Known<String>,
+    pub(super) rights: Vec<Right>,
+    pub(super) watch: WatchState,
+    pub(super) relist_differences: u64,
+}
+
+impl Slot {
+    pub(super) fn new(info: BackendInfo) -> Self {
+        let state = SlotState {
+            shard: Shard::default(),
+            recent: Recent::default(),
+            passes: Passes::default(),
+            pass: 0,
+            pass_began: None,
+            last_flush: Tick::default(),
+            coverage: Coverage::Complete,
+            fault: None,
+            past_faults: VecDeque::new(),
+            offset_ms: Known::unknown("it has not been asked yet"),
+            clock_error_ms: 0,
+            answers_ms: VecDeque::new(),
+            version: Known::unknown("it has not been asked yet"),
+            rights: Vec::new(),
+            watch: WatchState::Off {
+                why: "it has not been asked yet".to_owned(),
+            },
+            relist_differences: 0,
+        };
+        Self {
+            info,
+            state: RwLock::new(state),
+        }
+    }
+
+    /// A panic while writing is a bug that tests catch; readers then still get what was there.
+    pub(super) fn read(&self) -> RwLockReadGuard<'_, SlotState> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn write(&self) -> RwLockWriteGuard<'_, SlotState> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SlotState {
+    pub(super) fn answered(&mut self, ms: Option<u32>) {
+        if self.answers_ms.len() == ANSWERS_KEPT {
+            self.answers_ms.pop_front();
+        }
+        self.answers_ms.push_back(ms);
+    }
+
+    /// Notes a failure; the same one again only counts up.
+    pub(super) fn failed(&mut self, fault: Fault) {
+        match &mut self.fault {
+            Some(same) if same.message == fault.message => same.times += 1,
+            _ => {
+                self.recovered();
+                self.fault = Some(fault);
+            }
+        }
+    }
+
+    pub(super) fn recovered(&mut self) {
+        if let Some(fault) = self.fault.take() {
+            self.past_faults.push_front(fault);
+            self.past_faults.truncate(FAULTS_KEPT);
+        }
+    }
+}

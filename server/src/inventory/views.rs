@@ -1,0 +1,95 @@
+//! Backends as the strip, the Backends page and the API show them.
+
+use domain::backend::{BackendStatus, BackendView, SourceView};
+use domain::known::Known;
+
+use super::slot::{Slot, SlotState};
+use super::{Inventory, status};
+use crate::clock::Now;
+
+impl Inventory {
+    /// Every configured backend, in the order of the configuration.
+    pub fn backends(&self, now: Now) -> Vec<BackendView> {
+        self.slots
+            .iter()
+            .map(|slot| slot.view(&slot.read(), now))
+            .collect()
+    }
+
+    /// Their statuses alone, in the same order: cheap enough to ask twice a second for every viewer.
+    pub fn statuses(&self, now: Now) -> Vec<BackendStatus> {
+        self.slots
+            .iter()
+            .map(|slot| slot.status(&slot.read(), now))
+            .collect()
+    }
+}
+
+impl Slot {
+    pub(super) fn status(&self, state: &SlotState, now: Now) -> BackendStatus {
+        status::status(self.info.poll_ms, &state.passes, &state.coverage, now.tick)
+    }
+
+    /// Why its rows are not to be believed now; none when they are.
+    pub(super) fn blind(&self, state: &SlotState, now: Now) -> Option<String> {
+        self.status(state, now).blinds_rows().then(|| match &state.fault {
+            Some(fault) => format!("{}: {}", self.info.name, fault.message),
+            None => format!("{} has not finished a pass since", self.info.name),
+        })
+    }
+
+    pub(super) fn view(&self, state: &SlotState, now: Now) -> BackendView {
+        let sums = state.shard.order.sums(
+            &state.shard.order.prefix_range(b"", &state.shard.slab),
+            &state.shard.slab,
+        );
+        let status = self.status(state, now);
+        let tells_waiters = self
+            .info
+            .capabilities
+            .iter()
+            .any(|can| can.name == "waiters" && can.can);
+        BackendView {
+            name: self.info.name.clone(),
+            kind: self.info.kind,
+            address: self.info.address.clone(),
+            status,
+            observed_at: state.passes.last_end.map(|tick| now.wall_at(tick)),
+            age_ms: state.passes.last_end.map(|tick| now.tick.since(tick)),
+            poll_ms: status::period_ms(self.info.poll_ms, &state.passes),
+            coverage: state.coverage.clone(),
+            fault: state.fault.clone(),
+            locks: state.shard.slab.len() as u64,
+            waiters: if tells_waiters {
+                Known::Known(sums.waiters)
+            } else {
+                Known::unknown("this kind of backend keeps no queue of waiters")
+            },
+            needing_attention: if status.blinds_rows() {
+                0
+            } else {
+                sums.states.needing_attention()
+            },
+            clock_offset_ms: state.offset_ms.clone(),
+            clock_error_ms: state.clock_error_ms,
+            answers_ms: state.answers_ms.iter().copied().collect(),
+            version: state.version.clone(),
+            watch: state.watch.clone(),
+            passes: state.passes.count,
+            relist_differences: state.relist_differences,
+            sources: state
+                .shard
+                .sources
+                .iter()
+                .map(|info| SourceView {
+                    source: info.source.clone(),
+                    locks: info.locks,
+                    fault: info.fault.clone(),
+                })
+                .collect(),
+            capabilities: self.info.capabilities.clone(),
+            rights: state.rights.clone(),
+            past_faults: state.past_faults.iter().cloned().collect(),
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The one integration test binary: it links once. Each topic is a module; what several topics use is in `support`.
+//! Servers are real, on free ports, and end with the test; a missing one fails the test with the command that installs it.
+//!
+//! `cfg(test)` on each module, always true here, lets clippy know that helpers may unwrap too.
+
+#[cfg(test)]
+mod cli;
+#[cfg(test)]
+mod etcd_adapter;
+#[cfg(test)]
+mod http_inventory;
+#[cfg(test)]
+mod postgres_adapter;
+#[cfg(test)]
+mod proxy;
+#[cfg(test)]
+mod redis_adapter;
+#[cfg(test)]
+mod support;
+#[cfg(test)]
+mod throwaway;

@@ -1,0 +1,189 @@
+//! The fault proxy does to a real connection what it says.
+
+use std::time::Duration;
+
+use leasehold::throwaway::{Redis, RedisOptions, Throwaway};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+use crate::support::{
+    eventually::{eventually, hangs},
+    proxy::{Link, Proxy},
+};
+
+/// Long enough for an answer that is not held, even on busy cores.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+struct Client(TcpStream);
+
+impl Client {
+    async fn connect(port: u16) -> Self {
+        Self(TcpStream::connect(("127.0.0.1", port)).await.unwrap())
+    }
+
+    async fn send(&mut self, command: &str) {
+        self.0
+            .write_all(format!("{command}\r\n").as_bytes())
+            .await
+            .unwrap();
+    }
+
+    async fn answer(&mut self) -> std::io::Result<String> {
+        let mut bytes = [0; 256];
+        let len = self.0.read(&mut bytes).await?;
+        Ok(String::from_utf8_lossy(&bytes[..len]).trim().to_owned())
+    }
+
+    async fn ask(&mut self, command: &str) -> String {
+        self.send(command).await;
+        self.answer().await.unwrap()
+    }
+}
+
+async fn redis_behind_proxy() -> (Redis, Proxy) {
+    let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
+    let proxy = Proxy::start(redis.port()).await;
+    (redis, proxy)
+}
+
+#[tokio::test]
+async fn an_open_link_carries_both_ways_and_counts() {
+    // Including the orderly end of a connection, from either side.
+    let (redis, proxy) = redis_behind_proxy().await;
+    let mut client = Client::connect(proxy.port()).await;
+    assert_eq!(client.ask("PING").await, "+PONG");
+    assert_eq!(client.ask("QUIT").await, "+OK");
+    assert_eq!(client.answer().await.unwrap(), "");
+    assert_eq!(
+        proxy.traffic().bytes(),
+        ("PING\r\nQUIT\r\n".len() as u64, "+PONG\r\n+OK\r\n".len() as u64)
+    );
+    assert_eq!((proxy.traffic().accepted(), proxy.traffic().reset()), (1, 0));
+    drop(redis);
+}
+
+#[tokio::test]
+async fn a_cut_resets_what_is_open_and_refuses_what_is_new() {
+    // Then the same address works again, for new connections.
+    let (_redis, proxy) = redis_behind_proxy().await;
+    let mut client = Client::connect(proxy.port()).await;
+    client.ask("PING").await;
+    proxy.set(Link::Cut).await;
+    assert_eq!(
+        client.answer().await.unwrap_err().kind(),
+        std::io::ErrorKind::ConnectionReset
+    );
+    let refused = TcpStream::connect(proxy.address()).await.unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
+    assert_eq!(proxy.traffic().reset(), 1);
+    proxy.set(Link::Pass).await;
+    assert_eq!(Client::connect(proxy.port()).await.ask("PING").await, "+PONG");
+}
+
+#[tokio::test]
+async fn a_blackhole_holds_everything_and_loses_nothing() {
+    // Old and new connections hang; when the link heals, both get their answers.
+    let (redis, proxy) = redis_behind_proxy().await;
+    let mut old = Client::connect(proxy.port()).await;
+    old.ask("PING").await;
+    proxy.set(Link::Blackhole).await;
+    old.send("INCR n").await;
+    let mut new = Client::connect(proxy.port()).await;
+    new.send("INCR n").await;
+    assert!(hangs(PATIENCE, old.answer()).await);
+    assert!(hangs(PATIENCE, new.answer()).await);
+    assert_eq!(Client::connect(redis.port()).await.ask("EXISTS n").await, ":0");
+    proxy.set(Link::Pass).await;
+    let mut answers = [old.answer().await.unwrap(), new.answer().await.unwrap()];
+    answers.sort();
+    assert_eq!(answers, [":1", ":2"]);
+}
+
+#[tokio::test]
+async fn a_link_without_its_way_back_loses_the_answer_after_the_commit() {
+    // The server has done it, the client cannot know.
+    let (redis, proxy) = redis_behind_proxy().await;
+    let mut client = Client::connect(proxy.port()).await;
+    proxy.set(Link::OnlyToServer).await;
+    client.send("INCR n").await;
+    assert!(hangs(PATIENCE, client.answer()).await);
+    let mut direct = Client::connect(redis.port()).await;
+    assert_eq!(direct.ask("EXISTS n").await, ":1");
+    proxy.set(Link::Cut).await;
+    assert!(client.answer().await.is_err());
+}
+
+#[tokio::test]
+async fn a_link_without_its_way_there_delivers_what_the_server_says_of_itself() {
+    // A subscriber still hears messages while its own requests are lost.
+    let (redis, proxy) = redis_behind_proxy().await;
+    let mut client = Client::connect(proxy.port()).await;
+    client.ask("SUBSCRIBE news").await;
+    proxy.set(Link::OnlyToClient).await;
+    client.send("SUBSCRIBE more").await;
+    let mut direct = Client::connect(redis.port()).await;
+    assert_eq!(direct.ask("PUBLISH more x").await, ":0");
+    assert_eq!(direct.ask("PUBLISH news x").await, ":1");
+    assert!(client.answer().await.unwrap().contains("message"));
+}
+
+#[tokio::test]
+async fn a_slow_link_delays_each_way() {
+    // 200 ms there and 200 ms back: nothing after 300 ms.
+    let (_redis, proxy) = redis_behind_proxy().await;
+    let mut client = Client::connect(proxy.port()).await;
+    proxy.set(Link::Slow(Duration::from_millis(200))).await;
+    client.send("PING").await;
+    assert!(hangs(Duration::from_millis(300), client.answer()).await);
+    assert_eq!(client.answer().await.unwrap(), "+PONG");
+}
+
+#[tokio::test]
+async fn connections_beyond_the_bound_are_turned_away() {
+    // And a place is free again when one ends.
+    let (redis, _) = redis_behind_proxy().await;
+    let proxy = Proxy::start_with(redis.port(), 1).await;
+    let mut first = Client::connect(proxy.port()).await;
+    first.ask("PING").await;
+    let mut second = Client::connect(proxy.port()).await;
+    assert!(second.answer().await.is_ok_and(|answer| answer.is_empty()));
+    assert_eq!(proxy.traffic().turned_away(), 1);
+    first.ask("QUIT").await;
+    drop(first);
+    eventually("a place is free", || async {
+        let mut next = Client::connect(proxy.port()).await;
+        let _ = next.0.write_all(b"PING\r\n").await;
+        next.answer().await.is_ok_and(|answer| answer == "+PONG")
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_down_looks_down_through_the_proxy() {
+    // The proxy accepts and then resets, as it cannot know before it dials.
+    let (redis, proxy) = redis_behind_proxy().await;
+    let mut client = Client::connect(proxy.port()).await;
+    client.ask("PING").await;
+    redis.kill().await.unwrap();
+    assert!(client.answer().await.is_ok_and(|answer| answer.is_empty()) || proxy.traffic().reset() == 1);
+    assert!(Client::connect(proxy.port()).await.answer().await.is_err());
+    redis.restart().await.unwrap();
+    assert_eq!(Client::connect(proxy.port()).await.ask("PING").await, "+PONG");
+}
+
+#[tokio::test]
+async fn a_dropped_proxy_ends_its_connections_and_its_port() {
+    // No task outlives it.
+    let (_redis, proxy) = redis_behind_proxy().await;
+    let mut client = Client::connect(proxy.port()).await;
+    client.ask("PING").await;
+    let address = proxy.address();
+    drop(proxy);
+    assert!(client.answer().await.is_ok_and(|answer| answer.is_empty()));
+    eventually("nobody listens", || async {
+        TcpStream::connect(address).await.is_err()
+    })
+    .await;
+}

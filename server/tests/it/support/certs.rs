@@ -1,0 +1,110 @@
+//! A throwaway certificate authority for TLS tests, made by `openssl`.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use leasehold::throwaway::Tls;
+use tempfile::TempDir;
+
+/// An authority, a server's certificate for `127.0.0.1` and `localhost`, and a client's for `leasehold`; all valid for
+/// one day, removed on drop.
+pub(crate) struct Certs {
+    folder: TempDir,
+}
+
+impl Certs {
+    pub(crate) fn make() -> Self {
+        let certs = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        let at = |name: &str| certs.file(name).to_string_lossy().into_owned();
+        let new_key = [
+            "req",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+        ];
+        let authority = ["-x509", "-days", "1", "-subj", "/CN=leasehold test authority"];
+        openssl(
+            &[
+                &new_key[..],
+                &authority,
+                &["-keyout", &at("ca.key"), "-out", &at("ca.crt")],
+            ]
+            .concat(),
+        );
+        for (name, subject) in [("server", "/CN=127.0.0.1"), ("client", "/CN=leasehold")] {
+            let [key, request, cert] = ["key", "csr", "crt"].map(|ending| at(&format!("{name}.{ending}")));
+            std::fs::write(at("names"), "subjectAltName=IP:127.0.0.1,DNS:localhost\n").unwrap();
+            openssl(
+                &[
+                    &new_key[..],
+                    &["-subj", subject, "-keyout", &key, "-out", &request],
+                ]
+                .concat(),
+            );
+            let by = ["-CA", &at("ca.crt"), "-CAkey", &at("ca.key"), "-CAcreateserial"];
+            let sign = [
+                "x509",
+                "-req",
+                "-days",
+                "1",
+                "-extfile",
+                &at("names"),
+                "-in",
+                &request,
+                "-out",
+                &cert,
+            ];
+            openssl(&[&sign[..], &by].concat());
+        }
+        certs
+    }
+
+    pub(crate) fn ca(&self) -> PathBuf {
+        self.file("ca.crt")
+    }
+
+    pub(crate) fn client_cert(&self) -> PathBuf {
+        self.file("client.crt")
+    }
+
+    pub(crate) fn client_key(&self) -> PathBuf {
+        self.file("client.key")
+    }
+
+    /// For a server that takes any client.
+    pub(crate) fn server(&self) -> Tls {
+        Tls {
+            cert: self.file("server.crt"),
+            key: self.file("server.key"),
+            client_ca: None,
+        }
+    }
+
+    /// For a server that takes only clients with our client certificate.
+    pub(crate) fn mutual(&self) -> Tls {
+        Tls {
+            client_ca: Some(self.ca()),
+            ..self.server()
+        }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        Path::join(self.folder.path(), name)
+    }
+}
+
+fn openssl(args: &[&str]) {
+    let output = Command::new("openssl").args(args).output();
+    let output = output.expect("openssl is not installed; install it with: apt-get install -y openssl");
+    assert!(
+        output.status.success(),
+        "openssl {args:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
