@@ -81,7 +81,11 @@ fn BigName(name: String) -> impl IntoView {
     let mut at = 0;
     while at < name.len() {
         let last = segments.len() + 1 == SEGMENTS_MAX;
-        let end = if last { name.len() } else { at + segments::segment_len(name.as_bytes(), at) };
+        let end = if last {
+            name.len()
+        } else {
+            at + segments::segment_len(name.as_bytes(), at)
+        };
         let class = if at < shared { "seg dim" } else { "seg" };
         segments.push(view! { <span class=class>{visible(&name[at..end]).into_owned()}</span> });
         at = end;
