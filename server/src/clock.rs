@@ -19,7 +19,9 @@ pub struct Now {
 impl Clock {
     #[expect(clippy::disallowed_methods, reason = "this is the one reader of clocks")]
     pub fn start() -> Self {
-        Self { started: tokio::time::Instant::now() }
+        Self {
+            started: tokio::time::Instant::now(),
+        }
     }
 
     pub fn tick(&self) -> Tick {
@@ -28,7 +30,10 @@ impl Clock {
 
     #[expect(clippy::disallowed_methods, reason = "this is the one reader of clocks")]
     pub fn now(&self) -> Now {
-        Now { wall: Utc::now(), tick: self.tick() }
+        Now {
+            wall: Utc::now(),
+            tick: self.tick(),
+        }
     }
 }
 

@@ -45,7 +45,10 @@ impl Inventory {
     /// An inventory of these backends, none of them observed yet, in the order of the configuration.
     pub fn new(backends: Vec<BackendInfo>) -> Arc<Self> {
         Arc::new(Self {
-            slots: backends.into_iter().map(|info| Arc::new(Slot::new(info))).collect(),
+            slots: backends
+                .into_iter()
+                .map(|info| Arc::new(Slot::new(info)))
+                .collect(),
             revision: AtomicU64::new(1),
             changes: AtomicU64::new(0),
             hint: watch::Sender::new(1),

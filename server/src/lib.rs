@@ -6,6 +6,7 @@
 pub mod backends;
 pub mod clock;
 pub mod config;
+pub mod demo;
 pub mod inventory;
 pub mod observer;
 pub mod tasks;

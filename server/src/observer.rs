@@ -54,7 +54,9 @@ pub fn start(backend: Arc<dyn Backend>, feed: Feed, pace: Pace, clock: Clock, st
     let one = observer.clone();
     tasks::spawn("refresh", stop.clone(), async move { one.refreshes().await });
     let one = observer.clone();
-    tasks::spawn("watch", stop.clone(), async move { one.backend.watch(one.hints.clone()).await });
+    tasks::spawn("watch", stop.clone(), async move {
+        one.backend.watch(one.hints.clone()).await
+    });
     tasks::spawn("probe", stop.clone(), async move { observer.probes().await });
 }
 
@@ -76,7 +78,11 @@ impl Observer {
             let failed = self.pass().await;
             failures = if failed { failures + 1 } else { 0 };
             let spent = u64::try_from(self.clock.tick().since(began)).unwrap_or(0);
-            let rest = if failed { retry_after(failures, self.pace.poll) } else { self.pace.poll };
+            let rest = if failed {
+                retry_after(failures, self.pace.poll)
+            } else {
+                self.pace.poll
+            };
             let rest = rest.saturating_sub(Duration::from_millis(spent)).max(RELIST_GAP);
             tokio::time::sleep(RELIST_GAP).await;
             let _woken = tokio::time::timeout(rest.saturating_sub(RELIST_GAP), self.relist.notified()).await;
@@ -85,7 +91,9 @@ impl Observer {
 
     /// One pass; answers whether it failed.
     async fn pass(&self) -> bool {
-        let budget = Budget { time_max: self.pace.budget };
+        let budget = Budget {
+            time_max: self.pace.budget,
+        };
         let patience = self.pace.budget + self.pace.timeout;
         let mut sink = Through(&self.feed);
         let pass = tokio::time::timeout(patience, self.backend.observe(budget, &mut sink)).await;
@@ -95,9 +103,9 @@ impl Observer {
                 return false;
             }
             Ok(Err(error)) => error,
-            Err(_) => {
-                BackendError::NoAnswer { after_ms: u64::try_from(patience.as_millis()).unwrap_or(u64::MAX) }
-            }
+            Err(_) => BackendError::NoAnswer {
+                after_ms: u64::try_from(patience.as_millis()).unwrap_or(u64::MAX),
+            },
         };
         self.note(&error);
         true
@@ -111,7 +119,12 @@ impl Observer {
             | BackendError::Protocol { .. } => false,
         };
         let at = self.clock.now().wall;
-        let fault = Fault { message: error.to_string(), mend: error.mend(), at, times: 1 };
+        let fault = Fault {
+            message: error.to_string(),
+            mend: error.mend(),
+            at,
+            times: 1,
+        };
         self.feed.failed(fault, refused);
     }
 
@@ -157,5 +170,6 @@ impl Observer {
 
 /// Doubling from the poll period up to [`RETRY_MAX`]; never quicker than the poll period.
 fn retry_after(failures: u32, poll: Duration) -> Duration {
-    poll.saturating_mul(1 << failures.saturating_sub(1).min(5)).min(RETRY_MAX.max(poll))
+    poll.saturating_mul(1 << failures.saturating_sub(1).min(5))
+        .min(RETRY_MAX.max(poll))
 }

@@ -107,9 +107,14 @@ pub struct SourceView {
 #[serde(rename_all = "snake_case")]
 pub enum WatchState {
     Live,
-    Reconnecting { since: DateTime<Utc>, why: String },
+    Reconnecting {
+        since: DateTime<Utc>,
+        why: String,
+    },
     /// This backend, as configured, sends no hints; polling alone finds changes.
-    Off { why: String },
+    Off {
+        why: String,
+    },
 }
 
 /// Everything the strip and the Backends page show.

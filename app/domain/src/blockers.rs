@@ -32,7 +32,12 @@ pub fn trees(mut edges: Vec<Edge>) -> Vec<Blocker> {
     let known: Vec<i32> = edges.iter().map(|edge| edge.pid).collect();
     let parent: Vec<Option<i32>> = edges
         .iter()
-        .map(|edge| edge.waits_for.iter().copied().find(|pid| *pid != edge.pid && known.contains(pid)))
+        .map(|edge| {
+            edge.waits_for
+                .iter()
+                .copied()
+                .find(|pid| *pid != edge.pid && known.contains(pid))
+        })
         .collect();
     let mut roots = Vec::new();
     for (index, edge) in edges.iter().enumerate() {
@@ -40,14 +45,19 @@ pub fn trees(mut edges: Vec<Edge>) -> Vec<Blocker> {
             roots.push(edge.pid);
         }
     }
-    roots.iter().filter_map(|pid| grow(*pid, &roots, &edges, &known, &parent)).collect()
+    roots
+        .iter()
+        .filter_map(|pid| grow(*pid, &roots, &edges, &known, &parent))
+        .collect()
 }
 
 fn smallest_of_cycle(start: usize, known: &[i32], parent: &[Option<i32>]) -> bool {
     let mut at = start;
     let mut smallest = known[start];
     for _ in 0..known.len() {
-        let Some(up) = parent[at].and_then(|pid| known.binary_search(&pid).ok()) else { return false };
+        let Some(up) = parent[at].and_then(|pid| known.binary_search(&pid).ok()) else {
+            return false;
+        };
         if up == start {
             return smallest == known[start];
         }
@@ -84,7 +94,11 @@ mod tests {
             waited_ms: None,
             blocks: Vec::new(),
         };
-        Edge { node, pid, waits_for: waits_for.to_vec() }
+        Edge {
+            node,
+            pid,
+            waits_for: waits_for.to_vec(),
+        }
     }
 
     fn count(trees: &[Blocker]) -> usize {

@@ -20,7 +20,12 @@ pub struct Cadence {
 impl Cadence {
     /// The first renewal seen: at `at`, with `low_ms` left before it.
     pub fn begin(at: Tick, low_ms: i64) -> Self {
-        let mut cadence = Self { last: at, count: 0, intervals_ms: [0; KEPT], lows_ms: [0; KEPT] };
+        let mut cadence = Self {
+            last: at,
+            count: 0,
+            intervals_ms: [0; KEPT],
+            lows_ms: [0; KEPT],
+        };
         cadence.push_low(low_ms);
         cadence.count = 1;
         cadence
@@ -68,7 +73,9 @@ impl Cadence {
     pub fn low_marks_ms(&self) -> Vec<i64> {
         let kept = (self.count as usize).min(KEPT);
         let start = self.count as usize - kept;
-        (start..self.count as usize).map(|index| i64::from(self.lows_ms[index % KEPT])).collect()
+        (start..self.count as usize)
+            .map(|index| i64::from(self.lows_ms[index % KEPT]))
+            .collect()
     }
 }
 

@@ -18,10 +18,17 @@ pub const WARN_BEFORE_END_MS: i64 = 5_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LifetimeFacts<'a> {
     /// `track_ms` is the TTL, or the most that was ever left where the backend does not tell the TTL.
-    Leased { remaining_ms: i64, track_ms: i64 },
-    NoTtl { why: &'a str },
+    Leased {
+        remaining_ms: i64,
+        track_ms: i64,
+    },
+    NoTtl {
+        why: &'a str,
+    },
     Session,
-    Unknown { why: &'a str },
+    Unknown {
+        why: &'a str,
+    },
 }
 
 /// A learnt rhythm, as of the reading.
@@ -50,7 +57,11 @@ pub struct Verdict(u16);
 
 impl Verdict {
     fn with(self, state: LockState, holds: bool) -> Self {
-        if holds { Self(self.0 | 1 << state.rank()) } else { self }
+        if holds {
+            Self(self.0 | 1 << state.rank())
+        } else {
+            self
+        }
     }
 
     pub const fn holds(self, state: LockState) -> bool {
@@ -89,11 +100,23 @@ pub const fn notch_ms(cadence: Option<CadenceFacts>, track_ms: i64, sampling_ms:
 
 pub fn judge(facts: &Facts<'_>) -> Verdict {
     let mut verdict = Verdict::default()
-        .with(LockState::Contended, facts.waiters.is_some_and(|waiters| waiters > 0))
-        .with(LockState::HolderGone, matches!(facts.condition, Some(Condition::HolderGone { .. })))
-        .with(LockState::Unknown, matches!(facts.condition, Some(Condition::Unrecognised { .. })));
+        .with(
+            LockState::Contended,
+            facts.waiters.is_some_and(|waiters| waiters > 0),
+        )
+        .with(
+            LockState::HolderGone,
+            matches!(facts.condition, Some(Condition::HolderGone { .. })),
+        )
+        .with(
+            LockState::Unknown,
+            matches!(facts.condition, Some(Condition::Unrecognised { .. })),
+        );
     match facts.lifetime {
-        LifetimeFacts::Leased { remaining_ms, track_ms } => {
+        LifetimeFacts::Leased {
+            remaining_ms,
+            track_ms,
+        } => {
             let expired = remaining_ms <= 0;
             let (near, silent) = match facts.cadence {
                 Some(cadence) => (
@@ -119,10 +142,16 @@ pub fn explain(facts: &Facts<'_>, verdict: Verdict) -> Vec<Reason> {
     let mut reasons: Vec<Reason> = LockState::ALL
         .into_iter()
         .filter(|state| verdict.holds(*state))
-        .map(|state| Reason { state, why: sentence(state, facts) })
+        .map(|state| Reason {
+            state,
+            why: sentence(state, facts),
+        })
         .collect();
     if reasons.is_empty() {
-        reasons.push(Reason { state: LockState::Healthy, why: sentence(LockState::Healthy, facts) });
+        reasons.push(Reason {
+            state: LockState::Healthy,
+            why: sentence(LockState::Healthy, facts),
+        });
     }
     if let (Some(Condition::Note { why }), Some(first)) = (facts.condition, reasons.first_mut()) {
         first.why = format!("{} {why}.", first.why);
@@ -185,7 +214,11 @@ fn silence_sentence(state: LockState, facts: &Facts<'_>) -> String {
             human::duration(cadence.silent_ms)
         ),
         (None, LifetimeFacts::Leased { track_ms, .. }) => {
-            let renewed = if facts.renewals == 0 { "Never seen to renew" } else { "Renewed once" };
+            let renewed = if facts.renewals == 0 {
+                "Never seen to renew"
+            } else {
+                "Renewed once"
+            };
             format!("{renewed}; {left} of {} left.", human::duration(track_ms))
         }
         (None, _) => format!("{left} left."),
@@ -224,7 +257,10 @@ mod tests {
 
     fn leased(remaining_ms: i64, cadence: Option<(i64, i64)>) -> Facts<'static> {
         Facts {
-            lifetime: LifetimeFacts::Leased { remaining_ms, track_ms: 30_000 },
+            lifetime: LifetimeFacts::Leased {
+                remaining_ms,
+                track_ms: 30_000,
+            },
             cadence: cadence.map(|(every, silent)| CadenceFacts {
                 interval_ms: every,
                 longest_ms: every,
@@ -243,7 +279,10 @@ mod tests {
         // Renews a 30 s lease every 25 s: it falls to 5 s each time, before and after its cadence is learnt.
         for left in (5_000..30_000).step_by(100) {
             assert_eq!(judge(&leased(left, None)).worst(), LockState::Healthy);
-            assert_eq!(judge(&leased(left, Some((25_000, 30_000 - left)))).worst(), LockState::Healthy);
+            assert_eq!(
+                judge(&leased(left, Some((25_000, 30_000 - left)))).worst(),
+                LockState::Healthy
+            );
         }
     }
 
@@ -261,7 +300,10 @@ mod tests {
     fn each_state_says_why_with_its_numbers() {
         let silent = leased(4_100, Some((10_000, 25_900)));
         let reasons = explain(&silent, judge(&silent));
-        assert_eq!(reasons[0].why, "Renewed every 10.0 s, silent for 25.9 s. Expires in 4.1 s.");
+        assert_eq!(
+            reasons[0].why,
+            "Renewed every 10.0 s, silent for 25.9 s. Expires in 4.1 s."
+        );
         let mut waiting = leased(20_000, None);
         waiting.waiters = Some(3);
         waiting.oldest_waiter_ms = Some(38_000);

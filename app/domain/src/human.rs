@@ -26,7 +26,11 @@ pub fn latency(ms: i64) -> String {
 /// A clock's offset with its sign: `+12 ms`, `−3 ms`, `0 ms`, `+1 h 00 m`.
 pub fn offset(ms: i64) -> String {
     let size = ms.saturating_abs();
-    let text = if size < 1000 { format!("{size} ms") } else { duration(size) };
+    let text = if size < 1000 {
+        format!("{size} ms")
+    } else {
+        duration(size)
+    };
     match ms.signum() {
         1 => format!("+{text}"),
         -1 => format!("\u{2212}{text}"),
@@ -61,10 +65,24 @@ mod tests {
         let shown = [0, 800, 27_040, 2_468_000, 21_720_000, 273_600_000, -372_000].map(duration);
         assert_eq!(
             shown,
-            ["0.0 s", "0.8 s", "27.0 s", "41 m 08 s", "6 h 02 m", "3 d 04 h", "\u{2212}6 m 12 s"]
+            [
+                "0.0 s",
+                "0.8 s",
+                "27.0 s",
+                "41 m 08 s",
+                "6 h 02 m",
+                "3 d 04 h",
+                "\u{2212}6 m 12 s"
+            ]
         );
-        assert_eq!([offset(12), offset(-3), offset(0)], ["+12 ms", "\u{2212}3 ms", "0 ms"]);
-        assert_eq!([count(0), count(999), count(12_847), count(1_000_000)], ["0", "999", "12,847", "1,000,000"]);
+        assert_eq!(
+            [offset(12), offset(-3), offset(0)],
+            ["+12 ms", "\u{2212}3 ms", "0 ms"]
+        );
+        assert_eq!(
+            [count(0), count(999), count(12_847), count(1_000_000)],
+            ["0", "999", "12,847", "1,000,000"]
+        );
         assert_eq!(duration(i64::MIN), format!("\u{2212}{}", duration(i64::MAX)));
     }
 }

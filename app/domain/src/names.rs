@@ -26,8 +26,14 @@ impl BackendName {
     /// [`NameError::Backend`] when a character or the length does not fit.
     pub fn parse(text: &str) -> Result<Self, NameError> {
         let fits = (1..=63).contains(&text.len())
-            && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
-        if fits { Ok(Self(text.into())) } else { Err(NameError::Backend(text.to_owned())) }
+            && text
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+        if fits {
+            Ok(Self(text.into()))
+        } else {
+            Err(NameError::Backend(text.to_owned()))
+        }
     }
 
     pub fn as_str(&self) -> &str {
@@ -64,7 +70,11 @@ impl Source {
     /// [`NameError::Source`] when it is empty, too long or has control characters.
     pub fn parse(text: &str) -> Result<Self, NameError> {
         let fits = (1..=300).contains(&text.len()) && !text.chars().any(char::is_control);
-        if fits { Ok(Self(text.into())) } else { Err(NameError::Source(text.to_owned())) }
+        if fits {
+            Ok(Self(text.into()))
+        } else {
+            Err(NameError::Source(text.to_owned()))
+        }
     }
 
     /// For the fixed words of our own adapters.
@@ -118,7 +128,11 @@ impl Resource {
     pub fn candidates(text: &str) -> Vec<Self> {
         let literal = Self::from_bytes(text.as_bytes());
         let unescaped = Self::from_text(text);
-        if literal == unescaped { vec![literal] } else { vec![literal, unescaped] }
+        if literal == unescaped {
+            vec![literal]
+        } else {
+            vec![literal, unescaped]
+        }
     }
 
     pub fn as_bytes(&self) -> &[u8] {

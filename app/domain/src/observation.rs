@@ -122,7 +122,11 @@ pub struct Session {
 pub enum Coverage {
     Complete,
     /// `seen` of about `of` (when that can be told), and why it was cut.
-    Partial { seen: u64, of: Option<u64>, why: Why },
+    Partial {
+        seen: u64,
+        of: Option<u64>,
+        why: Why,
+    },
 }
 
 impl Coverage {
@@ -134,9 +138,9 @@ impl Coverage {
     pub fn percent(&self) -> Option<u8> {
         match self {
             Self::Complete => Some(100),
-            Self::Partial { seen, of: Some(of), .. } if *of > 0 => {
-                u8::try_from((seen.saturating_mul(100) / of).min(99)).ok()
-            }
+            Self::Partial {
+                seen, of: Some(of), ..
+            } if *of > 0 => u8::try_from((seen.saturating_mul(100) / of).min(99)).ok(),
             Self::Partial { .. } => None,
         }
     }

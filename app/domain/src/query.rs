@@ -21,7 +21,13 @@ pub enum SortKey {
 }
 
 impl SortKey {
-    pub const ALL: [Self; 5] = [Self::Resource, Self::Held, Self::Remaining, Self::Waiters, Self::State];
+    pub const ALL: [Self; 5] = [
+        Self::Resource,
+        Self::Held,
+        Self::Remaining,
+        Self::Waiters,
+        Self::State,
+    ];
 
     pub const fn wire(self) -> &'static str {
         match self {
@@ -44,7 +50,10 @@ pub struct Sort {
 
 impl Default for Sort {
     fn default() -> Self {
-        Self { key: SortKey::State, descending: true }
+        Self {
+            key: SortKey::State,
+            descending: true,
+        }
     }
 }
 
@@ -55,7 +64,10 @@ impl Sort {
 
     pub fn parse(text: &str) -> Option<Self> {
         let (descending, name) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
-        SortKey::ALL.into_iter().find(|key| key.wire() == name).map(|key| Self { key, descending })
+        SortKey::ALL
+            .into_iter()
+            .find(|key| key.wire() == name)
+            .map(|key| Self { key, descending })
     }
 }
 
@@ -102,7 +114,10 @@ pub struct QueryError {
 
 impl QueryError {
     pub fn new(field: &str, message: impl Into<String>) -> Self {
-        Self { field: field.to_owned(), message: message.into() }
+        Self {
+            field: field.to_owned(),
+            message: message.into(),
+        }
     }
 }
 
@@ -121,18 +136,27 @@ impl InventoryQuery {
 
     fn take(&mut self, name: &str, value: &str) -> Result<(), QueryError> {
         if value.len() > QUERY_BYTES_MAX {
-            return Err(QueryError::new(name, format!("is longer than {QUERY_BYTES_MAX} bytes")));
+            return Err(QueryError::new(
+                name,
+                format!("is longer than {QUERY_BYTES_MAX} bytes"),
+            ));
         }
         if value.is_empty() {
-            return if Self::FIELDS.contains(&name) { Ok(()) } else { Err(unknown_field(name)) };
+            return if Self::FIELDS.contains(&name) {
+                Ok(())
+            } else {
+                Err(unknown_field(name))
+            };
         }
         match name {
-            "backend" => self.backends.push(
-                BackendName::parse(value).map_err(|error| QueryError::new(name, error.to_string()))?,
-            ),
+            "backend" => self
+                .backends
+                .push(BackendName::parse(value).map_err(|error| QueryError::new(name, error.to_string()))?),
             "prefix" => value.clone_into(&mut self.prefix),
             "owner" => self.owners.push(value.to_owned()),
-            "state" => self.states.push(LockState::parse(value).ok_or_else(|| bad_state(value))?),
+            "state" => self
+                .states
+                .push(LockState::parse(value).ok_or_else(|| bad_state(value))?),
             "safety" => {
                 let class = SafetyClass::parse(value);
                 self.safety = Some(class.ok_or_else(|| {
@@ -148,8 +172,9 @@ impl InventoryQuery {
         Ok(())
     }
 
-    const FIELDS: [&'static str; 9] =
-        ["backend", "prefix", "owner", "state", "safety", "q", "sort", "limit", "cursor"];
+    const FIELDS: [&'static str; 9] = [
+        "backend", "prefix", "owner", "state", "safety", "q", "sort", "limit", "cursor",
+    ];
 
     /// The pairs that differ from the default, in a fixed order: what stands in the URL.
     pub fn to_pairs(&self) -> Vec<(&'static str, String)> {
@@ -180,7 +205,13 @@ impl InventoryQuery {
 }
 
 fn unknown_field(name: &str) -> QueryError {
-    QueryError::new(name, format!("is not a parameter; there are {}", InventoryQuery::FIELDS.join(", ")))
+    QueryError::new(
+        name,
+        format!(
+            "is not a parameter; there are {}",
+            InventoryQuery::FIELDS.join(", ")
+        ),
+    )
 }
 
 fn bad_state(value: &str) -> QueryError {
@@ -190,13 +221,19 @@ fn bad_state(value: &str) -> QueryError {
 
 fn bad_sort(value: &str) -> QueryError {
     let words = SortKey::ALL.map(SortKey::wire).join(", ");
-    QueryError::new("sort", format!("is one of {words}, with - before it for descending, not {value:?}"))
+    QueryError::new(
+        "sort",
+        format!("is one of {words}, with - before it for descending, not {value:?}"),
+    )
 }
 
 fn parse_limit(value: &str) -> Result<u32, QueryError> {
     match value.parse() {
         Ok(limit) if (1..=PAGE_ROWS_MAX).contains(&limit) => Ok(limit),
-        _ => Err(QueryError::new("limit", format!("is a whole number from 1 to {PAGE_ROWS_MAX}, not {value:?}"))),
+        _ => Err(QueryError::new(
+            "limit",
+            format!("is a whole number from 1 to {PAGE_ROWS_MAX}, not {value:?}"),
+        )),
     }
 }
 
@@ -237,7 +274,13 @@ mod tests {
         ];
         let query = InventoryQuery::from_pairs(pairs).unwrap();
         let again = query.to_pairs();
-        assert_eq!(again.iter().map(|(name, value)| (*name, value.as_str())).collect::<Vec<_>>(), pairs);
+        assert_eq!(
+            again
+                .iter()
+                .map(|(name, value)| (*name, value.as_str()))
+                .collect::<Vec<_>>(),
+            pairs
+        );
     }
 
     #[test]

@@ -22,7 +22,9 @@ impl SafetyClass {
     }
 
     pub fn parse(wire: &str) -> Option<Self> {
-        [Self::Correctness, Self::Efficiency].into_iter().find(|class| class.wire() == wire)
+        [Self::Correctness, Self::Efficiency]
+            .into_iter()
+            .find(|class| class.wire() == wire)
     }
 }
 

@@ -21,7 +21,10 @@ pub const fn is_separator(byte: u8) -> bool {
 
 /// Where the last whole segment boundary at or before the end of `prefix` is: `tenant_1:bil` → 9.
 pub fn boundary(prefix: &[u8]) -> usize {
-    prefix.iter().rposition(|b| is_separator(*b)).map_or(0, |at| at + 1)
+    prefix
+        .iter()
+        .rposition(|b| is_separator(*b))
+        .map_or(0, |at| at + 1)
 }
 
 /// Length of the leading whole segments that two names share: what the list dims.

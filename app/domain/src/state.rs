@@ -119,7 +119,10 @@ impl LockState {
 
     /// Belongs on the worklist: someone should look at it.
     pub const fn needs_attention(self) -> bool {
-        matches!(self.severity(), Severity::Critical | Severity::Warning | Severity::Waiting)
+        matches!(
+            self.severity(),
+            Severity::Critical | Severity::Warning | Severity::Waiting
+        )
     }
 }
 
@@ -155,7 +158,10 @@ impl StateCounts {
 
     /// States that occur, worst first.
     pub fn iter(&self) -> impl Iterator<Item = (LockState, u64)> + '_ {
-        LockState::ALL.into_iter().map(|state| (state, self.of(state))).filter(|(_, count)| *count > 0)
+        LockState::ALL
+            .into_iter()
+            .map(|state| (state, self.of(state)))
+            .filter(|(_, count)| *count > 0)
     }
 
     pub fn worst(&self) -> Option<LockState> {
@@ -163,7 +169,10 @@ impl StateCounts {
     }
 
     pub fn needing_attention(&self) -> u64 {
-        self.iter().filter(|(state, _)| state.needs_attention()).map(|(_, count)| count).sum()
+        self.iter()
+            .filter(|(state, _)| state.needs_attention())
+            .map(|(_, count)| count)
+            .sum()
     }
 }
 

@@ -27,11 +27,19 @@ impl Cursor {
     }
 
     pub(super) fn decode(text: &str, sort: Sort) -> Result<Self, QueryError> {
-        let broken = || QueryError::new("cursor", "is not one that this server gave; start from the first page");
+        let broken = || {
+            QueryError::new(
+                "cursor",
+                "is not one that this server gave; start from the first page",
+            )
+        };
         let json = URL_SAFE_NO_PAD.decode(text).map_err(|_| broken())?;
         let cursor: Self = serde_json::from_slice(&json).map_err(|_| broken())?;
         if cursor.sort != sort {
-            return Err(QueryError::new("cursor", "belongs to another sort; start from the first page"));
+            return Err(QueryError::new(
+                "cursor",
+                "belongs to another sort; start from the first page",
+            ));
         }
         Ok(cursor)
     }
@@ -48,6 +56,8 @@ mod bytes {
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
-        STANDARD_NO_PAD.decode(String::deserialize(from)?).map_err(D::Error::custom)
+        STANDARD_NO_PAD
+            .decode(String::deserialize(from)?)
+            .map_err(D::Error::custom)
     }
 }

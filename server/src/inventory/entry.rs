@@ -65,7 +65,11 @@ pub(super) struct Entry {
 impl Entry {
     /// Length of the track in milliseconds: the TTL, or the most that was ever left.
     pub(super) fn track_ms(&self) -> i64 {
-        if self.gaps.ttl == super::gaps::FILLED { i64::from(self.ttl_ms) } else { i64::from(self.track_ms) }
+        if self.gaps.ttl == super::gaps::FILLED {
+            i64::from(self.ttl_ms)
+        } else {
+            i64::from(self.track_ms)
+        }
     }
 
     /// As of the last reading; `grain_ms` is how coarse the backend tells time.
@@ -77,9 +81,13 @@ impl Entry {
                     remaining_ms: self.deadline.since(self.read_at),
                     track_ms: self.track_ms(),
                 },
-                Ends::NoTtl => LifetimeFacts::NoTtl { why: gaps.why(self.gaps.lifetime) },
+                Ends::NoTtl => LifetimeFacts::NoTtl {
+                    why: gaps.why(self.gaps.lifetime),
+                },
                 Ends::Session => LifetimeFacts::Session,
-                Ends::Unknown => LifetimeFacts::Unknown { why: gaps.why(self.gaps.lifetime) },
+                Ends::Unknown => LifetimeFacts::Unknown {
+                    why: gaps.why(self.gaps.lifetime),
+                },
             },
             cadence: self.cadence_facts(),
             renewals: self.cadence.as_ref().map_or(0, |cadence| cadence.count()),

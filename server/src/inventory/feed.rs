@@ -85,7 +85,13 @@ impl Feed {
             return;
         }
         let (safety, grain_ms) = (self.describe)(source);
-        let info = SourceInfo { source: source.clone(), safety, grain_ms, locks: 0, fault: None };
+        let info = SourceInfo {
+            source: source.clone(),
+            safety,
+            grain_ms,
+            locks: 0,
+            fault: None,
+        };
         state.shard.sources.push(info);
     }
 
@@ -128,7 +134,13 @@ impl Feed {
         state.passes.refused = false;
         state.answered(u32::try_from(took_ms).ok());
         state.recovered();
-        self.publish(state, Outcome { touched: true, ..outcome });
+        self.publish(
+            state,
+            Outcome {
+                touched: true,
+                ..outcome
+            },
+        );
     }
 
     /// A pass failed: everything stays, and ages.
@@ -138,7 +150,13 @@ impl Feed {
         state.passes.refused = refused;
         state.answered(None);
         state.failed(fault);
-        self.publish(state, Outcome { touched: true, ..Outcome::default() });
+        self.publish(
+            state,
+            Outcome {
+                touched: true,
+                ..Outcome::default()
+            },
+        );
     }
 
     pub fn probed(&self, probe: Probe) {
@@ -150,7 +168,13 @@ impl Feed {
     pub fn watching(&self, watch: WatchState) {
         let mut state = self.slot.write();
         state.watch = watch;
-        self.publish(state, Outcome { touched: true, ..Outcome::default() });
+        self.publish(
+            state,
+            Outcome {
+                touched: true,
+                ..Outcome::default()
+            },
+        );
     }
 
     fn publish(&self, mut state: std::sync::RwLockWriteGuard<'_, SlotState>, outcome: Outcome) {
@@ -169,9 +193,20 @@ fn worst(parts: impl Iterator<Item = Coverage>) -> Coverage {
         whole = match (whole, part) {
             (Coverage::Complete, part) => part,
             (partial, Coverage::Complete) => partial,
-            (Coverage::Partial { seen, of, why }, Coverage::Partial { seen: more, of: rest, why: other }) => {
+            (
+                Coverage::Partial { seen, of, why },
+                Coverage::Partial {
+                    seen: more,
+                    of: rest,
+                    why: other,
+                },
+            ) => {
                 let of = of.zip(rest).map(|(a, b)| a + b);
-                Coverage::Partial { seen: seen + more, of, why: format!("{why}; {other}").into() }
+                Coverage::Partial {
+                    seen: seen + more,
+                    of,
+                    why: format!("{why}; {other}").into(),
+                }
             }
         };
     }

@@ -83,7 +83,9 @@ impl Shard {
     }
 
     fn upsert(&mut self, lock: ObservedLock, sent_at: Tick, context: &Context, outcome: &mut Outcome) {
-        let Some(source) = self.source_number(&lock.source) else { return };
+        let Some(source) = self.source_number(&lock.source) else {
+            return;
+        };
         match self.lookup(source, lock.resource.as_bytes()) {
             Some(id) => {
                 let old = self.slab.get_mut(id).filter(|old| old.read_at > sent_at);
@@ -100,14 +102,23 @@ impl Shard {
                 outcome.changes += 1;
                 outcome.touched = true;
                 if context.settled {
-                    outcome.events.push(event(EventKind::Acquired, &entry, context.wall(sent_at)));
+                    outcome
+                        .events
+                        .push(event(EventKind::Acquired, &entry, context.wall(sent_at)));
                 }
                 self.insert(entry);
             }
         }
     }
 
-    fn update(&mut self, id: Id, lock: ObservedLock, sent_at: Tick, context: &Context, outcome: &mut Outcome) {
+    fn update(
+        &mut self,
+        id: Id,
+        lock: ObservedLock,
+        sent_at: Tick,
+        context: &Context,
+        outcome: &mut Outcome,
+    ) {
         let Some(old) = self.slab.get(id) else { return };
         let source = old.source;
         let grain_ms = self.sources[usize::from(source)].grain_ms;
@@ -128,11 +139,29 @@ impl Shard {
         if !same && context.settled {
             let at = context.wall(sent_at);
             let dead = old.ends == Ends::Leased && old.deadline <= sent_at;
-            outcome.events.push(event(if dead { EventKind::Expired } else { EventKind::Released }, old, at));
-            outcome.events.push(event(if dead { EventKind::Reclaimed } else { EventKind::Acquired }, &new, at));
+            outcome.events.push(event(
+                if dead {
+                    EventKind::Expired
+                } else {
+                    EventKind::Released
+                },
+                old,
+                at,
+            ));
+            outcome.events.push(event(
+                if dead {
+                    EventKind::Reclaimed
+                } else {
+                    EventKind::Acquired
+                },
+                &new,
+                at,
+            ));
         }
         if same && new.waiters > old.waiters && context.settled {
-            outcome.events.push(event(EventKind::Waiting, &new, context.wall(sent_at)));
+            outcome
+                .events
+                .push(event(EventKind::Waiting, &new, context.wall(sent_at)));
         }
         outcome.changes += u32::from(!shown);
         outcome.touched |= !shown;
@@ -150,11 +179,17 @@ impl Shard {
         gaps.owner = gap;
         let (lease_id, gap) = self.gaps.split(lock.lease_id.map(Some), None);
         gaps.lease_id = gap;
-        let (generation, gap) = self.gaps.split(lock.generation.map(|g| Some(g.as_str().into())), None);
+        let (generation, gap) = self
+            .gaps
+            .split(lock.generation.map(|g| Some(g.as_str().into())), None);
         gaps.generation = gap;
-        let (token, gap) = self.gaps.split(lock.fencing_token.map(domain::token::FencingToken::number), 0);
+        let (token, gap) = self
+            .gaps
+            .split(lock.fencing_token.map(domain::token::FencingToken::number), 0);
         gaps.token = gap;
-        let (acquired_at, gap) = self.gaps.split(lock.acquired_at.map(|at| at.timestamp_millis()), 0);
+        let (acquired_at, gap) = self
+            .gaps
+            .split(lock.acquired_at.map(|at| at.timestamp_millis()), 0);
         gaps.acquired_at = gap;
         let (waiters, gap) = self.gaps.split(lock.waiter_count, 0);
         gaps.waiters = gap;
@@ -218,7 +253,9 @@ impl Shard {
         context: &Context,
         outcome: &mut Outcome,
     ) {
-        let id = self.source_number(source).and_then(|number| self.lookup(number, resource.as_bytes()));
+        let id = self
+            .source_number(source)
+            .and_then(|number| self.lookup(number, resource.as_bytes()));
         let Some(id) = id else { return };
         self.pending.retain(|pending| *pending != id);
         self.order.remove(id, &self.slab);
@@ -228,7 +265,11 @@ impl Shard {
     fn note_end(&mut self, id: Id, at: Tick, context: &Context, outcome: &mut Outcome) {
         let Some(entry) = self.forget(id) else { return };
         let dead = entry.ends == Ends::Leased && entry.deadline <= at;
-        let kind = if dead { EventKind::Expired } else { EventKind::Released };
+        let kind = if dead {
+            EventKind::Expired
+        } else {
+            EventKind::Released
+        };
         outcome.events.push(event(kind, &entry, context.wall(at)));
         outcome.changes += 1;
         outcome.touched = true;
@@ -246,7 +287,11 @@ impl Shard {
         self.flush();
         context.last_flush = at;
         let mut outcome = Outcome::default();
-        let whole: Vec<bool> = self.sources.iter().map(|info| whole.contains(&info.source)).collect();
+        let whole: Vec<bool> = self
+            .sources
+            .iter()
+            .map(|info| whole.contains(&info.source))
+            .collect();
         let is_whole = |entry: &Entry| whole.get(usize::from(entry.source)).copied().unwrap_or(false);
         let missing: Vec<Id> = self
             .slab
@@ -257,7 +302,8 @@ impl Shard {
         if !missing.is_empty() {
             let slab = &self.slab;
             let pass = context.pass;
-            self.order.retain(|id| slab.get(id).is_some_and(|e| e.pass == pass || !is_whole(e)));
+            self.order
+                .retain(|id| slab.get(id).is_some_and(|e| e.pass == pass || !is_whole(e)));
             for id in missing {
                 self.note_end(id, at, context, &mut outcome);
             }
@@ -314,7 +360,9 @@ fn carry_over(
         return false;
     }
     let told = renewed_at.map(|at| context.tick_of(at));
-    let renewed = told.unwrap_or_else(|| new.deadline.plus(-new.track_ms())).clamp(old.read_at, new.read_at);
+    let renewed = told
+        .unwrap_or_else(|| new.deadline.plus(-new.track_ms()))
+        .clamp(old.read_at, new.read_at);
     let low_ms = old.deadline.since(renewed);
     match &mut new.cadence {
         Some(cadence) => cadence.renewed(renewed, low_ms),

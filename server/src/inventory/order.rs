@@ -30,7 +30,10 @@ pub(super) struct Bounds {
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { min: i64::MAX, max: i64::MIN }
+        Self {
+            min: i64::MAX,
+            max: i64::MIN,
+        }
     }
 }
 
@@ -70,7 +73,11 @@ impl Sums {
 }
 
 fn known_waiters(entry: &Entry) -> u64 {
-    if entry.gaps.waiters == FILLED { u64::from(entry.waiters) } else { 0 }
+    if entry.gaps.waiters == FILLED {
+        u64::from(entry.waiters)
+    } else {
+        0
+    }
 }
 
 /// Sort keys of one lock; none sorts last.
@@ -92,7 +99,10 @@ impl Block {
     }
 
     fn sum(&mut self, slab: &Slab) {
-        let mut fresh = Self { ids: std::mem::take(&mut self.ids), ..Self::default() };
+        let mut fresh = Self {
+            ids: std::mem::take(&mut self.ids),
+            ..Self::default()
+        };
         for entry in fresh.ids.iter().filter_map(|id| slab.get(*id)) {
             fresh.states.add(entry.state, 1);
             fresh.waiters += known_waiters(entry);
@@ -157,13 +167,21 @@ impl Order {
         merged.extend_from_slice(a);
         merged.extend_from_slice(b);
         if merged.len() <= BLOCK_MAX {
-            self.blocks[block] = Block { ids: merged, dirty: true, ..Block::default() };
+            self.blocks[block] = Block {
+                ids: merged,
+                dirty: true,
+                ..Block::default()
+            };
             return block;
         }
         // Three quarters full, so that the next insertions do not split at once.
         let pieces = merged
             .chunks(BLOCK_MAX * 3 / 4)
-            .map(|ids| Block { ids: ids.to_vec(), dirty: true, ..Block::default() })
+            .map(|ids| Block {
+                ids: ids.to_vec(),
+                dirty: true,
+                ..Block::default()
+            })
             .collect::<Vec<_>>();
         let last = block + pieces.len() - 1;
         self.blocks.splice(block..=block, pieces);
@@ -182,7 +200,9 @@ impl Order {
 
     /// Removes one lock. Call it while its entry is still in the slab.
     pub(super) fn remove(&mut self, id: Id, slab: &Slab) {
-        let Some(Place { block, at }) = self.find(id, slab) else { return };
+        let Some(Place { block, at }) = self.find(id, slab) else {
+            return;
+        };
         self.blocks[block].ids.remove(at);
         self.blocks[block].dirty = true;
         if self.blocks[block].ids.is_empty() {
@@ -207,9 +227,16 @@ impl Order {
     fn find(&self, id: Id, slab: &Slab) -> Option<Place> {
         let block = self
             .blocks
-            .partition_point(|b| b.ids.first().is_some_and(|first| compare(slab, *first, id).is_le()))
+            .partition_point(|b| {
+                b.ids
+                    .first()
+                    .is_some_and(|first| compare(slab, *first, id).is_le())
+            })
             .checked_sub(1)?;
-        let at = self.blocks[block].ids.binary_search_by(|other| compare(slab, *other, id)).ok()?;
+        let at = self.blocks[block]
+            .ids
+            .binary_search_by(|other| compare(slab, *other, id))
+            .ok()?;
         Some(Place { block, at })
     }
 
@@ -224,9 +251,18 @@ impl Order {
             .blocks
             .partition_point(|b| b.ids.first().is_some_and(|id| before(slab.name(*id))))
             .saturating_sub(1);
-        let Some(found) = self.blocks.get(block) else { return Place { block: 0, at: 0 } };
+        let Some(found) = self.blocks.get(block) else {
+            return Place { block: 0, at: 0 };
+        };
         let at = found.ids.partition_point(|id| before(slab.name(*id)));
-        if at == found.ids.len() { Place { block: block + 1, at: 0 } } else { Place { block, at } }
+        if at == found.ids.len() {
+            Place {
+                block: block + 1,
+                at: 0,
+            }
+        } else {
+            Place { block, at }
+        }
     }
 
     /// The locks whose names start with `prefix`.
@@ -234,27 +270,45 @@ impl Order {
         let start = self.lower_bound(prefix, slab);
         let end = match domain::segments::after_prefix(prefix) {
             Some(end) => self.lower_bound(&end, slab),
-            None => Place { block: self.blocks.len(), at: 0 },
+            None => Place {
+                block: self.blocks.len(),
+                at: 0,
+            },
         };
         start..end
     }
 
     /// The part of one block that lies in a range.
     pub(super) fn slice(&self, block: usize, range: &std::ops::Range<Place>) -> &[Id] {
-        let Some(found) = self.blocks.get(block) else { return &[] };
-        let from = if block == range.start.block { range.start.at } else { 0 };
-        let to = if block == range.end.block { range.end.at } else { found.ids.len() };
+        let Some(found) = self.blocks.get(block) else {
+            return &[];
+        };
+        let from = if block == range.start.block {
+            range.start.at
+        } else {
+            0
+        };
+        let to = if block == range.end.block {
+            range.end.at
+        } else {
+            found.ids.len()
+        };
         found.ids.get(from..to).unwrap_or_default()
     }
 
     /// Numbers of the blocks that a range touches.
     pub(super) fn blocks_of(&self, range: &std::ops::Range<Place>) -> std::ops::Range<usize> {
-        let end = if range.end.at > 0 { range.end.block + 1 } else { range.end.block };
+        let end = if range.end.at > 0 {
+            range.end.block + 1
+        } else {
+            range.end.block
+        };
         range.start.block..end.min(self.blocks.len())
     }
 
     pub(super) fn ids<'a>(&'a self, range: &'a std::ops::Range<Place>) -> impl Iterator<Item = Id> + 'a {
-        self.blocks_of(range).flat_map(move |block| self.slice(block, range).iter().copied())
+        self.blocks_of(range)
+            .flat_map(move |block| self.slice(block, range).iter().copied())
     }
 
     /// Sums over a range: whole blocks by their own sums, the two ends one by one.
@@ -267,7 +321,9 @@ impl Order {
                 sums.states.merge(&block.states);
                 sums.waiters += block.waiters;
             } else {
-                part.iter().filter_map(|id| slab.get(*id)).for_each(|entry| sums.lock(entry));
+                part.iter()
+                    .filter_map(|id| slab.get(*id))
+                    .for_each(|entry| sums.lock(entry));
             }
         }
         sums

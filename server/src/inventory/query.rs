@@ -50,7 +50,11 @@ impl Inventory {
         for name in &query.backends {
             self.slot(name).ok_or_else(|| self.no_such_backend(name))?;
         }
-        let cursor = query.cursor.as_deref().map(|text| Cursor::decode(text, query.sort)).transpose()?;
+        let cursor = query
+            .cursor
+            .as_deref()
+            .map(|text| Cursor::decode(text, query.sort))
+            .transpose()?;
         let prefixes = Resource::candidates(&query.prefix);
         // A prefix that is not plain text was written in the escaped form.
         let prefix = prefixes.last().map_or(&b""[..], Resource::as_bytes);
@@ -65,22 +69,38 @@ impl Inventory {
         let descending_names = query.sort.key == SortKey::Resource && query.sort.descending;
         rows.sort_by(|a, b| {
             let names = a.key.name.cmp(&b.key.name);
-            let ties = a.key.backend.cmp(&b.key.backend).then_with(|| a.key.source.cmp(&b.key.source));
+            let ties = a
+                .key
+                .backend
+                .cmp(&b.key.backend)
+                .then_with(|| a.key.source.cmp(&b.key.source));
             let names = names.then(ties);
-            a.rank.cmp(&b.rank).then(if descending_names { names.reverse() } else { names })
+            a.rank
+                .cmp(&b.rank)
+                .then(if descending_names { names.reverse() } else { names })
         });
         let limit = query.limit as usize;
         let more = rows.len() > limit;
         rows.truncate(limit);
         let backends = self.backends(now);
         let seen_whole = |name: &BackendName| {
-            backends.iter().any(|view| view.name == *name && view.status == BackendStatus::Live)
+            backends
+                .iter()
+                .any(|view| view.name == *name && view.status == BackendStatus::Live)
         };
         let wanted = |state: LockState| query.states.is_empty() || query.states.contains(&state);
         Ok(InventoryPage {
             next_cursor: rows.last().filter(|_| more).map(|row| row.key.encode()),
-            total: states.iter().filter(|(state, _)| wanted(*state)).map(|(_, count)| count).sum(),
-            complete: self.slots.iter().filter(|slot| asked(slot)).all(|slot| seen_whole(&slot.info.name)),
+            total: states
+                .iter()
+                .filter(|(state, _)| wanted(*state))
+                .map(|(_, count)| count)
+                .sum(),
+            complete: self
+                .slots
+                .iter()
+                .filter(|slot| asked(slot))
+                .all(|slot| seen_whole(&slot.info.name)),
             held_total: backends.iter().map(|view| view.locks).sum(),
             backends,
             states,
@@ -91,7 +111,10 @@ impl Inventory {
 
     fn no_such_backend(&self, name: &BackendName) -> QueryError {
         let known: Vec<&str> = self.slots.iter().map(|slot| slot.info.name.as_str()).collect();
-        QueryError::new("backend", format!("{name} is not configured; there are {}", known.join(", ")))
+        QueryError::new(
+            "backend",
+            format!("{name} is not configured; there are {}", known.join(", ")),
+        )
     }
 
     /// Children of the last whole segment of `prefix`; only those that start with all of it.
@@ -105,9 +128,16 @@ impl Inventory {
             let state = slot.read();
             let blind = slot.status(&state, now).blinds_rows();
             let shard = &state.shard;
-            let all = shard.order.sums(&shard.order.prefix_range(wanted, &shard.slab), &shard.slab);
+            let all = shard
+                .order
+                .sums(&shard.order.prefix_range(wanted, &shard.slab), &shard.slab);
             add(&mut total, blinded(all, blind));
-            for Child { prefix, sums, is_leaf } in shard.children(node, PREFIX_CHILDREN_MAX) {
+            for Child {
+                prefix,
+                sums,
+                is_leaf,
+            } in shard.children(node, PREFIX_CHILDREN_MAX)
+            {
                 if prefix.starts_with(wanted) {
                     let child = merged.entry(prefix).or_default();
                     add(&mut child.0, blinded(sums, blind));
@@ -140,7 +170,9 @@ impl Inventory {
         resource: &str,
         now: Now,
     ) -> LookUp {
-        let Some(slot) = self.slot(backend) else { return LookUp::NoSuchBackend };
+        let Some(slot) = self.slot(backend) else {
+            return LookUp::NoSuchBackend;
+        };
         let state = slot.read();
         let candidates = Resource::candidates(resource);
         for name in &candidates {
@@ -156,7 +188,9 @@ impl Inventory {
                 [entry] => {
                     let row = slot.row(&state, entry, now);
                     let seen = state.recent.of(entry.source, &entry.name, SEEN_MAX);
-                    return row.map_or(LookUp::NotHeld(Vec::new()), |row| LookUp::Found(Box::new(row), seen));
+                    return row.map_or(LookUp::NotHeld(Vec::new()), |row| {
+                        LookUp::Found(Box::new(row), seen)
+                    });
                 }
                 several => {
                     let sources = several.iter().filter_map(|entry| state.shard.source(entry));
@@ -175,7 +209,9 @@ impl Inventory {
 impl Slot {
     fn row(&self, state: &SlotState, entry: &Entry, now: Now) -> Option<Lock> {
         let blind = self.blind(state, now);
-        state.shard.row(entry, &self.row_context(state, blind.as_deref(), now))
+        state
+            .shard
+            .row(entry, &self.row_context(state, blind.as_deref(), now))
     }
 
     fn row_context<'a>(&'a self, state: &SlotState, blind: Option<&'a str>, now: Now) -> RowContext<'a> {
@@ -240,8 +276,10 @@ impl Slot {
         };
         let context = self.row_context(state, blind.as_deref(), now);
         for found in shard.select(&selection) {
-            let Some((entry, lock)) =
-                shard.slab.get(found.id).and_then(|entry| Some((entry, shard.row(entry, &context)?)))
+            let Some((entry, lock)) = shard
+                .slab
+                .get(found.id)
+                .and_then(|entry| Some((entry, shard.row(entry, &context)?)))
             else {
                 continue;
             };
@@ -252,7 +290,11 @@ impl Slot {
                 backend: name.to_owned(),
                 source: lock.id.source.as_str().to_owned(),
             };
-            into.push(Ranked { rank: found.rank, lock, key });
+            into.push(Ranked {
+                rank: found.rank,
+                lock,
+                key,
+            });
         }
     }
 }
@@ -263,7 +305,11 @@ fn after<'a>(shard: &Shard, backend: &str, last: &'a Cursor) -> After<'a> {
     After {
         rank: Rank(last.key),
         name: &last.name,
-        shown: shard.sources.iter().map(|info| shown(info.source.as_str())).collect(),
+        shown: shard
+            .sources
+            .iter()
+            .map(|info| shown(info.source.as_str()))
+            .collect(),
     }
 }
 

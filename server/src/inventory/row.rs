@@ -41,10 +41,15 @@ impl Shard {
         let age_ms = now.since(entry.read_at);
         let (state, reasons) = self.judged(entry, context);
         // Nobody listened since the last reading of a stale row: it is known to be held until then only.
-        let until = if state == LockState::Stale { entry.read_at } else { now };
+        let until = if state == LockState::Stale {
+            entry.read_at
+        } else {
+            now
+        };
         let acquired_at = gaps.join(at(entry.acquired_at), entry.gaps.acquired_at);
-        let held_ms =
-            acquired_at.as_ref().map(|since| (context.backend_time(until) - *since).num_milliseconds());
+        let held_ms = acquired_at
+            .as_ref()
+            .map(|since| (context.backend_time(until) - *since).num_milliseconds());
         let seen_ms = until.since(entry.first_seen);
         let leased = |value: i64| match entry.ends {
             Ends::Leased => Known::Known(value),
@@ -60,7 +65,10 @@ impl Shard {
             owner_id: gaps.join(owner(entry), entry.gaps.owner),
             owner_count: entry.owner_count,
             lease_id: gaps.join(text(entry.lease_id.as_deref()), entry.gaps.lease_id),
-            generation: gaps.join(Generation::new(text(entry.generation.as_deref())), entry.gaps.generation),
+            generation: gaps.join(
+                Generation::new(text(entry.generation.as_deref())),
+                entry.gaps.generation,
+            ),
             fencing_token: gaps.join(FencingToken::new(entry.token), entry.gaps.token),
             expires_at: leased(0).map(|_| context.backend_time(entry.deadline)),
             held_at_least_ms: held_ms.known().copied().unwrap_or(seen_ms).max(0),
@@ -76,7 +84,11 @@ impl Shard {
             observed_at: context.now.wall_at(entry.read_at),
             age_ms,
             track_ms: (entry.ends == Ends::Leased).then(|| entry.track_ms()),
-            low_marks_ms: entry.cadence.as_ref().map(|c| c.low_marks_ms()).unwrap_or_default(),
+            low_marks_ms: entry
+                .cadence
+                .as_ref()
+                .map(|c| c.low_marks_ms())
+                .unwrap_or_default(),
             session_bound: entry.ends == Ends::Session,
         })
     }
@@ -90,17 +102,25 @@ impl Shard {
             Some(why) => why.to_owned(),
             None if entry.state == LockState::Stale => {
                 let fault = self.source(entry).and_then(|info| info.fault.as_deref());
-                fault.unwrap_or("Its part of the backend was not read in the last passes").to_owned()
+                fault
+                    .unwrap_or("Its part of the backend was not read in the last passes")
+                    .to_owned()
             }
             None => return (entry.state, before),
         };
-        let stale = Reason { state: LockState::Stale, why: format!("Last seen {age} ago. {why}.") };
+        let stale = Reason {
+            state: LockState::Stale,
+            why: format!("Last seen {age} ago. {why}."),
+        };
         (LockState::Stale, std::iter::once(stale).chain(before).collect())
     }
 }
 
 fn renewal(entry: &Entry, context: &RowContext<'_>, now: Tick) -> Known<Renewal> {
-    let learnt = entry.cadence.as_ref().and_then(|cadence| Some((cadence, cadence.interval_ms()?)));
+    let learnt = entry
+        .cadence
+        .as_ref()
+        .and_then(|cadence| Some((cadence, cadence.interval_ms()?)));
     match (entry.ends, learnt) {
         (Ends::NoTtl | Ends::Session, _) => Known::absent("it has no lease to renew"),
         (_, None) => Known::unknown("no cadence is learnt yet: it takes two renewals seen"),

@@ -61,7 +61,10 @@ pub(super) struct After<'a> {
 
 impl After<'_> {
     fn shown(&self, entry: &Entry) -> bool {
-        self.shown.get(usize::from(entry.source)).copied().unwrap_or(false)
+        self.shown
+            .get(usize::from(entry.source))
+            .copied()
+            .unwrap_or(false)
     }
 }
 
@@ -178,7 +181,9 @@ impl Shard {
         let mut found = Vec::new();
         let mut range = range.clone();
         if let Some(after) = &wanted.after {
-            range.end = range.end.min(self.order.bound(|other| other <= after.name, &self.slab));
+            range.end = range
+                .end
+                .min(self.order.bound(|other| other <= after.name, &self.slab));
         }
         for number in self.order.blocks_of(&range).rev() {
             for id in self.order.slice(number, &range).iter().rev() {
@@ -187,7 +192,10 @@ impl Shard {
                     *entry.name < *after.name || (*entry.name == *after.name && !after.shown(entry))
                 });
                 if before && wanted.matches(entry) {
-                    found.push(Found { rank: Rank(None), id: *id });
+                    found.push(Found {
+                        rank: Rank(None),
+                        id: *id,
+                    });
                     if found.len() == wanted.most {
                         return found;
                     }
@@ -238,7 +246,14 @@ impl Shard {
             .blocks_of(range)
             .map(|number| {
                 let block = &self.order.blocks[number];
-                (if block.is_dirty() { Rank(Some(i64::MIN)) } else { wanted.best(block) }, number)
+                (
+                    if block.is_dirty() {
+                        Rank(Some(i64::MIN))
+                    } else {
+                        wanted.best(block)
+                    },
+                    number,
+                )
             })
             .collect();
         blocks.sort_unstable();
@@ -261,7 +276,10 @@ impl Shard {
                 }
             }
         }
-        kept.into_sorted_vec().into_iter().map(|(rank, _, _, id)| Found { rank, id }).collect()
+        kept.into_sorted_vec()
+            .into_iter()
+            .map(|(rank, _, _, id)| Found { rank, id })
+            .collect()
     }
 }
 

@@ -42,17 +42,25 @@ pub(super) struct Shard {
 impl Shard {
     pub(super) fn lookup(&self, source: u16, name: &[u8]) -> Option<Id> {
         let hash = self.hasher.hash_one((source, name));
-        let same = |id: &Id| self.slab.get(*id).is_some_and(|e| e.source == source && *e.name == *name);
+        let same = |id: &Id| {
+            self.slab
+                .get(*id)
+                .is_some_and(|e| e.source == source && *e.name == *name)
+        };
         self.by_name.find(hash, same).copied()
     }
 
     pub(super) fn find(&self, source: &Source, resource: &Resource) -> Option<&Entry> {
         let source = self.source_number(source)?;
-        self.lookup(source, resource.as_bytes()).and_then(|id| self.slab.get(id))
+        self.lookup(source, resource.as_bytes())
+            .and_then(|id| self.slab.get(id))
     }
 
     pub(super) fn source_number(&self, source: &Source) -> Option<u16> {
-        self.sources.iter().position(|info| info.source == *source).and_then(|at| u16::try_from(at).ok())
+        self.sources
+            .iter()
+            .position(|info| info.source == *source)
+            .and_then(|at| u16::try_from(at).ok())
     }
 
     pub(super) fn source(&self, entry: &Entry) -> Option<&SourceInfo> {
@@ -61,14 +69,20 @@ impl Shard {
 
     /// Adds an entry whose name the shard does not hold; it joins the order at the next flush.
     pub(super) fn insert(&mut self, entry: Entry) -> Id {
-        let Self { slab, by_name, hasher, .. } = self;
+        let Self {
+            slab,
+            by_name,
+            hasher,
+            ..
+        } = self;
         let hash = hasher.hash_one((entry.source, &*entry.name));
         if let Some(info) = self.sources.get_mut(usize::from(entry.source)) {
             info.locks += 1;
         }
         let id = slab.insert(entry);
         by_name.insert_unique(hash, id, |id| {
-            slab.get(*id).map_or(0, |entry| hasher.hash_one((entry.source, &*entry.name)))
+            slab.get(*id)
+                .map_or(0, |entry| hasher.hash_one((entry.source, &*entry.name)))
         });
         self.pending.push(id);
         id

@@ -20,11 +20,17 @@ impl Slab {
     }
 
     pub(super) fn get(&self, id: Id) -> Option<&Entry> {
-        self.chunks.get(id as usize / CHUNK)?.get(id as usize % CHUNK)?.as_ref()
+        self.chunks
+            .get(id as usize / CHUNK)?
+            .get(id as usize % CHUNK)?
+            .as_ref()
     }
 
     pub(super) fn get_mut(&mut self, id: Id) -> Option<&mut Entry> {
-        self.chunks.get_mut(id as usize / CHUNK)?.get_mut(id as usize % CHUNK)?.as_mut()
+        self.chunks
+            .get_mut(id as usize / CHUNK)?
+            .get_mut(id as usize % CHUNK)?
+            .as_mut()
     }
 
     /// The name of an entry that the caller knows to be there; empty otherwise, which sorts first and shows.
@@ -58,10 +64,16 @@ impl Slab {
     }
 
     fn slot(&mut self, id: Id) -> Option<&mut Option<Entry>> {
-        self.chunks.get_mut(id as usize / CHUNK)?.get_mut(id as usize % CHUNK)
+        self.chunks
+            .get_mut(id as usize / CHUNK)?
+            .get_mut(id as usize % CHUNK)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (Id, &Entry)> {
-        self.chunks.iter().flatten().zip(0..).filter_map(|(slot, id)| slot.as_ref().map(|entry| (id, entry)))
+        self.chunks
+            .iter()
+            .flatten()
+            .zip(0..)
+            .filter_map(|(slot, id)| slot.as_ref().map(|entry| (id, entry)))
     }
 }

@@ -70,10 +70,15 @@ impl Slot {
             answers_ms: VecDeque::new(),
             version: Known::unknown("it has not been asked yet"),
             rights: Vec::new(),
-            watch: WatchState::Off { why: "it has not been asked yet".to_owned() },
+            watch: WatchState::Off {
+                why: "it has not been asked yet".to_owned(),
+            },
             relist_differences: 0,
         };
-        Self { info, state: RwLock::new(state) }
+        Self {
+            info,
+            state: RwLock::new(state),
+        }
     }
 
     /// A panic while writing is a bug that tests catch; readers then still get what was there.

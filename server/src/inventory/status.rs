@@ -30,7 +30,11 @@ pub(super) fn stale_after_ms(poll_ms: i64, passes: &Passes) -> i64 {
 
 pub(super) fn status(poll_ms: i64, passes: &Passes, coverage: &Coverage, now: Tick) -> BackendStatus {
     let Some(last_end) = passes.last_end else {
-        return if passes.failing { BackendStatus::Down } else { BackendStatus::Starting };
+        return if passes.failing {
+            BackendStatus::Down
+        } else {
+            BackendStatus::Starting
+        };
     };
     let age_ms = now.since(last_end);
     let old = age_ms > stale_after_ms(poll_ms, passes);
@@ -50,7 +54,12 @@ mod tests {
     #[test]
     fn a_backend_that_stops_answering_is_stale_within_two_periods_and_down_later() {
         // One pass at tick 0, polled every 2 s, then failures.
-        let passes = Passes { count: 1, last_end: Some(Tick(0)), failing: true, ..Passes::default() };
+        let passes = Passes {
+            count: 1,
+            last_end: Some(Tick(0)),
+            failing: true,
+            ..Passes::default()
+        };
         let at = |ms| status(2_000, &passes, &Coverage::Complete, Tick(ms));
         assert_eq!(at(4_000), BackendStatus::Live);
         assert_eq!(at(4_001), BackendStatus::Stale);
@@ -60,8 +69,17 @@ mod tests {
     #[test]
     fn a_backend_never_observed_is_starting_until_it_fails() {
         let never = Passes::default();
-        assert_eq!(status(2_000, &never, &Coverage::Complete, Tick(9)), BackendStatus::Starting);
-        let failing = Passes { failing: true, ..Passes::default() };
-        assert_eq!(status(2_000, &failing, &Coverage::Complete, Tick(9)), BackendStatus::Down);
+        assert_eq!(
+            status(2_000, &never, &Coverage::Complete, Tick(9)),
+            BackendStatus::Starting
+        );
+        let failing = Passes {
+            failing: true,
+            ..Passes::default()
+        };
+        assert_eq!(
+            status(2_000, &failing, &Coverage::Complete, Tick(9)),
+            BackendStatus::Down
+        );
     }
 }

@@ -21,7 +21,9 @@ impl Shard {
         let mut children = Vec::new();
         let mut at = range.start;
         while at < range.end && children.len() < most {
-            let Some(first) = self.order.slice(at.block, &(at..range.end)).first() else { break };
+            let Some(first) = self.order.slice(at.block, &(at..range.end)).first() else {
+                break;
+            };
             let name = self.slab.name(*first);
             let child = name[..prefix.len() + segment_len(name, prefix.len())].to_vec();
             // A name without a further segment is a leaf; the node of the same bytes may still have more below it
@@ -32,9 +34,15 @@ impl Shard {
             let mut part = at..below.end.min(range.end);
             if ends_open {
                 // `a` and `ab` share a beginning but no segment.
-                part.end = part.end.min(self.order.bound(|other| other <= &child[..], &self.slab));
+                part.end = part
+                    .end
+                    .min(self.order.bound(|other| other <= &child[..], &self.slab));
             }
-            children.push(Child { sums: self.order.sums(&part, &self.slab), prefix: child, is_leaf });
+            children.push(Child {
+                sums: self.order.sums(&part, &self.slab),
+                prefix: child,
+                is_leaf,
+            });
             at = part.end;
         }
         children

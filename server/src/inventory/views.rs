@@ -10,7 +10,10 @@ use crate::clock::Now;
 impl Inventory {
     /// Every configured backend, in the order of the configuration.
     pub fn backends(&self, now: Now) -> Vec<BackendView> {
-        self.slots.iter().map(|slot| slot.view(&slot.read(), now)).collect()
+        self.slots
+            .iter()
+            .map(|slot| slot.view(&slot.read(), now))
+            .collect()
     }
 }
 
@@ -28,9 +31,16 @@ impl Slot {
     }
 
     pub(super) fn view(&self, state: &SlotState, now: Now) -> BackendView {
-        let sums = state.shard.order.sums(&state.shard.order.prefix_range(b"", &state.shard.slab), &state.shard.slab);
+        let sums = state.shard.order.sums(
+            &state.shard.order.prefix_range(b"", &state.shard.slab),
+            &state.shard.slab,
+        );
         let status = self.status(state, now);
-        let tells_waiters = self.info.capabilities.iter().any(|can| can.name == "waiters" && can.can);
+        let tells_waiters = self
+            .info
+            .capabilities
+            .iter()
+            .any(|can| can.name == "waiters" && can.can);
         BackendView {
             name: self.info.name.clone(),
             kind: self.info.kind,
@@ -47,7 +57,11 @@ impl Slot {
             } else {
                 Known::unknown("this kind of backend keeps no queue of waiters")
             },
-            needing_attention: if status.blinds_rows() { 0 } else { sums.states.needing_attention() },
+            needing_attention: if status.blinds_rows() {
+                0
+            } else {
+                sums.states.needing_attention()
+            },
             clock_offset_ms: state.offset_ms.clone(),
             clock_error_ms: state.clock_error_ms,
             answers_ms: state.answers_ms.iter().copied().collect(),

@@ -3,3 +3,4 @@
 pub(crate) mod certs;
 pub(crate) mod eventually;
 pub(crate) mod proxy;
+pub(crate) mod traces;
