@@ -17,6 +17,8 @@ mod shard;
 mod slab;
 mod slot;
 mod status;
+#[cfg(test)]
+mod tests;
 mod tree;
 mod views;
 

@@ -12,7 +12,8 @@ use super::entry::{Ends, Entry};
 use super::gaps::FILLED;
 use super::slab::{Id, Slab};
 
-pub(super) const BLOCK_MAX: usize = 512;
+/// Small under test, so that a few dozen locks already fill, split and empty blocks.
+pub(super) const BLOCK_MAX: usize = if cfg!(test) { 8 } else { 512 };
 
 /// A place between two locks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -15,6 +15,14 @@ impl Inventory {
             .map(|slot| slot.view(&slot.read(), now))
             .collect()
     }
+
+    /// Their statuses alone, in the same order: cheap enough to ask twice a second for every viewer.
+    pub fn statuses(&self, now: Now) -> Vec<BackendStatus> {
+        self.slots
+            .iter()
+            .map(|slot| slot.status(&slot.read(), now))
+            .collect()
+    }
 }
 
 impl Slot {

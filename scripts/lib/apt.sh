@@ -1,0 +1,74 @@
+# shellcheck shell=bash
+# Owns Debian packages: collects what the groups miss and installs it in one go, without letting any
+# package start a service. Deliberately never stops a service: somebody else may run it.
+
+APT_NEEDED=()
+APT_OPTIONAL=()
+POLICY=/usr/sbin/policy-rc.d
+
+# want_package PACKAGE, want_optional_package PACKAGE
+want_package() { APT_NEEDED+=("$1"); }
+want_optional_package() { APT_OPTIONAL+=("$1"); }
+
+can_apt() { ((EUID == 0)) && have apt-get; }
+
+apt_command() { printf 'apt-get update && apt-get install -y --no-install-recommends %s' "$*"; }
+
+# While this runs, no package starts its service: 101 means "not allowed" to invoke-rc.d.
+apt_with_services_kept_off() {
+  local status=0
+  if [[ ! -e $POLICY ]]; then
+    trap 'rm -f "$POLICY"' EXIT
+    printf '#!/bin/sh\n# Put here by Leasehold for the time of one install.\nexit 101\n' >"$POLICY"
+    chmod 755 "$POLICY"
+    "$@" || status=$?
+    rm -f "$POLICY"
+    trap - EXIT
+  else
+    "$@" || status=$?
+  fi
+  return "$status"
+}
+
+apt_get() {
+  DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 "$@"
+}
+
+# What we installed shall not start at the next boot either; what was there before is left alone.
+keep_off_at_boot() {
+  local package
+  have systemctl || return 0
+  for package in "$@"; do
+    case $package in
+      postgresql) systemctl disable --quiet postgresql.service ;;
+      redis-server) systemctl disable --quiet redis-server.service ;;
+      etcd-server) systemctl disable --quiet etcd.service ;;
+    esac >/dev/null 2>&1 || true
+  done
+}
+
+apt_install_these() {
+  local packages=("$@")
+  quietly "apt-get install ${packages[*]}" \
+    apt_with_services_kept_off apt_get install -y --no-install-recommends "${packages[@]}" || return
+  keep_off_at_boot "${packages[@]}"
+}
+
+# Installs all that was asked for. Optional packages never fail the run.
+apt_install() {
+  local all=("${APT_NEEDED[@]}" "${APT_OPTIONAL[@]}") missing
+  ((${#all[@]})) || return 0
+  missing=$(apt_command "${all[@]}")
+  if can_apt; then
+    # A broken third-party source is no reason to stop: what we want is Debian's.
+    quietly 'apt-get update' apt_get update -qq || say 'going on with the package lists that are there'
+    apt_install_these "${all[@]}" && return
+    if ((${#APT_NEEDED[@]})); then
+      { ((${#APT_OPTIONAL[@]})) && apt_install_these "${APT_NEEDED[@]}"; } ||
+        die "packages are missing: ${APT_NEEDED[*]}" "$missing"
+    fi
+  elif ((${#APT_NEEDED[@]})); then
+    die "packages are missing, and installing them takes root and apt: ${all[*]}" "$missing"
+  fi
+  ((${#APT_OPTIONAL[@]} == 0)) || say "going on without ${APT_OPTIONAL[*]}; to have them: $missing"
+}

@@ -1,0 +1,40 @@
+# shellcheck shell=bash
+# Owns the names of the two dependency graphs and their checks, for scripts/check and scripts/test. They are never built together: the server half has
+# app/ssr, the browser half app/hydrate, and no command uses --all-features.
+
+# shellcheck disable=SC2034 # read by the scripts that source this
+SERVER_GRAPH=(-p domain -p app --features app/ssr -p leasehold)
+BROWSER_GRAPH=(-p frontend -p app --features app/hydrate)
+
+# A clean clone is tested with exactly the versions it names; while working, cargo may follow an edit.
+LOCKED=()
+[[ ${CI:-} != true ]] || LOCKED=(--locked)
+
+# The browser half must hold nothing that belongs to the server.
+SERVER_ONLY='tokio|mio|hyper|axum|sqlx[a-z-]*|redis|etcd-client|tonic|rustls|ring|reqwest|getrandom'
+
+formatted() { cargo fmt --check || die 'not formatted' 'make fmt'; }
+
+lint_server() {
+  # rust-embed reads the folder when the server is compiled, for lints too.
+  mkdir -p "$ROOT/target/site/pkg" &&
+    cargo clippy "${LOCKED[@]}" "${SERVER_GRAPH[@]}" --all-targets -- -D warnings
+}
+
+# Debian's compiler is another version, so its clippy is not used: lints natively, then a check for wasm32.
+lint_browser() {
+  if [[ $("$ROOT/scripts/wasm-cargo" --way) == own ]]; then
+    "$ROOT/scripts/wasm-cargo" clippy "${LOCKED[@]}" "${BROWSER_GRAPH[@]}" -- -D warnings
+  else
+    cargo clippy "${LOCKED[@]}" "${BROWSER_GRAPH[@]}" -- -D warnings &&
+      "$ROOT/scripts/wasm-cargo" check "${LOCKED[@]}" "${BROWSER_GRAPH[@]}"
+  fi
+}
+
+browser_holds_no_server() {
+  local found
+  found=$(cargo tree "${LOCKED[@]}" -p frontend --target wasm32-unknown-unknown -e normal,no-proc-macro --prefix none |
+    grep -E "^($SERVER_ONLY) v" | sort -u || true)
+  [[ -z $found ]] || die "the browser half depends on: ${found//$'\n'/, }" \
+    'cargo tree -p frontend --target wasm32-unknown-unknown -e normal,no-proc-macro -i NAME'
+}

@@ -1,0 +1,22 @@
+# shellcheck shell=bash
+# Owns what the end-to-end tests need: Chromium with the last font of our stack, and the npm packages
+# of end2end/ exactly as locked.
+
+browser_packages() {
+  have chromium || want_package chromium
+  [[ -f /usr/share/fonts/truetype/dejavu/DejaVuSansCondensed.ttf ]] || want_package fonts-dejavu-extra
+}
+
+browser_tools() {
+  local lock=$ROOT/end2end/package-lock.json stamp=$ROOT/end2end/node_modules/.leasehold-lock
+  [[ -f $lock ]] || return 0
+  cmp -s "$lock" "$stamp" && return
+  local major=0
+  have node && major=$(node -p 'process.versions.node.split(".")[0]')
+  { ((major >= 20)) && have npm; } || die "the end-to-end tests need Node 20 or later with npm" 'install Node from https://nodejs.org'
+  # Playwright's own browsers are not wanted: the tests drive Debian's Chromium.
+  quietly 'npm ci in end2end' env PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 \
+    npm ci --prefix "$ROOT/end2end" --no-audit --no-fund ||
+    die 'the npm packages could not be installed' 'cd end2end && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci'
+  cp "$lock" "$stamp"
+}

@@ -1,0 +1,53 @@
+# shellcheck shell=bash
+# Owns what `make build` needs: protoc for etcd-client, brotli for pre-compression, and for the browser
+# half the wasm32 standard library, wasm-bindgen and wasm-opt.
+
+build_packages() {
+  have cc || want_package gcc
+  have cc || want_package libc6-dev
+  have protoc || want_package protobuf-compiler
+  # The well-known types are a recommendation of protoc, not a dependency.
+  [[ -d /usr/include/google/protobuf || -d /usr/local/include/google/protobuf ]] || want_package libprotobuf-dev
+  have wasm-opt || want_package binaryen
+  have brotli || want_package brotli
+  wasm_way >/dev/null || wasm_std_by_rustup || wasm_std_packages
+}
+
+build_tools() {
+  wasm_way >/dev/null || wasm_std_by_debian
+  wasm_bindgen_ready || wasm_bindgen_install
+}
+
+# Not every network lets rustup download: give up fast and quietly, Debian's way stands behind it.
+wasm_std_by_rustup() {
+  [[ ${LEASEHOLD_WASM:-own} == own ]] && have rustup || return 1
+  local start
+  start=$(now_us)
+  RUSTUP_MAX_RETRIES=0 timeout 60 rustup target add "$WASM_TARGET" >/dev/null 2>&1 </dev/null 9>&- || return 1
+  wasm_way >/dev/null || return 1
+  say "rustup target add $WASM_TARGET … $(seconds_since "$start") s"
+}
+
+wasm_std_packages() {
+  [[ ${LEASEHOLD_WASM:-debian} == debian ]] ||
+    die 'rustup could not add the wasm32 standard library' "rustup target add $WASM_TARGET"
+  [[ -x $DEBIAN_LLD ]] || want_package lld-22
+  [[ -x $DEBIAN_CARGO && -x $DEBIAN_RUSTC ]] || APT_NEEDED+=(rustc-web cargo-web)
+  [[ -d /usr/lib/rustlib/src/rust/library ]] || want_package rust-web-src
+}
+
+wasm_std_by_debian() {
+  quietly 'building the wasm32 standard library' "$ROOT/scripts/wasm-std" ||
+    die 'the wasm32 standard library could not be built' "rustup target add $WASM_TARGET"
+}
+
+# The crate and the tool must match to the last digit, so every version has its own folder.
+wasm_bindgen_ready() { [[ -x $CACHE/wasm-bindgen-$(locked_version wasm-bindgen)/bin/wasm-bindgen ]]; }
+
+wasm_bindgen_install() {
+  local version dir
+  version=$(locked_version wasm-bindgen)
+  dir=$CACHE/wasm-bindgen-$version
+  cargo_install "$dir" wasm-bindgen-cli --version "$version" ||
+    die "wasm-bindgen $version could not be installed" "cargo install wasm-bindgen-cli --version $version --root $dir"
+}

@@ -1,0 +1,14 @@
+# shellcheck shell=bash
+# Owns the binaries of the servers that tests and the demo start for themselves, on free ports and in
+# temporary folders. Deliberately starts, stops and configures no service of the machine.
+
+servers_packages() {
+  local want=want_package
+  [[ ${LEASEHOLD_SERVERS_OPTIONAL:-} == 1 ]] && want=want_optional_package
+  compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || have postgres || "$want" postgresql
+  have redis-server || "$want" redis-server
+  have etcd || "$want" etcd-server
+  have etcdctl || "$want" etcd-client
+}
+
+servers_tools() { :; }

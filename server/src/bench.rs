@@ -1,0 +1,4 @@
+//! `leasehold bench`: the goals beside what was measured, on this machine.
+
+pub mod figure;
+pub mod inventory;

@@ -1,0 +1,66 @@
+//! Every route, in one file. Handlers parse, call the console, answer; nothing here knows a backend.
+
+pub mod api;
+pub mod events;
+pub mod health;
+pub mod inventory;
+pub mod pages;
+pub mod problem;
+pub mod state;
+pub mod wire;
+
+use axum::Router;
+use axum::http::{HeaderName, HeaderValue, header};
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer};
+use tower_http::set_header::SetResponseHeaderLayer;
+use tower_http::trace::TraceLayer;
+use utoipa::OpenApi as _;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub use state::AppState;
+
+static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The JSON API with its own description at `/v1/openapi.json`, and the health checks.
+pub fn api(state: AppState) -> Router {
+    let (router, description) = OpenApiRouter::with_openapi(api::Description::openapi())
+        .routes(routes!(inventory::list))
+        .routes(routes!(inventory::detail))
+        .routes(routes!(inventory::prefixes))
+        .routes(routes!(inventory::backends))
+        .routes(routes!(events::stream))
+        .routes(routes!(health::alive))
+        .routes(routes!(health::ready))
+        .split_for_parts();
+    let description = std::sync::Arc::new(description);
+    router
+        .route(
+            "/v1/openapi.json",
+            axum::routing::get(move || {
+                let description = description.clone();
+                async move { axum::Json((*description).clone()) }
+            }),
+        )
+        .route("/v1/{*rest}", axum::routing::any(problem::no_such_route))
+        .method_not_allowed_fallback(problem::no_such_method)
+        .with_state(state)
+        .layer(SetResponseHeaderLayer::if_not_present(
+            header::CACHE_CONTROL,
+            HeaderValue::from_static("no-store"),
+        ))
+}
+
+/// What every answer goes through, pages included.
+pub fn with_layers(router: Router) -> Router {
+    router
+        .layer(CatchPanicLayer::custom(problem::from_panic))
+        .layer(SetResponseHeaderLayer::if_not_present(
+            header::X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        ))
+        .layer(PropagateRequestIdLayer::new(REQUEST_ID.clone()))
+        .layer(TraceLayer::new_for_http())
+        .layer(SetRequestIdLayer::new(REQUEST_ID.clone(), MakeRequestUuid))
+}

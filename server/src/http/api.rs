@@ -1,0 +1,17 @@
+//! The head of the OpenAPI description; the paths come from the handlers.
+
+use utoipa::OpenApi;
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Leasehold",
+        description = "Live state of distributed locks over several backends. Fields that are null are named in \
+                       `unknown` (it exists, and this backend or we cannot tell) or `absent` (there is none)."
+    ),
+    tags(
+        (name = "inventory", description = "Locks, the segment tree, backends"),
+        (name = "health", description = "For load balancers and supervisors")
+    )
+)]
+pub struct Description;

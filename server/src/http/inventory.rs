@@ -1,0 +1,138 @@
+//! `/v1/inventory`, `/v1/prefixes`, `/v1/backends`.
+
+use app::console::ConsoleError;
+use axum::Json;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::HeaderMap;
+use domain::names::{BackendName, Source};
+use domain::query::{InventoryQuery, QueryError};
+
+use super::problem::Problem;
+use super::state::AppState;
+use super::wire::backend::BackendWire;
+use super::wire::detail::DetailWire;
+use super::wire::page::PageWire;
+use super::wire::prefix::PrefixWire;
+
+/// Locks in one list, worst first unless sorted otherwise.
+#[utoipa::path(
+    get, path = "/v1/inventory", tag = "inventory",
+    params(
+        ("backend" = Option<Vec<String>>, Query, description = "Name of a backend; repeatable"),
+        ("prefix" = Option<String>, Query, description = "Literal leading part of the resource"),
+        ("owner" = Option<Vec<String>>, Query, description = "Exact owner; repeatable"),
+        ("state" = Option<Vec<String>>, Query, description = "State; repeatable"),
+        ("safety" = Option<String>, Query, description = "`correctness` or `efficiency`"),
+        ("q" = Option<String>, Query, description = "Part of the resource or the owner"),
+        ("sort" = Option<String>, Query,
+            description = "resource, held, remaining, waiters or state; `-` before it for descending"),
+        ("limit" = Option<u32>, Query, description = "1 to 1000, default 100"),
+        ("cursor" = Option<String>, Query, description = "`nextCursor` of the page before")
+    ),
+    responses(
+        (status = 200, body = PageWire),
+        (status = 400, body = Problem, content_type = "application/problem+json")
+    )
+)]
+pub(super) async fn list(
+    State(state): State<AppState>,
+    headers: HeaderMap,
+    RawQuery(query): RawQuery,
+) -> Result<Json<PageWire>, Problem> {
+    let query = parse(query.as_deref().unwrap_or_default());
+    let page = match query {
+        Ok(query) => state.console.inventory(query).await,
+        Err(error) => Err(ConsoleError::BadQuery(error)),
+    };
+    page.map(|page| Json(PageWire::from(page)))
+        .map_err(|error| Problem::from(error).with_request_id(&headers))
+}
+
+fn parse(query: &str) -> Result<InventoryQuery, QueryError> {
+    let pairs: Vec<_> = url::form_urlencoded::parse(query.as_bytes()).collect();
+    InventoryQuery::from_pairs(pairs.iter().map(|(name, value)| (name.as_ref(), value.as_ref())))
+}
+
+/// One lock, read fresh: waiters in order, blockers, the raw record.
+#[utoipa::path(
+    get, path = "/v1/inventory/{backend}/{resource}", tag = "inventory",
+    params(
+        ("backend" = String, Path),
+        ("resource" = String, Path, description = "Percent-encoded"),
+        ("source" = Option<String>, Query, description = "Needed where two sources hold the same name")
+    ),
+    responses(
+        (status = 200, body = DetailWire),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 409, body = Problem, content_type = "application/problem+json")
+    )
+)]
+pub(super) async fn detail(
+    State(state): State<AppState>,
+    headers: HeaderMap,
+    Path((backend, resource)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<DetailWire>, Problem> {
+    let detail = match which(&backend, query.as_deref().unwrap_or_default()) {
+        Ok((backend, source)) => state.console.lock(backend, source, resource).await,
+        Err(error) => Err(error),
+    };
+    detail
+        .map(|it| Json(DetailWire::from(it)))
+        .map_err(|error| Problem::from(error).with_request_id(&headers))
+}
+
+fn which(backend: &str, query: &str) -> Result<(BackendName, Option<Source>), ConsoleError> {
+    let missing = |_| ConsoleError::NotFound {
+        what: format!("no backend is named {backend:?}"),
+    };
+    let backend = BackendName::parse(backend).map_err(missing)?;
+    let bad = |field: &str, message: String| ConsoleError::BadQuery(QueryError::new(field, message));
+    let mut source = None;
+    for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
+        if name != "source" {
+            return Err(bad(&name, "is not a parameter; there is source".to_owned()));
+        }
+        source = Some(Source::parse(&value).map_err(|error| bad("source", error.to_string()))?);
+    }
+    Ok((backend, source))
+}
+
+/// Children of a prefix in the segment tree, with counts.
+#[utoipa::path(
+    get, path = "/v1/prefixes", tag = "inventory",
+    params(("prefix" = Option<String>, Query, description = "Literal; the tree splits behind each `:` and `/`")),
+    responses(
+        (status = 200, body = PrefixWire),
+        (status = 400, body = Problem, content_type = "application/problem+json")
+    )
+)]
+pub(super) async fn prefixes(
+    State(state): State<AppState>,
+    headers: HeaderMap,
+    RawQuery(query): RawQuery,
+) -> Result<Json<PrefixWire>, Problem> {
+    let mut prefix = String::new();
+    for (name, value) in url::form_urlencoded::parse(query.as_deref().unwrap_or_default().as_bytes()) {
+        if name != "prefix" {
+            let bad = QueryError::new(&name, "is not a parameter; there is prefix");
+            return Err(Problem::from(ConsoleError::BadQuery(bad)).with_request_id(&headers));
+        }
+        prefix = value.into_owned();
+    }
+    let node = state.console.prefixes(prefix).await;
+    node.map(|it| Json(PrefixWire::from(it)))
+        .map_err(|error| Problem::from(error).with_request_id(&headers))
+}
+
+/// Every configured backend: how it answers, what it can tell, what this account may do.
+#[utoipa::path(get, path = "/v1/backends", tag = "inventory", responses((status = 200, body = Vec<BackendWire>)))]
+pub(super) async fn backends(
+    State(state): State<AppState>,
+    headers: HeaderMap,
+) -> Result<Json<Vec<BackendWire>>, Problem> {
+    let backends = state.console.backends().await;
+    backends
+        .map(|all| Json(all.into_iter().map(BackendWire::from).collect()))
+        .map_err(|error| Problem::from(error).with_request_id(&headers))
+}

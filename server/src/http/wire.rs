@@ -1,0 +1,37 @@
+//! JSON as the API's contract has it. Null fields are named in `unknown` or `absent`; times are RFC 3339 in UTC.
+//!
+//! These types exist for the wire alone: nothing but handlers makes them, nothing reads them back.
+
+pub mod backend;
+pub mod detail;
+pub mod lock;
+pub mod page;
+pub mod prefix;
+
+use std::collections::BTreeMap;
+
+use domain::known::Known;
+
+/// Gathers why fields are null.
+#[derive(Debug, Default)]
+struct Missing {
+    unknown: BTreeMap<String, String>,
+    absent: BTreeMap<String, String>,
+}
+
+impl Missing {
+    /// The value, or null with its reason kept under the field's name.
+    fn take<T>(&mut self, field: &str, known: Known<T>) -> Option<T> {
+        match known {
+            Known::Known(value) => Some(value),
+            Known::Unknown(why) => {
+                self.unknown.insert(field.to_owned(), why.into_owned());
+                None
+            }
+            Known::Absent(why) => {
+                self.absent.insert(field.to_owned(), why.into_owned());
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! A backend as `/v1/backends` tells it.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use domain::backend::{BackendView, Capability, Fault, Right, SourceView, WatchState};
+use domain::observation::Coverage;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::Missing;
+
+/// How much of a backend the last pass saw.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CoverageWire {
+    complete: bool,
+    /// Whole per cent, when it can be told.
+    percent: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seen: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+}
+
+impl From<Coverage> for CoverageWire {
+    fn from(coverage: Coverage) -> Self {
+        let (complete, percent) = (coverage.is_complete(), coverage.percent());
+        match coverage {
+            Coverage::Complete => Self {
+                complete,
+                percent,
+                seen: None,
+                why: None,
+            },
+            Coverage::Partial { seen, why, .. } => Self {
+                complete,
+                percent,
+                seen: Some(seen),
+                why: Some(why.into_owned()),
+            },
+        }
+    }
+}
+
+/// What failed, and what to do about it.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct FaultWire {
+    message: String,
+    mend: String,
+    at: DateTime<Utc>,
+    times: u32,
+}
+
+impl From<Fault> for FaultWire {
+    fn from(fault: Fault) -> Self {
+        Self {
+            message: fault.message,
+            mend: fault.mend,
+            at: fault.at,
+            times: fault.times,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(title = "Backend")]
+pub struct BackendWire {
+    name: String,
+    kind: &'static str,
+    address: String,
+    status: &'static str,
+    observed_at: Option<DateTime<Utc>>,
+    age_ms: Option<i64>,
+    poll_ms: i64,
+    coverage: CoverageWire,
+    error: Option<FaultWire>,
+    locks: u64,
+    waiters: Option<u64>,
+    needing_attention: u64,
+    /// Its clock minus ours, in milliseconds.
+    clock_offset_ms: Option<i64>,
+    clock_error_ms: i64,
+    version: Option<String>,
+    /// `live`, `reconnecting` or `off`, and why.
+    watch: &'static str,
+    watch_why: Option<String>,
+    relist_differences: u64,
+    sources: Vec<SourceWire>,
+    capabilities: Vec<CapabilityWire>,
+    rights: Vec<RightWire>,
+    past_errors: Vec<FaultWire>,
+    unknown: BTreeMap<String, String>,
+    absent: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct SourceWire {
+    source: String,
+    locks: u64,
+    error: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct CapabilityWire {
+    name: String,
+    can: bool,
+    how: String,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct RightWire {
+    what: String,
+    /// Null: it could not be found out.
+    allowed: Option<bool>,
+    wanted: bool,
+    mend: String,
+}
+
+impl From<SourceView> for SourceWire {
+    fn from(view: SourceView) -> Self {
+        Self {
+            source: view.source.to_string(),
+            locks: view.locks,
+            error: view.fault,
+        }
+    }
+}
+
+impl From<Capability> for CapabilityWire {
+    fn from(can: Capability) -> Self {
+        Self {
+            name: can.name,
+            can: can.can,
+            how: can.how,
+        }
+    }
+}
+
+impl From<Right> for RightWire {
+    fn from(right: Right) -> Self {
+        let allowed = right.allowed.known().copied();
+        Self {
+            what: right.what,
+            allowed,
+            wanted: right.wanted,
+            mend: right.mend,
+        }
+    }
+}
+
+impl From<BackendView> for BackendWire {
+    fn from(view: BackendView) -> Self {
+        let mut missing = Missing::default();
+        let (watch, watch_why) = match view.watch {
+            WatchState::Live => ("live", None),
+            WatchState::Reconnecting { why, .. } => ("reconnecting", Some(why)),
+            WatchState::Off { why } => ("off", Some(why)),
+        };
+        Self {
+            name: view.name.to_string(),
+            kind: view.kind.wire(),
+            address: view.address,
+            status: view.status.wire(),
+            observed_at: view.observed_at,
+            age_ms: view.age_ms,
+            poll_ms: view.poll_ms,
+            coverage: view.coverage.into(),
+            error: view.fault.map(FaultWire::from),
+            locks: view.locks,
+            waiters: missing.take("waiters", view.waiters),
+            needing_attention: view.needing_attention,
+            clock_offset_ms: missing.take("clockOffsetMs", view.clock_offset_ms),
+            clock_error_ms: view.clock_error_ms,
+            version: missing.take("version", view.version),
+            watch,
+            watch_why,
+            relist_differences: view.relist_differences,
+            sources: view.sources.into_iter().map(SourceWire::from).collect(),
+            capabilities: view.capabilities.into_iter().map(CapabilityWire::from).collect(),
+            rights: view.rights.into_iter().map(RightWire::from).collect(),
+            past_errors: view.past_faults.into_iter().map(FaultWire::from).collect(),
+            unknown: missing.unknown,
+            absent: missing.absent,
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! One lock with what was read fresh.
+
+use chrono::{DateTime, Utc};
+use domain::blockers::Blocker;
+use domain::detail::{Fresh, LockDetail, SeenEvent};
+use domain::known::Known;
+use domain::observation::{RawField, Session, Waiter};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::lock::LockWire;
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(title = "LockDetail")]
+pub struct DetailWire {
+    #[serde(flatten)]
+    lock: LockWire,
+    waiters: Vec<WaiterWire>,
+    owners: Vec<String>,
+    #[schema(no_recursion)]
+    blockers: Vec<BlockerWire>,
+    session: Option<SessionWire>,
+    /// The record as the backend keeps it, in its own order.
+    raw: Vec<RawWire>,
+    /// What else ends with the same lease or session.
+    shares_fate_with: Vec<String>,
+    /// When the parts above were read; null when the backend could not be asked, and `freshError` says why.
+    read_at: Option<DateTime<Utc>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fresh_error: Option<String>,
+    /// What we saw happen to it, newest first.
+    seen: Vec<SeenWire>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WaiterWire {
+    position: u32,
+    owner_id: String,
+    waited_ms: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lease_remaining_ms: Option<i64>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BlockerWire {
+    owner_id: String,
+    pid: Option<i32>,
+    doing: String,
+    holds: String,
+    waited_ms: Option<i64>,
+    #[schema(no_recursion)]
+    blocks: Vec<BlockerWire>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionWire {
+    pid: i32,
+    application_name: String,
+    client_address: Option<String>,
+    state: String,
+    query: String,
+    transaction_age_ms: Option<i64>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct RawWire {
+    name: String,
+    value: String,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SeenWire {
+    kind: &'static str,
+    at: DateTime<Utc>,
+    owner_id: Option<String>,
+    fencing_token: Option<String>,
+}
+
+impl From<LockDetail> for DetailWire {
+    fn from(detail: LockDetail) -> Self {
+        let (fresh, fresh_error) = match detail.fresh {
+            Known::Known(fresh) => (Some(fresh), None),
+            Known::Unknown(why) | Known::Absent(why) => (None, Some(why.into_owned())),
+        };
+        let read_at = fresh.as_ref().map(|fresh| fresh.read_at);
+        let fresh = fresh.unwrap_or_else(|| Fresh {
+            waiters: Vec::new(),
+            owners: Vec::new(),
+            blockers: Vec::new(),
+            session: None,
+            raw: Vec::new(),
+            shares_fate_with: Vec::new(),
+            read_at: DateTime::default(),
+        });
+        Self {
+            lock: detail.lock.into(),
+            waiters: fresh.waiters.into_iter().map(WaiterWire::from).collect(),
+            owners: fresh.owners.iter().map(ToString::to_string).collect(),
+            blockers: fresh.blockers.into_iter().map(BlockerWire::from).collect(),
+            session: fresh.session.map(SessionWire::from),
+            raw: fresh.raw.into_iter().map(RawWire::from).collect(),
+            shares_fate_with: fresh.shares_fate_with,
+            read_at,
+            fresh_error,
+            seen: detail.seen.into_iter().map(SeenWire::from).collect(),
+        }
+    }
+}
+
+impl From<Waiter> for WaiterWire {
+    fn from(waiter: Waiter) -> Self {
+        Self {
+            position: waiter.position,
+            owner_id: waiter.owner_id.to_string(),
+            waited_ms: waiter.waited_ms.known().copied(),
+            lease_remaining_ms: waiter.lease_remaining_ms,
+        }
+    }
+}
+
+impl From<Blocker> for BlockerWire {
+    fn from(blocker: Blocker) -> Self {
+        Self {
+            owner_id: blocker.owner_id,
+            pid: blocker.pid,
+            doing: blocker.doing,
+            holds: blocker.holds,
+            waited_ms: blocker.waited_ms,
+            blocks: blocker.blocks.into_iter().map(Self::from).collect(),
+        }
+    }
+}
+
+impl From<Session> for SessionWire {
+    fn from(session: Session) -> Self {
+        Self {
+            pid: session.pid,
+            application_name: session.application_name,
+            client_address: session.client_address,
+            state: session.state,
+            query: session.query,
+            transaction_age_ms: session.transaction_age_ms,
+        }
+    }
+}
+
+impl From<RawField> for RawWire {
+    fn from(field: RawField) -> Self {
+        Self {
+            name: field.name,
+            value: field.value,
+        }
+    }
+}
+
+impl From<SeenEvent> for SeenWire {
+    fn from(event: SeenEvent) -> Self {
+        Self {
+            kind: event.kind.word(),
+            at: event.at,
+            owner_id: event.owner_id.map(|owner| owner.to_string()),
+            fencing_token: event.fencing_token.map(|token| token.to_string()),
+        }
+    }
+}
