@@ -67,7 +67,7 @@ impl Link {
         let connection = tokio::time::timeout(self.target.timeout, connecting)
             .await
             .map_err(|_| fault::no_answer(self.target.timeout))?
-            .map_err(|error| fault::mapped(&error, self.target.timeout))?;
+            .map_err(|error| fault::connecting(&error, &self.target))?;
         let number = self.made.fetch_add(1, Ordering::Relaxed);
         Ok(Line {
             connection,
