@@ -130,6 +130,15 @@ impl Live {
         }
     }
 
+    /// As [`Self::note_shown`], for data that carries no revision: it is as new as the last event, and until
+    /// there was one it counts as older than any.
+    pub fn note_arrived(self) {
+        let revision = self
+            .pulse
+            .with_untracked(|pulse| pulse.as_ref().map_or(0, |pulse| pulse.revision));
+        self.shown.try_set(Some((revision, stream::now_ms())));
+    }
+
     fn news(self) {
         if self.paused.get_untracked() {
             return;
@@ -160,6 +169,11 @@ impl Live {
     /// The page is alive: hydrated and ticking.
     pub fn is_awake(self) -> bool {
         self.now.with(Option::is_some)
+    }
+
+    /// The shared ticker, in the milliseconds of the browser; none until the page is alive.
+    pub fn now_ms(self) -> Option<i64> {
+        self.now.get()
     }
 
     /// Milliseconds since this was called, 0 on the server and until the page is alive: what runways run down by.

@@ -14,6 +14,13 @@ pub fn Elapsing(ms: i64) -> impl IntoView {
     move || human::duration(ms.saturating_add(elapsed.get()))
 }
 
+/// Counts down to zero in the browser: that something ended is for a reading to say.
+#[component]
+pub fn RunningDown(ms: i64) -> impl IntoView {
+    let elapsed = whole_seconds();
+    move || human::duration(ms.saturating_sub(elapsed.get()).max(0))
+}
+
 /// How old something is, counting up.
 #[component]
 pub fn Age(ms: i64) -> impl IntoView {

@@ -124,15 +124,18 @@ fn end(drawing: &Drawing, lock: StoredValue<Lock>, elapsed: Signal<i64>) -> AnyV
         return view! { <text class="now" x="0" y="12">{word}</text> }.into_any();
     }
     let left = move || lock.with_value(|lock| Drawing::of(lock, elapsed.get()).left);
-    let at = Memo::new(move |_| percent(left()));
+    let at = move || percent(left());
+    // Near the ends the number stands beside the rule, so that it stays on the drawing.
     let class = move || match left() {
         left if left < 12.0 => "now",
         left if left > 94.0 => "now e",
         _ => "now mid",
     };
     view! {
-        <line class="end" x1=at x2=at y1="18" y2="56"></line>
-        <text class=class x=at y="12">{word}</text>
+        <svg class="tip now-at" x=at>
+            <line class="end" x1="0" x2="0" y1="18" y2="56"></line>
+            <text class=class x="0" y="12">{word}</text>
+        </svg>
     }
     .into_any()
 }

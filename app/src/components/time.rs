@@ -37,6 +37,11 @@ pub fn Time(
     view! { <time datetime=at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true) title=title>{shown}</time> }
 }
 
+/// Whether `at` needs its date to be understood at `now`.
+pub fn is_of_another_day(at: DateTime<Utc>, now: DateTime<Utc>) -> bool {
+    at.date_naive() != now.date_naive()
+}
+
 /// By the clock and zone of the browser: only ever called there, after hydration.
 fn local(at: DateTime<Utc>) -> String {
     #[expect(

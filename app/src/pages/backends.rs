@@ -35,6 +35,11 @@ pub fn BackendsPage() -> impl IntoView {
 
 #[component]
 fn Body(data: Signal<Vec<BackendView>>) -> impl IntoView {
+    let live = use_live();
+    Effect::new(move |_| {
+        data.track();
+        live.note_arrived();
+    });
     let is_set_up = Memo::new(move |_| data.with(|data| !data.is_empty()));
     view! {
         <div class="pagehead">

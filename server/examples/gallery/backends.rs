@@ -178,7 +178,7 @@ pub(crate) fn name(text: &'static str) -> BackendName {
     BackendName::parse(text).unwrap_or_else(|_| unreachable!("names of the gallery are names"))
 }
 
-pub fn views(scene: Scene, rows: &[Lock], now: Moment) -> Vec<BackendView> {
+pub(crate) fn views(scene: Scene, rows: &[Lock], now: Moment) -> Vec<BackendView> {
     let kinds = KINDS.iter().filter(|kind| {
         scene != Scene::Unconfigured && (scene != Scene::Many || kind.status == BackendStatus::Live)
     });

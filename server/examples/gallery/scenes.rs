@@ -27,7 +27,7 @@ pub(crate) enum Scene {
 }
 
 impl Scene {
-    pub const NAMES: [&'static str; 7] = [
+    pub(crate) const NAMES: [&'static str; 7] = [
         "full",
         "many",
         "empty",
@@ -37,7 +37,7 @@ impl Scene {
         "unconfigured",
     ];
 
-    pub fn parse(name: &str) -> Option<Self> {
+    pub(crate) fn parse(name: &str) -> Option<Self> {
         let scenes = [
             Self::Full,
             Self::Many,

@@ -22,9 +22,10 @@ fn make(config: &BackendConfig, clock: &Clock) -> (BackendKind, Made) {
         Arc::new(backend)
     }
     match &config.system {
-        SystemConfig::Postgres(postgres) => {
-            (BackendKind::Postgres, super::postgres::connect(config, postgres, clock.clone()).map(shared))
-        }
+        SystemConfig::Postgres(postgres) => (
+            BackendKind::Postgres,
+            super::postgres::connect(config, postgres, clock.clone()).map(shared),
+        ),
         SystemConfig::Redis(redis) => (
             BackendKind::Redis,
             super::redis::connect(config, redis, clock.clone()).map(shared),

@@ -60,9 +60,16 @@ pub fn connect(
     clock: Clock,
 ) -> Result<PostgresBackend, BackendError> {
     let settings = settings::read(config, postgres)?;
-    let tables = postgres.lease_tables.iter().map(LeaseTable::read).collect::<Result<Vec<_>, _>>()?;
+    let tables = postgres
+        .lease_tables
+        .iter()
+        .map(LeaseTable::read)
+        .collect::<Result<Vec<_>, _>>()?;
     if let Some(twice) = tables.iter().enumerate().find_map(|(at, table)| {
-        tables[..at].iter().any(|other| other.source == table.source).then(|| table.shown())
+        tables[..at]
+            .iter()
+            .any(|other| other.source == table.source)
+            .then(|| table.shown())
     }) {
         return Err(BackendError::Misconfigured {
             detail: format!("table {twice} is configured twice"),
@@ -97,10 +104,25 @@ impl Backend for PostgresBackend {
 
     fn capabilities(&self) -> Vec<Capability> {
         let listens = self.tables.iter().any(|table| table.notify.is_some());
-        let fences = self.tables.iter().any(|table| table.safety().class == SafetyClass::Correctness);
-        let can = |name: &str, can: bool, how: &str| Capability { name: name.to_owned(), can, how: how.to_owned() };
+        let fences = self
+            .tables
+            .iter()
+            .any(|table| table.safety().class == SafetyClass::Correctness);
+        let can = |name: &str, can: bool, how: &str| Capability {
+            name: name.to_owned(),
+            can,
+            how: how.to_owned(),
+        };
         vec![
-            can("watch", listens, if listens { "LISTEN on the tables' channels" } else { watch::OFF }),
+            can(
+                "watch",
+                listens,
+                if listens {
+                    "LISTEN on the tables' channels"
+                } else {
+                    watch::OFF
+                },
+            ),
             can(
                 "waiters",
                 self.advisory_locks || self.blocked_sessions,
@@ -109,10 +131,22 @@ impl Backend for PostgresBackend {
             can(
                 "fencing",
                 fences,
-                if fences { "the lease table's token column" } else { "no lease table with a token column is configured" },
+                if fences {
+                    "the lease table's token column"
+                } else {
+                    "no lease table with a token column is configured"
+                },
             ),
-            can("ttl", !self.tables.is_empty(), "the lease table's expiry, by the server's clock; sessions have no TTL"),
-            can("release", false, "a forced unlock is not offered on this backend yet"),
+            can(
+                "ttl",
+                !self.tables.is_empty(),
+                "the lease table's expiry, by the server's clock; sessions have no TTL",
+            ),
+            can(
+                "release",
+                false,
+                "a forced unlock is not offered on this backend yet",
+            ),
             can("clock", true, "clock_timestamp(), read once in each pass"),
         ]
     }

@@ -104,7 +104,7 @@ impl Args {
         Look {
             colour: terminal::colour(self.no_color.as_deref()),
             columns: terminal::size().map(|(columns, _)| columns),
-            disconnected_ms: None,
+            ..Look::default()
         }
     }
 }

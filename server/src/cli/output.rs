@@ -5,10 +5,18 @@ use std::io::{self, Write};
 /// Writes to standard output, at once.
 ///
 /// # Errors
+/// Whatever the output says.
+pub(super) fn write(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush())
+}
+
+/// Writes all there is to say.
+///
+/// # Errors
 /// Whatever the output says, except that nobody reads it any more.
 pub(super) fn print(text: &str) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match write(text) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result,
     }

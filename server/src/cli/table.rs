@@ -40,8 +40,10 @@ pub(super) struct Look {
     pub(super) colour: bool,
     /// Columns of the terminal, if it is one.
     pub(super) columns: Option<usize>,
-    /// The server does not answer any more: every row is stale. Milliseconds since the rows were read.
-    pub(super) disconnected_ms: Option<i64>,
+    /// Milliseconds since the rows were read: remaining time is never shown longer than it is.
+    pub(super) age_ms: i64,
+    /// The server does not answer any more: every row is stale.
+    pub(super) disconnected: bool,
 }
 
 /// Heads and rows, each line ended.
@@ -138,7 +140,7 @@ fn cells(lock: &Lock, look: Look) -> [String; 8] {
 /// The state to show; none where this version does not know the word.
 fn state_of(lock: &Lock, look: Look) -> Option<LockState> {
     match &lock.state {
-        _ if look.disconnected_ms.is_some() => Some(LockState::Stale),
+        _ if look.disconnected => Some(LockState::Stale),
         Some(state) => LockState::parse(state),
         None => Some(LockState::Unknown),
     }
@@ -168,9 +170,8 @@ fn held(lock: &Lock, look: Look) -> String {
 }
 
 fn remaining(lock: &Lock, look: Look) -> String {
-    let since = look.disconnected_ms.unwrap_or_default();
-    match lock.remaining_ms {
-        Some(ms) if is_stale(lock, look) => format!("≤ {}", human::duration(ms.saturating_sub(since))),
+    match lock.remaining_ms.map(|ms| ms.saturating_sub(look.age_ms)) {
+        Some(ms) if is_stale(lock, look) => format!("≤ {}", human::duration(ms)),
         Some(ms) => human::duration(ms),
         None => missing(lock, "remainingMs", "no TTL"),
     }
@@ -258,7 +259,8 @@ melted     請求                       x          unknown          0.0 s     un
     fn a_disconnected_table_shows_every_row_as_stale_and_lets_the_remaining_time_run_down() {
         // 10 s after the last answer: nothing reads as live.
         let look = Look {
-            disconnected_ms: Some(10_000),
+            age_ms: 10_000,
+            disconnected: true,
             ..Look::default()
         };
         let lines = locks(&rows(), look);

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use super::output::print;
+use super::output::write;
 
 /// Columns and rows, if standard output is a terminal.
 pub(super) fn size() -> Option<(usize, usize)> {
@@ -24,19 +24,19 @@ pub(super) struct Screen(());
 
 impl Screen {
     pub(super) fn enter() -> io::Result<Self> {
-        print("\u{1b}[?1049h\u{1b}[?25l\u{1b}[?7l")?;
+        write("\u{1b}[?1049h\u{1b}[?25l\u{1b}[?7l")?;
         Ok(Self(()))
     }
 
     /// Draws over what was there, line by line, so that nothing flickers.
     pub(super) fn draw(&self, lines: &[String]) -> io::Result<()> {
         let body: String = lines.iter().map(|line| format!("{line}\u{1b}[K\r\n")).collect();
-        print(&format!("\u{1b}[H{}\u{1b}[J", body.trim_end_matches("\r\n")))
+        write(&format!("\u{1b}[H{}\u{1b}[J", body.trim_end_matches("\r\n")))
     }
 }
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        let _ = print("\u{1b}[?7h\u{1b}[?25h\u{1b}[?1049l");
+        let _ = write("\u{1b}[?7h\u{1b}[?25h\u{1b}[?1049l");
     }
 }

@@ -13,13 +13,11 @@ use crate::components::time::Time;
 
 #[component]
 pub fn Health(backend: BackendView) -> impl IntoView {
+    let attention = human::count(backend.needing_attention);
     let rows = [
-        ("locks", locks(&backend)),
+        ("locks", seen_only(&backend, human::count(backend.locks))),
         ("waiters", waiters(&backend)),
-        (
-            "need attention",
-            human::count(backend.needing_attention).into_any(),
-        ),
+        ("need attention", seen_only(&backend, attention)),
         ("coverage", coverage(&backend)),
         ("clock, theirs minus ours", clock(&backend)),
         ("watch", watch(&backend.watch)),
@@ -62,9 +60,10 @@ fn age(backend: &BackendView) -> AnyView {
     }
 }
 
-fn locks(backend: &BackendView) -> AnyView {
+/// A figure of a backend that was never seen is unknown, whatever stands in the view.
+fn seen_only(backend: &BackendView, figure: String) -> AnyView {
     match backend.age_ms {
-        Some(_) => human::count(backend.locks).into_any(),
+        Some(_) => figure.into_any(),
         None => view! { <span class="ink3">"unknown"</span> }.into_any(),
     }
 }

@@ -16,9 +16,18 @@ use crate::links;
 pub fn OneBackend(backend: BackendView) -> impl IntoView {
     let name = backend.name.to_string();
     let version = match &backend.version {
-        Known::Known(version) => visible(version).into_owned().into_any(),
+        Known::Known(version) => {
+            let said = visible(version).into_owned();
+            let names_itself = said.to_lowercase().contains(backend.kind.wire());
+            if names_itself {
+                said.into_any()
+            } else {
+                format!("{} {said}", backend.kind.wire()).into_any()
+            }
+        }
         Known::Unknown(why) | Known::Absent(why) => {
-            view! { <span title=why.to_string()>"version unknown"</span> }.into_any()
+            let words = format!("{}, version unknown", backend.kind.wire());
+            view! { <span title=why.to_string()>{words}</span> }.into_any()
         }
     };
     let locks = links::with_query("/locks", [("backend", name.as_str())]);
@@ -33,7 +42,7 @@ pub fn OneBackend(backend: BackendView) -> impl IntoView {
             <header>
                 <h2 id=head>{name.clone()}</h2>
                 <BackendBadge status=backend.status/>
-                <span class="note">{backend.kind.wire()}" "{version}</span>
+                <span class="note">{version}</span>
                 <span class="note mono address"><bdi>{visible(&backend.address).into_owned()}</bdi></span>
                 <a class="end link" href=locks>"Its locks"</a>
             </header>
@@ -41,7 +50,7 @@ pub fn OneBackend(backend: BackendView) -> impl IntoView {
             <div class="backend-parts">
                 <Health backend=backend.clone()/>
                 <div class="stack">
-                    <Sources sources=backend.sources.clone()/>
+                    <Sources sources=backend.sources.clone() is_seen=backend.age_ms.is_some()/>
                     <PastFaults faults=backend.past_faults.clone()/>
                 </div>
                 <div class="stack">

@@ -12,7 +12,7 @@ use crate::components::time::Time;
 const FAULTS_SHOWN: usize = 8;
 
 #[component]
-pub fn Sources(sources: Vec<SourceView>) -> impl IntoView {
+pub fn Sources(sources: Vec<SourceView>, is_seen: bool) -> impl IntoView {
     let rows = sources.into_iter().map(|source| {
         let fault = source.fault.map(|fault| {
             view! { <span class="st small critical wrap"><Shape name="x"/><bdi>{visible(&fault).into_owned()}</bdi></span> }
@@ -20,7 +20,7 @@ pub fn Sources(sources: Vec<SourceView>) -> impl IntoView {
         view! {
             <tr>
                 <th scope="row" class="mono wrap"><bdi>{visible(source.source.as_str()).into_owned()}</bdi>{fault}</th>
-                <td class="num">{human::count(source.locks)}</td>
+                <td class="num">{if is_seen { human::count(source.locks).into_any() } else { view! { <span class="ink3">"unknown"</span> }.into_any() }}</td>
             </tr>
         }
     });

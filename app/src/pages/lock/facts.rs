@@ -9,7 +9,7 @@ use leptos::prelude::*;
 
 use crate::components::age::{Age, Elapsing, Held};
 use crate::components::facts::{Facts, known_or_why};
-use crate::components::time::Time;
+use crate::components::time::{Time, is_of_another_day};
 
 /// Longer leases show their two ends.
 const LEASE_CHARS_MAX: usize = 20;
@@ -53,7 +53,10 @@ fn owner(lock: &Lock) -> AnyView {
 
 fn since(lock: &Lock) -> AnyView {
     match &lock.acquired_at {
-        Known::Known(at) => view! { <Time at=*at/><small><Held lock=lock.clone()/>" ago"</small> }.into_any(),
+        Known::Known(at) => {
+            let with_date = is_of_another_day(*at, lock.observed_at);
+            view! { <Time at=*at with_date/><small><Held lock=lock.clone()/>" ago"</small> }.into_any()
+        }
         Known::Unknown(why) | Known::Absent(why) => {
             let why = why.to_string();
             view! { <Held lock=lock.clone()/><small>{why}</small> }.into_any()
@@ -77,7 +80,8 @@ fn until(lock: &Lock) -> AnyView {
     let age = lock.age_ms;
     let backend = lock.id.backend.to_string();
     known_or_why(&lock.expires_at, |at| {
-        view! { <Time at=*at/><small>"as observed "<Elapsing ms=age/>" ago by "{backend}</small> }.into_any()
+        let with_date = is_of_another_day(*at, lock.observed_at);
+        view! { <Time at=*at with_date/><small>"as observed "<Elapsing ms=age/>" ago by "{backend.clone()}</small> }.into_any()
     })
 }
 

@@ -8,9 +8,9 @@ use domain::known::Known;
 use domain::observation::Waiter;
 use leptos::prelude::*;
 
-use crate::components::age::Elapsing;
+use crate::components::age::{Elapsing, RunningDown};
 use crate::components::blocker_tree::BlockerTree;
-use crate::components::time::Time;
+use crate::components::time::{Time, is_of_another_day};
 
 /// Lines shown of a list; the rest is counted.
 const WAITERS_SHOWN: usize = 20;
@@ -101,7 +101,7 @@ fn WaiterRow(waiter: Waiter) -> impl IntoView {
         }
     };
     let lease = match waiter.lease_remaining_ms {
-        Some(ms) => format!("{} left", human::duration(ms)).into_any(),
+        Some(ms) => view! { <RunningDown ms/>" left" }.into_any(),
         None => view! { <span class="ink3">"none told"</span> }.into_any(),
     };
     view! {
@@ -150,8 +150,12 @@ pub fn Seen(detail: Signal<LockDetail>) -> impl IntoView {
             if seen.is_empty() {
                 return view! { <p class="pad">"Nothing yet: it was so when we first saw it."</p> }.into_any();
             }
-            let rows = seen.iter().take(EVENTS_SHOWN).map(|event| view! { <EventRow event=event.clone()/> });
-            view! { <table class="t seen"><thead class="sr"><tr><th scope="col">"at"</th><th scope="col">"what"</th><th scope="col">"owner"</th><th scope="col">"token"</th></tr></thead><tbody>{rows.collect_view()}</tbody></table> }
+            let newest = seen.first().map(|event| event.at);
+            let rows = seen.iter().take(EVENTS_SHOWN).map(|event| {
+                let with_date = newest.is_some_and(|newest| is_of_another_day(event.at, newest));
+                view! { <EventRow event=event.clone() with_date/> }
+            });
+            view! { <table class="t seen"><thead class="sr"><tr><th scope="col">"at"</th><th scope="col">"what"</th><th scope="col">"who"</th></tr></thead><tbody>{rows.collect_view()}</tbody></table> }
             .into_any()
         })
     };
@@ -168,18 +172,18 @@ pub fn Seen(detail: Signal<LockDetail>) -> impl IntoView {
 }
 
 #[component]
-fn EventRow(event: SeenEvent) -> impl IntoView {
+fn EventRow(event: SeenEvent, with_date: bool) -> impl IntoView {
     let owner = event
         .owner_id
-        .map(|owner| visible(owner.as_str()).into_owned())
-        .unwrap_or_default();
-    let token = event.fencing_token.map(|token| format!("token {token}"));
+        .map(|owner| view! { <bdi>{visible(owner.as_str()).into_owned()}</bdi> });
+    let token = event.fencing_token.map(|token| {
+        view! { <span class="ink3">{format!(" token {token}")}</span> }
+    });
     view! {
         <tr>
-            <td class="ink2"><Time at=event.at/></td>
+            <td class="ink2" class:dated=with_date><Time at=event.at with_date/></td>
             <td>{event.kind.word()}</td>
-            <td class="own"><bdi title=owner.clone()>{owner.clone()}</bdi></td>
-            <td class="num ink2">{token}</td>
+            <td class="own">{owner}{token}</td>
         </tr>
     }
     .into_any()

@@ -43,7 +43,10 @@ pub(super) struct Fault {
 impl Fault {
     pub(super) fn no_answer(after_ms: i64) -> Self {
         let after_ms = u64::try_from(after_ms).unwrap_or(0);
-        Self { kind: Kind::Transport, error: BackendError::NoAnswer { after_ms } }
+        Self {
+            kind: Kind::Transport,
+            error: BackendError::NoAnswer { after_ms },
+        }
     }
 
     fn new(kind: Kind, error: BackendError) -> Self {
@@ -52,16 +55,23 @@ impl Fault {
 
     pub(super) fn of(error: &Error, timeout_ms: i64) -> Self {
         match error {
-            Error::GRpcStatus(status) => {
-                by_message(i32::from(status.code()), status.message(), &of_status(status.message(), status), timeout_ms)
-            }
-            Error::InvalidArgs(_) | Error::InvalidUri(_) | Error::InvalidMetadataValue(_) => {
-                Self::new(Kind::Other, misconfigured(error.to_string(), "Check the settings of this backend."))
-            }
+            Error::GRpcStatus(status) => by_message(
+                i32::from(status.code()),
+                status.message(),
+                &of_status(status.message(), status),
+                timeout_ms,
+            ),
+            Error::InvalidArgs(_) | Error::InvalidUri(_) | Error::InvalidMetadataValue(_) => Self::new(
+                Kind::Other,
+                misconfigured(error.to_string(), "Check the settings of this backend."),
+            ),
             // Only made while the endpoint and its TLS settings are read.
             Error::TransportError(_) => Self::new(
                 Kind::Other,
-                misconfigured(chain(error), "Check `endpoints`, `ca_file`, `cert_file` and `key_file`."),
+                misconfigured(
+                    chain(error),
+                    "Check `endpoints`, `ca_file`, `cert_file` and `key_file`.",
+                ),
             ),
             _ => Self::new(Kind::Transport, BackendError::Protocol { detail: chain(error) }),
         }
@@ -90,45 +100,85 @@ fn by_message(code: i32, message: &str, chain: &str, timeout_ms: i64) -> Fault {
     };
     let has = |part: &str| message.contains(part);
     if has("authentication is not enabled") {
-        Fault::new(Kind::AuthOff, misconfigured("etcd has authentication off", "Remove `user`, or enable it."))
+        Fault::new(
+            Kind::AuthOff,
+            misconfigured("etcd has authentication off", "Remove `user`, or enable it."),
+        )
     } else if has("authentication failed") || has("user name not found") {
         let mend = "Check `user` and `password`; `etcdctl user get NAME` tells whether the user exists.";
         Fault::new(Kind::Other, denied("etcd refused the user or the password", mend))
     } else if has("user name is empty") {
         let mend = "Set `user` and `password`; docs/backends/etcd.md has the commands that make such a user.";
-        Fault::new(Kind::LoginLost, denied("etcd wants a user and none was sent", mend))
-    } else if code == code::UNAUTHENTICATED || has("invalid auth token") || has("revision of auth store is old") {
+        Fault::new(
+            Kind::LoginLost,
+            denied("etcd wants a user and none was sent", mend),
+        )
+    } else if code == code::UNAUTHENTICATED
+        || has("invalid auth token")
+        || has("revision of auth store is old")
+    {
         Fault::new(Kind::LoginLost, denied(message, "Check `user` and `password`."))
     } else if code == code::PERMISSION_DENIED || has("permission denied") {
         let mend = "etcdctl role grant-permission leasehold-watch --prefix=true read PREFIX";
         Fault::new(Kind::Denied, denied(message, mend))
     } else if has("has been compacted") {
-        Fault::new(Kind::Compacted, BackendError::Protocol { detail: message.to_owned() })
+        Fault::new(
+            Kind::Compacted,
+            BackendError::Protocol {
+                detail: message.to_owned(),
+            },
+        )
     } else if has("message length too large") || has("larger than max") {
-        Fault::new(Kind::TooLarge, BackendError::Protocol { detail: message.to_owned() })
+        Fault::new(
+            Kind::TooLarge,
+            BackendError::Protocol {
+                detail: message.to_owned(),
+            },
+        )
     } else if has("no leader") || has("leader changed") {
         let mend = "Check that a majority of etcd's members run and reach each other.";
         Fault::new(Kind::Transport, misconfigured("etcd has no leader now", mend))
     } else if code == code::DEADLINE_EXCEEDED || has("request timed out") {
         Fault::no_answer(timeout_ms)
     } else if code == code::UNAVAILABLE || code == code::CANCELLED {
-        Fault::new(Kind::Transport, BackendError::Unreachable { detail: chain.to_owned() })
+        Fault::new(
+            Kind::Transport,
+            BackendError::Unreachable {
+                detail: chain.to_owned(),
+            },
+        )
     } else if code == code::UNKNOWN || code == code::INTERNAL {
-        Fault::new(Kind::Transport, BackendError::Protocol { detail: chain.to_owned() })
+        Fault::new(
+            Kind::Transport,
+            BackendError::Protocol {
+                detail: chain.to_owned(),
+            },
+        )
     } else {
-        Fault::new(Kind::Other, BackendError::Protocol { detail: chain.to_owned() })
+        Fault::new(
+            Kind::Other,
+            BackendError::Protocol {
+                detail: chain.to_owned(),
+            },
+        )
     }
 }
 
 /// The message and the innermost cause, which says what happened ("Connection refused") where the message says
 /// "transport error". A status itself prints like a debugger.
 fn of_status(message: &str, status: &dyn std::error::Error) -> String {
-    let Some(mut cause) = status.source() else { return message.to_owned() };
+    let Some(mut cause) = status.source() else {
+        return message.to_owned();
+    };
     while let Some(next) = cause.source() {
         cause = next;
     }
     let cause = cause.to_string();
-    if message.contains(&cause) { message.to_owned() } else { format!("{message}: {cause}") }
+    if message.contains(&cause) {
+        message.to_owned()
+    } else {
+        format!("{message}: {cause}")
+    }
 }
 
 /// The two innermost causes.

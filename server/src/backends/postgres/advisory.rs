@@ -54,8 +54,14 @@ pub(super) fn source() -> Source {
 
 pub(super) fn groups(snapshot: &Snapshot) -> Vec<Group<'_>> {
     let mut groups: BTreeMap<(String, Key), Group<'_>> = BTreeMap::new();
-    let granted = snapshot.rows.iter().filter(|row| row.granted && !snapshot.is_ours(row.pid));
-    for row in granted.chain(snapshot.waiting()).filter(|row| row.kind == "advisory") {
+    let granted = snapshot
+        .rows
+        .iter()
+        .filter(|row| row.granted && !snapshot.is_ours(row.pid));
+    for row in granted
+        .chain(snapshot.waiting())
+        .filter(|row| row.kind == "advisory")
+    {
         let database = row.database.clone().unwrap_or_else(|| "unknown".to_owned());
         let key = Key::decode(row.class, row.object, row.sub);
         let group = groups.entry((database.clone(), key)).or_insert_with(|| Group {
@@ -64,7 +70,11 @@ pub(super) fn groups(snapshot: &Snapshot) -> Vec<Group<'_>> {
             holders: Vec::new(),
             waiters: Vec::new(),
         });
-        let side = if row.granted { &mut group.holders } else { &mut group.waiters };
+        let side = if row.granted {
+            &mut group.holders
+        } else {
+            &mut group.waiters
+        };
         // A session may hold one key shared and exclusive.
         if !side.iter().any(|other| other.pid == row.pid) {
             side.push(row);
@@ -72,7 +82,9 @@ pub(super) fn groups(snapshot: &Snapshot) -> Vec<Group<'_>> {
     }
     let mut groups: Vec<Group<'_>> = groups.into_values().collect();
     for group in &mut groups {
-        group.holders.sort_by_key(|row| (started(snapshot, row.pid), row.pid));
+        group
+            .holders
+            .sort_by_key(|row| (started(snapshot, row.pid), row.pid));
     }
     groups
 }
@@ -90,7 +102,10 @@ impl Group<'_> {
     }
 
     pub(super) fn lock(&self, snapshot: &Snapshot) -> ObservedLock {
-        let first = self.holders.first().and_then(|row| snapshot.parties.get(&row.pid));
+        let first = self
+            .holders
+            .first()
+            .and_then(|row| snapshot.parties.get(&row.pid));
         let no_holder = "the session ended while we looked";
         ObservedLock {
             source: source(),
@@ -106,13 +121,20 @@ impl Group<'_> {
                 why: "it lives as long as its session or transaction: there is no lease to renew".into(),
             },
             waiter_count: Known::Known(u32::try_from(self.waiters.len()).unwrap_or(u32::MAX)),
-            oldest_waiter_ms: self.waiters.iter().filter_map(|row| snapshot.waited_ms(row)).max(),
+            oldest_waiter_ms: self
+                .waiters
+                .iter()
+                .filter_map(|row| snapshot.waited_ms(row))
+                .max(),
             condition: self.condition(snapshot),
         }
     }
 
     pub(super) fn owners(&self, snapshot: &Snapshot) -> Vec<OwnerId> {
-        let parties = self.holders.iter().filter_map(|row| snapshot.parties.get(&row.pid));
+        let parties = self
+            .holders
+            .iter()
+            .filter_map(|row| snapshot.parties.get(&row.pid));
         parties.map(Party::owner_id).collect()
     }
 
@@ -129,18 +151,26 @@ impl Group<'_> {
         let rest = each.split_off(each.len().min(GENERATIONS_SHOWN));
         let mut text = each.join("+");
         if !rest.is_empty() {
-            text.push_str(&format!("+{}:{:016x}", rest.len(), fnv1a(rest.join("+").as_bytes())));
+            text.push_str(&format!(
+                "+{}:{:016x}",
+                rest.len(),
+                fnv1a(rest.join("+").as_bytes())
+            ));
         }
         Known::Known(Generation::new(text))
     }
 
     fn condition(&self, snapshot: &Snapshot) -> Option<Condition> {
-        let parties = || self.holders.iter().filter_map(|row| snapshot.parties.get(&row.pid));
+        let parties = || {
+            self.holders
+                .iter()
+                .filter_map(|row| snapshot.parties.get(&row.pid))
+        };
         parties().find_map(Party::gone).or_else(|| {
             parties().find_map(|party| match party {
-                Party::Session(session) if party.level() == Level::Session => {
-                    Some(Condition::Note { why: session.leak(snapshot.now?)? })
-                }
+                Party::Session(session) if party.level() == Level::Session => Some(Condition::Note {
+                    why: session.leak(snapshot.now?)?,
+                }),
                 Party::Session(_) | Party::Prepared(_) => None,
             })
         })
@@ -149,7 +179,9 @@ impl Group<'_> {
 
 /// Fowler, Noll and Vo's 64-bit hash, variant 1a: stable from run to run.
 fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 #[cfg(test)]

@@ -85,8 +85,12 @@ async fn find(link: &mut Link<'_>, tables: &[LeaseTable]) -> Result<Vec<Option<F
     let mut found: Vec<Option<Found>> = vec![None; tables.len()];
     // Spellings come best first, so the first table found for an entry is the one that it means.
     for row in &rows {
-        let Ok(at) = row.try_get::<i32, _>("at") else { continue };
-        let Some(&owner) = owners.get(usize::try_from(at - 1).unwrap_or(usize::MAX)) else { continue };
+        let Ok(at) = row.try_get::<i32, _>("at") else {
+            continue;
+        };
+        let Some(&owner) = owners.get(usize::try_from(at - 1).unwrap_or(usize::MAX)) else {
+            continue;
+        };
         let Ok((table, column)) = entry(row) else { continue };
         let slot = found[owner].get_or_insert(table.clone());
         if slot.oid == table.oid {
@@ -98,7 +102,11 @@ async fn find(link: &mut Link<'_>, tables: &[LeaseTable]) -> Result<Vec<Option<F
 
 fn entry(row: &PgRow) -> Result<(Found, Column), sqlx::Error> {
     let about: f64 = row.try_get("about")?;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate, and not negative")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "an estimate, and not negative"
+    )]
     let about = (about >= 0.0).then_some(about as u64);
     let table = Found {
         schema: row.try_get("schema")?,
@@ -124,9 +132,14 @@ fn entry(row: &PgRow) -> Result<(Found, Column), sqlx::Error> {
 /// Says that a table is not there, with the one that looks most like it.
 async fn missing(link: &mut Link<'_>, table: &LeaseTable) -> Result<String, Failure> {
     let rows = link.rows(sqlx::query(NEIGHBOURS)).await?;
-    let tables: Vec<(String, String)> =
-        rows.iter().filter_map(|row| Some((row.try_get(0).ok()?, row.try_get(1).ok()?))).collect();
-    let shown: Vec<String> = tables.iter().map(|(schema, name)| format!("{schema}.{name}")).collect();
+    let tables: Vec<(String, String)> = rows
+        .iter()
+        .filter_map(|row| Some((row.try_get(0).ok()?, row.try_get(1).ok()?)))
+        .collect();
+    let shown: Vec<String> = tables
+        .iter()
+        .map(|(schema, name)| format!("{schema}.{name}"))
+        .collect();
     let elsewhere = tables.iter().position(|(_, name)| *name == table.name.text);
     let nearest = match elsewhere {
         Some(at) => Some(shown[at].as_str()),

@@ -50,14 +50,18 @@ impl Failure {
                 detail: refusal.message,
                 mend: "Give the account the rights listed in docs/backends/postgres.md.".to_owned(),
             },
-            Self::Refused(refusal) => BackendError::Protocol { detail: said(&refusal) },
+            Self::Refused(refusal) => BackendError::Protocol {
+                detail: said(&refusal),
+            },
         }
     }
 }
 
 /// Classes 08 (connection), 57P (the server ends sessions), 53 (out of resources) and 28 (login) end a session.
 fn ends_session(code: &str) -> bool {
-    ["08", "57P", "53", "28"].iter().any(|class| code.starts_with(class))
+    ["08", "57P", "53", "28"]
+        .iter()
+        .any(|class| code.starts_with(class))
 }
 
 /// For a statement on a session that was open.
@@ -71,7 +75,10 @@ pub(super) fn of_statement(error: sqlx::Error) -> Failure {
 fn refusal(error: &sqlx::Error) -> Option<Refusal> {
     let database = error.as_database_error()?;
     let code = database.code().map(|code| code.into_owned()).unwrap_or_default();
-    Some(Refusal { code, message: database.message().to_owned() })
+    Some(Refusal {
+        code,
+        message: database.message().to_owned(),
+    })
 }
 
 /// For opening a session, and for a session that ended.
@@ -86,7 +93,9 @@ pub(super) fn of_connection(error: sqlx::Error) -> BackendError {
             detail: format!("the connection settings do not fit: {error}"),
             mend: "Correct `url`, `cert_file` and `key_file` of this backend.".to_owned(),
         },
-        other => BackendError::Protocol { detail: other.to_string() },
+        other => BackendError::Protocol {
+            detail: other.to_string(),
+        },
     }
 }
 
@@ -98,8 +107,12 @@ fn of_io(error: &std::io::Error) -> BackendError {
             detail: format!("a file named in the configuration cannot be read: {error}"),
             mend: "Correct `ca_file`, `cert_file`, `key_file` or the socket's folder in `url`.".to_owned(),
         },
-        ErrorKind::ConnectionRefused => BackendError::Unreachable { detail: "connection refused".to_owned() },
-        _ => BackendError::Unreachable { detail: error.to_string() },
+        ErrorKind::ConnectionRefused => BackendError::Unreachable {
+            detail: "connection refused".to_owned(),
+        },
+        _ => BackendError::Unreachable {
+            detail: error.to_string(),
+        },
     }
 }
 
@@ -109,7 +122,10 @@ fn of_tls(detail: &str) -> BackendError {
     } else {
         "Set `ca_file` to the authority that signed the server's certificate and `server_name` to a name in it."
     };
-    BackendError::Misconfigured { detail: format!("TLS failed: {detail}"), mend: mend.to_owned() }
+    BackendError::Misconfigured {
+        detail: format!("TLS failed: {detail}"),
+        mend: mend.to_owned(),
+    }
 }
 
 fn of_refusal(refusal: Refusal) -> BackendError {
@@ -146,7 +162,10 @@ mod tests {
     use super::*;
 
     fn refused(code: &str) -> BackendError {
-        of_refusal(Refusal { code: code.to_owned(), message: "no".to_owned() })
+        of_refusal(Refusal {
+            code: code.to_owned(),
+            message: "no".to_owned(),
+        })
     }
 
     #[test]

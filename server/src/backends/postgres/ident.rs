@@ -16,20 +16,32 @@ pub(super) struct Name {
 impl Name {
     pub(super) fn new(text: &str) -> Self {
         match text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
-            Some(inner) if !inner.is_empty() => Self { text: inner.replace("\"\"", "\""), exact: true },
-            _ => Self { text: text.to_owned(), exact: false },
+            Some(inner) if !inner.is_empty() => Self {
+                text: inner.replace("\"\"", "\""),
+                exact: true,
+            },
+            _ => Self {
+                text: text.to_owned(),
+                exact: false,
+            },
         }
     }
 
     /// What to look for in the catalog, best first.
     pub(super) fn spellings(&self) -> Vec<String> {
         let folded = self.text.to_lowercase();
-        if self.exact || folded == self.text { vec![self.text.clone()] } else { vec![self.text.clone(), folded] }
+        if self.exact || folded == self.text {
+            vec![self.text.clone()]
+        } else {
+            vec![self.text.clone(), folded]
+        }
     }
 
     /// The entry that this name means.
     pub(super) fn find<'a, T>(&self, entries: &'a [T], name_of: impl Fn(&T) -> &str) -> Option<&'a T> {
-        self.spellings().iter().find_map(|wanted| entries.iter().find(|entry| name_of(entry) == wanted))
+        self.spellings()
+            .iter()
+            .find_map(|wanted| entries.iter().find(|entry| name_of(entry) == wanted))
     }
 }
 
@@ -63,7 +75,12 @@ pub(super) fn table(text: &str) -> Option<(Name, Name)> {
 pub(super) fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates
         .into_iter()
-        .map(|candidate| (strsim::jaro_winkler(&wanted.to_lowercase(), &candidate.to_lowercase()), candidate))
+        .map(|candidate| {
+            (
+                strsim::jaro_winkler(&wanted.to_lowercase(), &candidate.to_lowercase()),
+                candidate,
+            )
+        })
         .filter(|(likeness, _)| *likeness > 0.65)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, candidate)| candidate)
@@ -79,7 +96,10 @@ mod tests {
         let (schema, name) = table("locks").unwrap();
         assert_eq!((schema.text.as_str(), name.text.as_str()), ("public", "locks"));
         let (schema, name) = table(r#"ops."My.""Table""#).unwrap();
-        assert_eq!((schema.text.as_str(), name.spellings()), ("ops", vec![r#"My."Table"#.to_owned()]));
+        assert_eq!(
+            (schema.text.as_str(), name.spellings()),
+            ("ops", vec![r#"My."Table"#.to_owned()])
+        );
         assert_eq!(table("DATABASECHANGELOGLOCK").unwrap().1.spellings().len(), 2);
         for nonsense in ["", ".", "a.", "a.b.c", r#""a"#, r#""""#] {
             assert_eq!(table(nonsense), None, "{nonsense}");
@@ -95,7 +115,10 @@ mod tests {
     #[test]
     fn the_nearest_name_is_close_or_nothing() {
         // A typo is mended, an unrelated name is not offered.
-        assert_eq!(nearest("fencing_token", ["fence_token", "owner"]), Some("fence_token"));
+        assert_eq!(
+            nearest("fencing_token", ["fence_token", "owner"]),
+            Some("fence_token")
+        );
         assert_eq!(nearest("fencing_token", ["xyz"]), None);
     }
 }

@@ -39,8 +39,12 @@ async fn lease(
 ) -> Result<Inspection, BackendError> {
     let timeout_ms = backend.links.timeout_ms();
     let to_backend = |failure: Failure| failure.into_backend(timeout_ms);
-    let Some(table) = backend.table(source) else { return Ok(Inspection::default()) };
-    let mut plans = catalog::check(link, std::slice::from_ref(table)).await.map_err(to_backend)?;
+    let Some(table) = backend.table(source) else {
+        return Ok(Inspection::default());
+    };
+    let mut plans = catalog::check(link, std::slice::from_ref(table))
+        .await
+        .map_err(to_backend)?;
     let plan = match plans.pop() {
         Some(Ok(plan)) => plan,
         Some(Err(detail)) => return Err(BackendError::Misconfigured { detail, mend: mend() }),
@@ -48,18 +52,32 @@ async fn lease(
     };
     let read = async {
         let lock = lease_tables::named(link, &plan, &[resource]).await?.pop();
-        let raw = if lock.is_some() { record::of_row(link, &plan, resource).await? } else { Vec::new() };
+        let raw = if lock.is_some() {
+            record::of_row(link, &plan, resource).await?
+        } else {
+            Vec::new()
+        };
         Ok((lock, raw))
     };
     let (lock, raw) = match read.await {
         Ok(read) => read,
         Err(failure) => {
-            let detail = lease_tables::explain(link, &plan, failure).await.map_err(to_backend)?;
+            let detail = lease_tables::explain(link, &plan, failure)
+                .await
+                .map_err(to_backend)?;
             return Err(BackendError::Misconfigured { detail, mend: mend() });
         }
     };
-    let owners = lock.iter().filter_map(|lock| lock.owner.known().cloned()).collect();
-    Ok(Inspection { lock, owners, raw, ..Inspection::default() })
+    let owners = lock
+        .iter()
+        .filter_map(|lock| lock.owner.known().cloned())
+        .collect();
+    Ok(Inspection {
+        lock,
+        owners,
+        raw,
+        ..Inspection::default()
+    })
 }
 
 fn mend() -> String {
@@ -80,12 +98,21 @@ async fn advisory_lock(
     let hashes = known_keys::hashes(link, &backend.advisory_names).await?;
     let name = known_keys::name(group.key, &group.database, &backend.advisory_names, &hashes);
     let holders: Vec<i32> = group.holders.iter().map(|row| row.pid).collect();
-    let all: Vec<i32> = group.waiters.iter().map(|row| row.pid).chain(holders.iter().copied()).collect();
+    let all: Vec<i32> = group
+        .waiters
+        .iter()
+        .map(|row| row.pid)
+        .chain(holders.iter().copied())
+        .collect();
     Ok(Inspection {
         lock: Some(group.lock(&snapshot)),
         waiters: waiters(&snapshot, &group.waiters),
         owners: kept(group.owners(&snapshot)),
-        blockers: if group.waiters.is_empty() { Vec::new() } else { Waits::of(&snapshot).trees(&all) },
+        blockers: if group.waiters.is_empty() {
+            Vec::new()
+        } else {
+            Waits::of(&snapshot).trees(&all)
+        },
         session: session(&snapshot, &holders),
         raw: record::of_advisory(&snapshot, group, name.as_deref()),
         shares_fate_with: record::shares_fate(link, &snapshot, &holders, &group.holders).await?,
@@ -122,7 +149,11 @@ fn waiters(snapshot: &Snapshot, rows: &[&LockRow]) -> Vec<Waiter> {
         },
         lease_remaining_ms: None,
     };
-    (1..).zip(rows).map(waiter).take(limits::WAITERS_KEPT_MAX).collect()
+    (1..)
+        .zip(rows)
+        .map(waiter)
+        .take(limits::WAITERS_KEPT_MAX)
+        .collect()
 }
 
 fn kept(mut owners: Vec<OwnerId>) -> Vec<OwnerId> {

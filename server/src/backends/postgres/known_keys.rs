@@ -29,14 +29,23 @@ pub(super) async fn hashes(link: &mut Link<'_>, names: &[AdvisoryNameConfig]) ->
         return Ok(Hashes::new());
     }
     let rows = link.rows(sqlx::query(HASHES).bind(texts)).await?;
-    let entries =
-        rows.iter().filter_map(|row| Some((row.try_get(0).ok()?, (row.try_get(1).ok()?, row.try_get(2).ok()?))));
+    let entries = rows
+        .iter()
+        .filter_map(|row| Some((row.try_get(0).ok()?, (row.try_get(1).ok()?, row.try_get(2).ok()?))));
     Ok(entries.collect())
 }
 
 /// What a key is known as: the configuration's word first, then well-known tools.
-pub(super) fn name(key: Key, database: &str, names: &[AdvisoryNameConfig], hashes: &Hashes) -> Option<String> {
-    names.iter().find_map(|entry| configured(key, entry, hashes)).or_else(|| well_known(key, database))
+pub(super) fn name(
+    key: Key,
+    database: &str,
+    names: &[AdvisoryNameConfig],
+    hashes: &Hashes,
+) -> Option<String> {
+    names
+        .iter()
+        .find_map(|entry| configured(key, entry, hashes))
+        .or_else(|| well_known(key, database))
 }
 
 fn configured(key: Key, entry: &AdvisoryNameConfig, hashes: &Hashes) -> Option<String> {
@@ -58,7 +67,9 @@ fn configured(key: Key, entry: &AdvisoryNameConfig, hashes: &Hashes) -> Option<S
     match (key, hashed) {
         (Key::One(key), Some((_, long))) if key == long => Some(shown("hashtextextended")),
         (Key::One(key), Some((short, _))) if key == i64::from(short) => Some(shown("hashtext")),
-        (Key::Two(first, second), Some((short, _))) if first == short || second == short => Some(shown("hashtext")),
+        (Key::Two(first, second), Some((short, _))) if first == short || second == short => {
+            Some(shown("hashtext"))
+        }
         (Key::Two(first, _), _) if first == gem => Some(shown("with_advisory_lock's hash")),
         _ => None,
     }
@@ -83,7 +94,9 @@ fn well_known(key: Key, database: &str) -> Option<String> {
 /// CRC-32 as in zlib (reflected, polynomial 0xEDB88320).
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xEDB8_8320 & (crc & 1).wrapping_neg()))
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
+            (crc >> 1) ^ (0xEDB8_8320 & (crc & 1).wrapping_neg())
+        })
     })
 }
 
@@ -92,7 +105,13 @@ mod tests {
     use super::*;
 
     fn entry() -> AdvisoryNameConfig {
-        AdvisoryNameConfig { key: None, key1: None, key2: None, hash_of: None, name: None }
+        AdvisoryNameConfig {
+            key: None,
+            key1: None,
+            key2: None,
+            hash_of: None,
+            name: None,
+        }
     }
 
     #[test]
@@ -104,11 +123,28 @@ mod tests {
     #[test]
     fn the_configuration_names_a_key_before_anything_else_does() {
         // The same key is Prisma's, unless somebody says otherwise.
-        assert_eq!(name(Key::One(PRISMA), "db", &[], &Hashes::new()).as_deref(), Some("Prisma Migrate"));
-        let mine = AdvisoryNameConfig { key: Some(PRISMA), name: Some("mine".to_owned()), ..entry() };
-        assert_eq!(name(Key::One(PRISMA), "db", &[mine], &Hashes::new()).as_deref(), Some("mine"));
-        let first = AdvisoryNameConfig { key1: Some(-3), name: Some("jobs".to_owned()), ..entry() };
-        assert_eq!(name(Key::Two(-3, 9), "db", &[first], &Hashes::new()).as_deref(), Some("jobs"));
+        assert_eq!(
+            name(Key::One(PRISMA), "db", &[], &Hashes::new()).as_deref(),
+            Some("Prisma Migrate")
+        );
+        let mine = AdvisoryNameConfig {
+            key: Some(PRISMA),
+            name: Some("mine".to_owned()),
+            ..entry()
+        };
+        assert_eq!(
+            name(Key::One(PRISMA), "db", &[mine], &Hashes::new()).as_deref(),
+            Some("mine")
+        );
+        let first = AdvisoryNameConfig {
+            key1: Some(-3),
+            name: Some("jobs".to_owned()),
+            ..entry()
+        };
+        assert_eq!(
+            name(Key::Two(-3, 9), "db", &[first], &Hashes::new()).as_deref(),
+            Some("jobs")
+        );
         assert_eq!(name(Key::One(1), "db", &[], &Hashes::new()), None);
     }
 
@@ -116,8 +152,14 @@ mod tests {
     fn migration_tools_are_known_by_the_name_of_the_database() {
         // Keys computed by the rule of each tool for one database.
         let rails = RAILS_SALT * i64::from(crc32(b"orders"));
-        assert_eq!(name(Key::One(rails), "orders", &[], &Hashes::new()).as_deref(), Some("Rails migrations"));
+        assert_eq!(
+            name(Key::One(rails), "orders", &[], &Hashes::new()).as_deref(),
+            Some("Rails migrations")
+        );
         assert_eq!(name(Key::One(rails), "other", &[], &Hashes::new()), None);
-        assert_eq!(name(Key::One(FLYWAY - 5), "x", &[], &Hashes::new()).as_deref(), Some("Flyway migrations"));
+        assert_eq!(
+            name(Key::One(FLYWAY - 5), "x", &[], &Hashes::new()).as_deref(),
+            Some("Flyway migrations")
+        );
     }
 }

@@ -58,13 +58,29 @@ impl Tally {
                 Skipped::Unreadable => format!("{rows} could not be decoded"),
             }
         });
-        let of = if cut.is_some() { plan.found.about } else { Some(self.seen + self.skipped) };
+        let of = if cut.is_some() {
+            plan.found.about
+        } else {
+            Some(self.seen + self.skipped)
+        };
         let of = of.map(|of| of.max(self.seen));
         match cut.or(skipped) {
-            None => SourcePass { source, coverage: Coverage::Complete, fault: None },
+            None => SourcePass {
+                source,
+                coverage: Coverage::Complete,
+                fault: None,
+            },
             Some(why) => {
-                let coverage = Coverage::Partial { seen: self.seen, of, why: why.clone().into() };
-                SourcePass { source, coverage, fault: Some(why) }
+                let coverage = Coverage::Partial {
+                    seen: self.seen,
+                    of,
+                    why: why.clone().into(),
+                };
+                SourcePass {
+                    source,
+                    coverage,
+                    fault: Some(why),
+                }
             }
         }
     }
@@ -72,8 +88,16 @@ impl Tally {
 
 /// A source that was not read at all, and why.
 pub(super) fn unread(source: &Source, why: String) -> SourcePass {
-    let coverage = Coverage::Partial { seen: 0, of: None, why: why.clone().into() };
-    SourcePass { source: source.clone(), coverage, fault: Some(why) }
+    let coverage = Coverage::Partial {
+        seen: 0,
+        of: None,
+        why: why.clone().into(),
+    };
+    SourcePass {
+        source: source.clone(),
+        coverage,
+        fault: Some(why),
+    }
 }
 
 /// Lists one table until it ends or `deadline` comes.
@@ -115,17 +139,27 @@ async fn batches(
     let mut first = true;
     loop {
         let sent_at = clock.tick();
-        let rows = if first { link.first(&plan.list(), BATCH_ROWS).await? } else { link.more(BATCH_ROWS).await? };
+        let rows = if first {
+            link.first(&plan.list(), BATCH_ROWS).await?
+        } else {
+            link.more(BATCH_ROWS).await?
+        };
         first = false;
         let locks = tally.keep(plan, &rows);
         if !locks.is_empty() {
-            sink.accept(Batch { sent_at, locks, gone: Vec::new() });
+            sink.accept(Batch {
+                sent_at,
+                locks,
+                gone: Vec::new(),
+            });
         }
         if rows.len() < BATCH_ROWS {
             return Ok(None);
         }
         if clock.tick() >= deadline {
-            return Ok(Some("the time budget of one pass ran out: raise `budget`".to_owned()));
+            return Ok(Some(
+                "the time budget of one pass ran out: raise `budget`".to_owned(),
+            ));
         }
     }
 }
@@ -144,9 +178,14 @@ async fn reason(link: &mut Link<'_>, plan: &Plan, refusal: &Refusal) -> Result<S
     }
     if refusal.is_insufficient_privilege() {
         let account = &plan.found.account;
-        return Ok(format!("this account may not read {table}: GRANT SELECT ON {table} TO {account};"));
+        return Ok(format!(
+            "this account may not read {table}: GRANT SELECT ON {table} TO {account};"
+        ));
     }
-    Ok(format!("table {table} cannot be read: {} ({})", refusal.message, refusal.code))
+    Ok(format!(
+        "table {table} cannot be read: {} ({})",
+        refusal.message, refusal.code
+    ))
 }
 
 /// `pid 4711 (psql)`, the session whose lock is in the way.
@@ -154,7 +193,11 @@ async fn blocker(link: &mut Link<'_>, plan: &Plan) -> Result<Option<String>, Fai
     let rows = link.rows(sqlx::query(BLOCKER).bind(plan.found.oid)).await?;
     let Some(row) = rows.first() else { return Ok(None) };
     let name: String = row.try_get("name").unwrap_or_default();
-    let waits = if row.try_get("granted").unwrap_or(true) { "" } else { ", which itself waits for the table" };
+    let waits = if row.try_get("granted").unwrap_or(true) {
+        ""
+    } else {
+        ", which itself waits for the table"
+    };
     Ok(Some(match row.try_get::<Option<i32>, _>("pid") {
         Ok(Some(pid)) => format!("pid {pid} ({name}){waits}"),
         Ok(None) | Err(_) => "a prepared transaction (pg_prepared_xacts names it)".to_owned(),
@@ -168,8 +211,13 @@ pub(super) async fn named(
     resources: &[&Resource],
 ) -> Result<Vec<ObservedLock>, Failure> {
     // A name that is not UTF-8 cannot be in a text column.
-    let names: Vec<&str> = resources.iter().filter_map(|name| std::str::from_utf8(name.as_bytes()).ok()).collect();
-    let rows = link.rows(sqlx::query(AssertSqlSafe(plan.named())).bind(names)).await?;
+    let names: Vec<&str> = resources
+        .iter()
+        .filter_map(|name| std::str::from_utf8(name.as_bytes()).ok())
+        .collect();
+    let rows = link
+        .rows(sqlx::query(AssertSqlSafe(plan.named())).bind(names))
+        .await?;
     Ok(Tally::default().keep(plan, &rows))
 }
 

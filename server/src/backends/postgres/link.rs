@@ -31,7 +31,11 @@ pub(super) struct Links {
 impl Links {
     pub(super) fn new(settings: Settings, listens: bool) -> Self {
         let permits = Semaphore::new(SESSIONS_MAX - usize::from(listens));
-        Self { settings, idle: Mutex::default(), permits }
+        Self {
+            settings,
+            idle: Mutex::default(),
+            permits,
+        }
     }
 
     pub(super) fn timeout(&self) -> Duration {
@@ -43,7 +47,9 @@ impl Links {
     }
 
     fn no_answer(&self) -> BackendError {
-        BackendError::NoAnswer { after_ms: self.timeout_ms() }
+        BackendError::NoAnswer {
+            after_ms: self.timeout_ms(),
+        }
     }
 
     /// A session that answered just now: a kept one, or a new one.
@@ -54,14 +60,26 @@ impl Links {
         };
         while let Some(mut kept) = self.take_idle() {
             match timeout(self.timeout(), kept.ping()).await {
-                Ok(Ok(())) => return Ok(Link { links: self, connection: Some(kept), open: false, _permit: permit }),
+                Ok(Ok(())) => {
+                    return Ok(Link {
+                        links: self,
+                        connection: Some(kept),
+                        open: false,
+                        _permit: permit,
+                    });
+                }
                 // It ended while it was idle: a restart, for one.
                 Ok(Err(_)) => {}
                 Err(_) => return Err(self.no_answer()),
             }
         }
         let connection = self.connect().await?;
-        Ok(Link { links: self, connection: Some(connection), open: false, _permit: permit })
+        Ok(Link {
+            links: self,
+            connection: Some(connection),
+            open: false,
+            _permit: permit,
+        })
     }
 
     fn take_idle(&self) -> Option<PgConnection> {
@@ -78,7 +96,9 @@ impl Links {
 
     async fn connect(&self) -> Result<PgConnection, BackendError> {
         let opening = Box::pin(async {
-            let Some(relay) = self.relay().await? else { return self.settings.options.connect().await };
+            let Some(relay) = self.relay().await? else {
+                return self.settings.options.connect().await;
+            };
             let connection = relay.options.connect().await?;
             relay.connected();
             Ok(connection)
@@ -143,7 +163,11 @@ impl Link<'_> {
     }
 
     fn take(&mut self) -> Result<PgConnection, Failure> {
-        let lost = || Failure::Lost(BackendError::Unreachable { detail: "the session ended".to_owned() });
+        let lost = || {
+            Failure::Lost(BackendError::Unreachable {
+                detail: "the session ended".to_owned(),
+            })
+        };
         self.connection.take().ok_or_else(lost)
     }
 
@@ -172,7 +196,11 @@ impl Drop for Link<'_> {
         if let Some(connection) = self.connection.take()
             && !self.open
         {
-            self.links.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+            self.links
+                .idle
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(connection);
         }
     }
 }

@@ -76,7 +76,9 @@ impl Level {
         match self {
             Self::Session => "session level: it is held outside any transaction",
             Self::Transaction => "transaction level: it survived PREPARE TRANSACTION",
-            Self::Either => "unknown: its session is in a transaction, and Postgres does not record which of the two holds it",
+            Self::Either => {
+                "unknown: its session is in a transaction, and Postgres does not record which of the two holds it"
+            }
             Self::Hidden => "unknown: this account is not a member of pg_monitor or pg_read_all_stats",
         }
     }
@@ -112,7 +114,9 @@ impl SessionRow {
     fn pooler(&self) -> Option<&'static str> {
         let application = self.application_name.to_lowercase();
         let account = self.account.as_deref().unwrap_or_default().to_lowercase();
-        POOLERS.into_iter().find(|name| application.contains(name) || account.contains(name))
+        POOLERS
+            .into_iter()
+            .find(|name| application.contains(name) || account.contains(name))
     }
 
     /// Why this session, which holds a session-level lock, looks like one that was given back to a pool with it.
@@ -121,11 +125,20 @@ impl SessionRow {
             return None;
         }
         if let Some(pooler) = self.pooler() {
-            return Some(format!("May be leaked through the pooler: the session belongs to {pooler} and is idle").into());
+            return Some(
+                format!("May be leaked through the pooler: the session belongs to {pooler} and is idle")
+                    .into(),
+            );
         }
-        let since = self.state_change.filter(|since| (now - since).num_seconds() > IDLE_LEAK_S)?;
+        let since = self
+            .state_change
+            .filter(|since| (now - since).num_seconds() > IDLE_LEAK_S)?;
         Some(
-            format!("May be leaked through the pooler: the session holds it while idle since {}", moment(since)).into(),
+            format!(
+                "May be leaked through the pooler: the session holds it while idle since {}",
+                moment(since)
+            )
+            .into(),
         )
     }
 
@@ -136,9 +149,19 @@ impl SessionRow {
             pid: self.pid,
             application_name: self.application_name.clone(),
             client_address: self.client.clone(),
-            state: if self.hidden { unknown() } else { self.state.clone().unwrap_or_else(|| "unknown".to_owned()) },
-            query: if self.hidden { unknown() } else { self.query.clone().unwrap_or_default() },
-            transaction_age_ms: self.xact_start.map(|since| (now - since).num_milliseconds().max(0)),
+            state: if self.hidden {
+                unknown()
+            } else {
+                self.state.clone().unwrap_or_else(|| "unknown".to_owned())
+            },
+            query: if self.hidden {
+                unknown()
+            } else {
+                self.query.clone().unwrap_or_default()
+            },
+            transaction_age_ms: self
+                .xact_start
+                .map(|since| (now - since).num_milliseconds().max(0)),
         }
     }
 
@@ -168,7 +191,11 @@ impl PreparedRow {
 }
 
 pub(super) fn owner_of(application_name: &str, pid: i32) -> OwnerId {
-    let name = if application_name.is_empty() { "session" } else { application_name };
+    let name = if application_name.is_empty() {
+        "session"
+    } else {
+        application_name
+    };
     OwnerId::new(format!("{name}#{pid}"))
 }
 
@@ -202,9 +229,11 @@ impl Party {
                 Some(start) => Known::Known(Generation::new(format!("pid:{}@{}", session.pid, exact(start)))),
                 None => Known::unknown(HIDDEN),
             },
-            Self::Prepared(prepared) => {
-                Known::Known(Generation::new(format!("prepared:{}@{}", prepared.gid, exact(prepared.prepared))))
-            }
+            Self::Prepared(prepared) => Known::Known(Generation::new(format!(
+                "prepared:{}@{}",
+                prepared.gid,
+                exact(prepared.prepared)
+            ))),
         }
     }
 
@@ -243,7 +272,9 @@ impl Party {
 
     /// A prepared transaction has nobody left who would end it.
     pub(super) fn gone(&self) -> Option<Condition> {
-        let Self::Prepared(prepared) = self else { return None };
+        let Self::Prepared(prepared) = self else {
+            return None;
+        };
         Some(Condition::HolderGone {
             why: format!(
                 "held by the prepared transaction {:?} of {} since {}: no session is left to end it",
@@ -265,7 +296,11 @@ mod tests {
     use super::*;
 
     fn at(minute: u32) -> DateTime<Utc> {
-        chrono::NaiveDate::from_ymd_opt(2026, 4, 1).unwrap().and_hms_opt(3, minute, 0).unwrap().and_utc()
+        chrono::NaiveDate::from_ymd_opt(2026, 4, 1)
+            .unwrap()
+            .and_hms_opt(3, minute, 0)
+            .unwrap()
+            .and_utc()
     }
 
     fn idle(application_name: &str) -> SessionRow {
@@ -282,16 +317,27 @@ mod tests {
     fn a_long_idle_holder_or_a_poolers_idle_session_may_be_a_leak() {
         // Ten minutes by the server's clock, at once for a pooler, never in a transaction.
         assert_eq!(idle("billing").leak(at(10)), None);
-        assert!(idle("billing").leak(at(11)).unwrap().contains("idle since 2026-04-01 03:00:00 UTC"));
+        assert!(
+            idle("billing")
+                .leak(at(11))
+                .unwrap()
+                .contains("idle since 2026-04-01 03:00:00 UTC")
+        );
         assert!(idle("PgBouncer 1.22").leak(at(0)).unwrap().contains("pgbouncer"));
-        let busy = SessionRow { state: Some("idle in transaction".to_owned()), ..idle("pgbouncer") };
+        let busy = SessionRow {
+            state: Some("idle in transaction".to_owned()),
+            ..idle("pgbouncer")
+        };
         assert_eq!(busy.leak(at(30)), None);
     }
 
     #[test]
     fn a_hidden_session_has_no_generation_and_says_why() {
         // Without backend_start a reused pid could not be told apart.
-        let hidden = Party::Session(Box::new(SessionRow { hidden: true, ..idle("x") }));
+        let hidden = Party::Session(Box::new(SessionRow {
+            hidden: true,
+            ..idle("x")
+        }));
         assert!(hidden.generation().why().unwrap().contains("pg_monitor"));
         assert_eq!(hidden.level(), Level::Hidden);
     }

@@ -21,7 +21,9 @@ pub(super) async fn observe(
 ) -> Result<Pass, BackendError> {
     let timeout_ms = backend.links.timeout_ms();
     let mut link = backend.links.acquire().await?;
-    run(backend, &mut link, budget, sink).await.map_err(|failure| failure.into_backend(timeout_ms))
+    run(backend, &mut link, budget, sink)
+        .await
+        .map_err(|failure| failure.into_backend(timeout_ms))
 }
 
 async fn run(
@@ -39,7 +41,10 @@ async fn run(
     sessions(backend, link, sink, &mut sources).await?;
     let plans = match catalog::check(link, &backend.tables).await {
         Err(Failure::Refused(refusal)) => {
-            let why = format!("the catalog cannot be read: {} ({})", refusal.message, refusal.code);
+            let why = format!(
+                "the catalog cannot be read: {} ({})",
+                refusal.message, refusal.code
+            );
             backend.tables.iter().map(|_| Err(why.clone())).collect()
         }
         plans => plans?,
@@ -47,14 +52,18 @@ async fn run(
     for (table, plan) in backend.tables.iter().zip(plans) {
         let pass = match plan {
             Err(why) => unread(&table.source, why),
-            Ok(_) if clock.tick() >= deadline => {
-                unread(&table.source, "the time budget of one pass ran out: raise `budget`".to_owned())
-            }
+            Ok(_) if clock.tick() >= deadline => unread(
+                &table.source,
+                "the time budget of one pass ran out: raise `budget`".to_owned(),
+            ),
             Ok(plan) => lease_tables::list(link, &plan, clock, deadline, sink).await?,
         };
         sources.push(pass);
     }
-    Ok(Pass { sources, clock: Known::Known(reading) })
+    Ok(Pass {
+        sources,
+        clock: Known::Known(reading),
+    })
 }
 
 async fn read_clock(link: &mut Link<'_>, clock: &Clock) -> Result<ClockReading, Failure> {
@@ -62,7 +71,11 @@ async fn read_clock(link: &mut Link<'_>, clock: &Clock) -> Result<ClockReading, 
     let rows = link.rows(sqlx::query("SELECT clock_timestamp()")).await?;
     let after = clock.now();
     let round_trip_ms = after.tick.since(before.tick);
-    let unreadable = |_| Failure::Lost(BackendError::Protocol { detail: "no clock reading".to_owned() });
+    let unreadable = |_| {
+        Failure::Lost(BackendError::Protocol {
+            detail: "no clock reading".to_owned(),
+        })
+    };
     let row = rows.first().ok_or(sqlx::Error::RowNotFound).map_err(unreadable)?;
     Ok(ClockReading {
         backend_now: row.try_get(0).map_err(unreadable)?,
@@ -87,17 +100,35 @@ async fn sessions(
         Ok(snapshot) => {
             let locks = locks(backend, &snapshot);
             let waiting = snapshot.is_cut().then(|| {
-                format!("more than {WAITING_MAX} sessions wait: only as many could be asked what they wait for")
+                format!(
+                    "more than {WAITING_MAX} sessions wait: only as many could be asked what they wait for"
+                )
             });
             sources.extend(wanted.into_iter().map(|source| match &waiting {
                 Some(why) if source == relation::source() => {
                     let seen = locks.iter().filter(|lock| lock.source == source).count() as u64;
-                    let coverage = Coverage::Partial { seen, of: None, why: why.clone().into() };
-                    SourcePass { source, coverage, fault: Some(why.clone()) }
+                    let coverage = Coverage::Partial {
+                        seen,
+                        of: None,
+                        why: why.clone().into(),
+                    };
+                    SourcePass {
+                        source,
+                        coverage,
+                        fault: Some(why.clone()),
+                    }
                 }
-                _ => SourcePass { source, coverage: Coverage::Complete, fault: None },
+                _ => SourcePass {
+                    source,
+                    coverage: Coverage::Complete,
+                    fault: None,
+                },
             }));
-            sink.accept(Batch { sent_at, locks, gone: Vec::new() });
+            sink.accept(Batch {
+                sent_at,
+                locks,
+                gone: Vec::new(),
+            });
             Ok(())
         }
         Err(Failure::Refused(refusal)) => {
@@ -111,16 +142,27 @@ async fn sessions(
 
 fn wanted(backend: &PostgresBackend) -> Vec<Source> {
     let advisory = backend.advisory_locks.then(advisory::source);
-    advisory.into_iter().chain(backend.blocked_sessions.then(relation::source)).collect()
+    advisory
+        .into_iter()
+        .chain(backend.blocked_sessions.then(relation::source))
+        .collect()
 }
 
 fn locks(backend: &PostgresBackend, snapshot: &Snapshot) -> Vec<ObservedLock> {
     let mut locks = Vec::new();
     if backend.advisory_locks {
-        locks.extend(advisory::groups(snapshot).iter().map(|group| group.lock(snapshot)));
+        locks.extend(
+            advisory::groups(snapshot)
+                .iter()
+                .map(|group| group.lock(snapshot)),
+        );
     }
     if backend.blocked_sessions {
-        locks.extend(relation::groups(snapshot).iter().map(|group| group.lock(snapshot)));
+        locks.extend(
+            relation::groups(snapshot)
+                .iter()
+                .map(|group| group.lock(snapshot)),
+        );
     }
     locks
 }
@@ -132,7 +174,9 @@ pub(super) async fn refresh(
 ) -> Result<(), BackendError> {
     let timeout_ms = backend.links.timeout_ms();
     let mut link = backend.links.acquire().await?;
-    read_named(backend, &mut link, names, sink).await.map_err(|failure| failure.into_backend(timeout_ms))
+    read_named(backend, &mut link, names, sink)
+        .await
+        .map_err(|failure| failure.into_backend(timeout_ms))
 }
 
 async fn read_named(
@@ -141,18 +185,32 @@ async fn read_named(
     names: &[(Source, Resource)],
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
-    let of = |source: &Source| names.iter().filter(|(s, _)| s == source).map(|(_, name)| name).collect::<Vec<_>>();
+    let of = |source: &Source| {
+        names
+            .iter()
+            .filter(|(s, _)| s == source)
+            .map(|(_, name)| name)
+            .collect::<Vec<_>>()
+    };
     if names.iter().any(|(source, _)| wanted(backend).contains(source)) {
         let sent_at = backend.clock.tick();
         let mut locks = locks(backend, &snapshot::take(link).await?);
-        locks.retain(|lock| names.iter().any(|(s, name)| *s == lock.source && *name == lock.resource));
+        locks.retain(|lock| {
+            names
+                .iter()
+                .any(|(s, name)| *s == lock.source && *name == lock.resource)
+        });
         for source in wanted(backend) {
             let found: Vec<_> = locks.extract_if(.., |lock| lock.source == source).collect();
             hand_over(sink, sent_at, &source, &of(&source), found);
         }
     }
-    let tables: Vec<_> =
-        backend.tables.iter().filter(|table| !of(&table.source).is_empty()).cloned().collect();
+    let tables: Vec<_> = backend
+        .tables
+        .iter()
+        .filter(|table| !of(&table.source).is_empty())
+        .cloned()
+        .collect();
     for (table, plan) in tables.iter().zip(catalog::check(link, &tables).await?) {
         // A table that cannot be read is the next pass's to report; its rows stay and age.
         let Ok(plan) = plan else { continue };

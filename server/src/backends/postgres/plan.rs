@@ -31,10 +31,14 @@ impl Column {
     fn fits(&self, role: Role) -> Result<(), &'static str> {
         let (fits, wanted) = match role {
             Role::Resource | Role::Owner | Role::LeaseId => (self.is_name(), "text, a number or a uuid"),
-            Role::FencingToken => (matches!(self.category.as_str(), "S" | "N"), "an integer, numeric or text"),
-            Role::ExpiresAt | Role::CreatedAt | Role::UpdatedAt => {
-                (matches!(self.type_base.as_str(), "timestamptz" | "timestamp"), "a timestamp")
-            }
+            Role::FencingToken => (
+                matches!(self.category.as_str(), "S" | "N"),
+                "an integer, numeric or text",
+            ),
+            Role::ExpiresAt | Role::CreatedAt | Role::UpdatedAt => (
+                matches!(self.type_base.as_str(), "timestamptz" | "timestamp"),
+                "a timestamp",
+            ),
             Role::Locked => (self.type_base == "bool", "a boolean"),
         };
         if fits { Ok(()) } else { Err(wanted) }
@@ -70,7 +74,9 @@ impl Plan {
             let column = name
                 .find(&found.columns, |column| column.name.as_str())
                 .ok_or_else(|| no_column(*role, &name.text, &found))?;
-            column.fits(*role).map_err(|wanted| wrong_type(*role, column, wanted, &found))?;
+            column
+                .fits(*role)
+                .map_err(|wanted| wrong_type(*role, column, wanted, &found))?;
             columns.push((*role, column.clone()));
         }
         if columns.iter().any(|(_, column)| !column.may_read) {
@@ -83,18 +89,28 @@ impl Plan {
     }
 
     fn build(table: &LeaseTable, found: Found, columns: &[(Role, Column)]) -> Self {
-        let of = |role: Role| columns.iter().find(|(played, _)| *played == role).map(|(_, column)| column);
+        let of = |role: Role| {
+            columns
+                .iter()
+                .find(|(played, _)| *played == role)
+                .map(|(_, column)| column)
+        };
         let text = |role: Role, chars_max: usize| {
             of(role).map_or_else(
                 || "NULL::text".to_owned(),
                 |column| format!("left({}::text, {})", quoted(&column.name), chars_max + 1),
             )
         };
-        let time = |role: Role| of(role).map_or_else(|| "NULL::text".to_owned(), |column| micros(&instant(column)));
+        let time =
+            |role: Role| of(role).map_or_else(|| "NULL::text".to_owned(), |column| micros(&instant(column)));
         let key = of(Role::Resource).map_or_else(String::new, |column| {
             let name = quoted(&column.name);
             // Only where it is the same can an index on the column be used.
-            if column.is_text() { name } else { format!("{name}::text") }
+            if column.is_text() {
+                name
+            } else {
+                format!("{name}::text")
+            }
         });
         let select = format!(
             "SELECT {}, {}, {}, {}, {}, {}, {}, {} FROM {}.{}",
@@ -116,7 +132,14 @@ impl Plan {
         };
         let local_times = table.preset == LeaseTablePreset::Liquibase
             && of(Role::CreatedAt).is_some_and(|column| column.type_base == "timestamp");
-        Self { table: table.clone(), found, select, held, key, local_times }
+        Self {
+            table: table.clone(),
+            found,
+            select,
+            held,
+            key,
+            local_times,
+        }
     }
 
     /// Every lock of the table.
@@ -131,7 +154,9 @@ impl Plan {
 
     /// The whole record of `$1`, column by column in the table's order, each as text of at most `chars_max`.
     pub(super) fn record(&self, chars_max: usize) -> String {
-        let readable = self.readable().map(|name| format!("left({}::text, {chars_max})", quoted(name)));
+        let readable = self
+            .readable()
+            .map(|name| format!("left({}::text, {chars_max})", quoted(name)));
         let columns: Vec<String> = readable.collect();
         format!(
             "SELECT {} FROM {}.{} WHERE {} AND {} = $1 LIMIT 1",
@@ -144,22 +169,30 @@ impl Plan {
     }
 
     pub(super) fn readable(&self) -> impl Iterator<Item = &str> {
-        self.found.columns.iter().filter(|column| column.may_read).map(|column| column.name.as_str())
+        self.found
+            .columns
+            .iter()
+            .filter(|column| column.may_read)
+            .map(|column| column.name.as_str())
     }
 }
 
 /// A column as a moment. Without a zone it is UTC, as ShedLock writes it.
 fn instant(column: &Column) -> String {
     let name = quoted(&column.name);
-    if column.type_base == "timestamptz" { name } else { format!("({name} AT TIME ZONE 'UTC')") }
+    if column.type_base == "timestamptz" {
+        name
+    } else {
+        format!("({name} AT TIME ZONE 'UTC')")
+    }
 }
 
-/// Microseconds since 1970 as text; `far` and `past` outside the years 1 to 9999, infinity included.
+/// Microseconds since 1970 as text (by `date_part`, which is twice as fast as `extract` and exact enough); `far` and `past` outside the years 1 to 9999, infinity included.
 fn micros(moment: &str) -> String {
     format!(
         "CASE WHEN {moment} >= timestamptz '9999-12-31 00:00:00+00' THEN 'far' \
               WHEN {moment} < timestamptz '0001-01-01 00:00:00+00' THEN 'past' \
-              ELSE (extract(epoch FROM {moment}) * 1000000)::int8::text END"
+              ELSE (date_part('epoch', {moment}) * 1000000)::int8::text END"
     )
 }
 
@@ -170,7 +203,10 @@ fn no_column(role: Role, name: &str, found: &Found) -> String {
             "{said}; the nearest is {near}: set columns = {{ {} = {near:?} }}, or \"\" if there is none",
             role.key()
         ),
-        None => format!("{said}: set columns = {{ {} = \"…\" }}, or \"\" if there is none", role.key()),
+        None => format!(
+            "{said}: set columns = {{ {} = \"…\" }}, or \"\" if there is none",
+            role.key()
+        ),
     }
 }
 

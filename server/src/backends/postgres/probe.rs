@@ -34,13 +34,22 @@ struct Account {
 pub(super) async fn probe(backend: &PostgresBackend) -> Result<Probe, BackendError> {
     let timeout_ms = backend.links.timeout_ms();
     let mut link = backend.links.acquire().await?;
-    ask(backend, &mut link).await.map_err(|failure| failure.into_backend(timeout_ms))
+    ask(backend, &mut link)
+        .await
+        .map_err(|failure| failure.into_backend(timeout_ms))
 }
 
 async fn ask(backend: &PostgresBackend, link: &mut Link<'_>) -> Result<Probe, Failure> {
     let rows = link.rows(sqlx::query(ACCOUNT)).await?;
-    let unreadable = || Failure::Lost(BackendError::Protocol { detail: "the account cannot be read".to_owned() });
-    let account = rows.first().and_then(|row| account(row).ok()).ok_or_else(unreadable)?;
+    let unreadable = || {
+        Failure::Lost(BackendError::Protocol {
+            detail: "the account cannot be read".to_owned(),
+        })
+    };
+    let account = rows
+        .first()
+        .and_then(|row| account(row).ok())
+        .ok_or_else(unreadable)?;
     let mut rights = sessions(&account);
     let plans = catalog::check(link, &backend.tables).await?;
     for (table, plan) in backend.tables.iter().zip(plans) {
@@ -58,7 +67,10 @@ async fn ask(backend: &PostgresBackend, link: &mut Link<'_>) -> Result<Probe, Fa
             }),
         }
     }
-    Ok(Probe { version: Known::Known(short(&account.version)), rights })
+    Ok(Probe {
+        version: Known::Known(short(&account.version)),
+        rights,
+    })
 }
 
 fn account(row: &PgRow) -> Result<Account, sqlx::Error> {
@@ -78,7 +90,7 @@ fn short(version: &str) -> String {
 
 fn sessions(account: &Account) -> Vec<Right> {
     let name = &account.name;
-    let less = "use an account of its own, as in docs/backends/postgres.md";
+    let ordinary = format!("ALTER ROLE {name} NOSUPERUSER;");
     vec![
         Right {
             what: "see the sessions of others (pg_monitor or pg_read_all_stats)".to_owned(),
@@ -90,14 +102,14 @@ fn sessions(account: &Account) -> Vec<Right> {
             what: "superuser".to_owned(),
             allowed: Known::Known(account.superuser),
             wanted: false,
-            mend: format!("ALTER ROLE {name} NOSUPERUSER; or {less}"),
+            mend: ordinary.clone(),
         },
         Right {
             what: "end the sessions of others (pg_signal_backend)".to_owned(),
             allowed: Known::Known(account.may_signal),
             wanted: false,
             mend: if account.superuser {
-                format!("a superuser may always: {less}")
+                ordinary
             } else {
                 format!("REVOKE pg_signal_backend FROM {name};")
             },
@@ -120,7 +132,10 @@ fn of_table(table: &LeaseTable, shown: &str, account: &str, may_write: Option<bo
                 None => Known::unknown("the server did not say"),
             },
             wanted: false,
-            mend: format!("REVOKE INSERT, UPDATE, DELETE, TRUNCATE ON {shown} FROM {account};"),
+            mend: format!(
+                "REVOKE INSERT, UPDATE, DELETE, TRUNCATE ON {shown} FROM {account}; \
+                 -- or from the group, or PUBLIC, that it comes through"
+            ),
         },
     ]
 }

@@ -39,7 +39,9 @@ pub(super) async fn of_row(
     let text = resource.text();
     let query = sqlx::query(AssertSqlSafe(plan.record(VALUE_CHARS_MAX))).bind(text);
     let rows = link.rows(query).await?;
-    let Some(row) = rows.first() else { return Ok(Vec::new()) };
+    let Some(row) = rows.first() else {
+        return Ok(Vec::new());
+    };
     let value = |at: usize| row.try_get::<Option<String>, _>(at).ok().flatten();
     let field = |(at, name): (usize, &str)| RawField {
         name: name.to_owned(),
@@ -49,14 +51,24 @@ pub(super) async fn of_row(
 }
 
 fn field(name: &str, value: impl Into<String>) -> RawField {
-    RawField { name: name.to_owned(), value: value.into() }
+    RawField {
+        name: name.to_owned(),
+        value: value.into(),
+    }
 }
 
-pub(super) fn of_advisory(snapshot: &Snapshot, group: &advisory::Group<'_>, name: Option<&str>) -> Vec<RawField> {
+pub(super) fn of_advisory(
+    snapshot: &Snapshot,
+    group: &advisory::Group<'_>,
+    name: Option<&str>,
+) -> Vec<RawField> {
     let mut raw = vec![field("database", group.database.clone())];
     match group.key {
         Key::One(key) => raw.push(field("key", key.to_string())),
-        Key::Two(first, second) => raw.extend([field("key1", first.to_string()), field("key2", second.to_string())]),
+        Key::Two(first, second) => raw.extend([
+            field("key1", first.to_string()),
+            field("key2", second.to_string()),
+        ]),
     }
     if let Some(name) = name {
         raw.push(field("known as", name));
@@ -94,7 +106,10 @@ fn of_party(party: &Party) -> Vec<RawField> {
             ("pid", Some(session.pid.to_string())),
             ("usename", session.account.clone()),
             ("application_name", Some(session.application_name.clone())),
-            ("state, query, times", Some("unknown: this account is not a member of pg_monitor".to_owned())),
+            (
+                "state, query, times",
+                Some("unknown: this account is not a member of pg_monitor".to_owned()),
+            ),
         ],
         Party::Session(session) => vec![
             ("pid", Some(session.pid.to_string())),
@@ -114,7 +129,10 @@ fn of_party(party: &Party) -> Vec<RawField> {
             ("owner", Some(prepared.account.clone())),
         ],
     };
-    fields.into_iter().map(|(name, value)| field(name, value.unwrap_or_else(|| "NULL".to_owned()))).collect()
+    fields
+        .into_iter()
+        .map(|(name, value)| field(name, value.unwrap_or_else(|| "NULL".to_owned())))
+        .collect()
 }
 
 /// What else these sessions hold, as a sentence each; `known` is the lock itself.
@@ -124,22 +142,38 @@ pub(super) async fn shares_fate(
     pids: &[i32],
     known: &[&LockRow],
 ) -> Result<Vec<String>, Failure> {
-    let mut told: Vec<String> = pids.iter().filter_map(|pid| transaction(snapshot.parties.get(pid)?)).collect();
+    let mut told: Vec<String> = pids
+        .iter()
+        .filter_map(|pid| transaction(snapshot.parties.get(pid)?))
+        .collect();
     let sessions: Vec<i32> = pids.iter().copied().filter(|pid| *pid > 0).collect();
     if sessions.is_empty() {
         return Ok(told);
     }
     let rows = link.rows(sqlx::query(HELD).bind(sessions)).await?;
     let itself = |class: u32, object: u32, sub: i32| {
-        known.iter().any(|row| (row.class, row.object, row.sub) == (class, object, sub))
+        known
+            .iter()
+            .any(|row| (row.class, row.object, row.sub) == (class, object, sub))
     };
     let mut held = Vec::new();
     for row in &rows {
         let number = |name: &str| row.try_get::<Option<i64>, _>(name).ok().flatten();
-        let half = |name: &str| number(name).and_then(|n| u32::try_from(n).ok()).unwrap_or_default();
+        let half = |name: &str| {
+            number(name)
+                .and_then(|n| u32::try_from(n).ok())
+                .unwrap_or_default()
+        };
         let mode: String = row.try_get("mode").unwrap_or_default();
-        if row.try_get::<&str, _>("locktype").is_ok_and(|kind| kind == "advisory") {
-            let sub = row.try_get::<Option<i32>, _>("sub").ok().flatten().unwrap_or_default();
+        if row
+            .try_get::<&str, _>("locktype")
+            .is_ok_and(|kind| kind == "advisory")
+        {
+            let sub = row
+                .try_get::<Option<i32>, _>("sub")
+                .ok()
+                .flatten()
+                .unwrap_or_default();
             if !itself(half("class"), half("object"), sub) {
                 let key = Key::decode(half("class"), half("object"), sub);
                 held.push(format!("advisory lock {} ({mode})", key.text()));
@@ -153,16 +187,22 @@ pub(super) async fn shares_fate(
     held.truncate(FATE_SHOWN);
     told.extend(held);
     if more > 0 {
-        told.push(format!("and {} more", human::counted(more as u64, "lock", "locks")));
+        told.push(format!(
+            "and {} more",
+            human::counted(more as u64, "lock", "locks")
+        ));
     }
     Ok(told)
 }
 
 fn transaction(party: &Party) -> Option<String> {
     match party {
-        Party::Session(session) => {
-            session.xact_start.map(|start| format!("a transaction open since {}", party::moment(start)))
-        }
-        Party::Prepared(prepared) => Some(format!("the prepared transaction {:?} with all that it changed", prepared.gid)),
+        Party::Session(session) => session
+            .xact_start
+            .map(|start| format!("a transaction open since {}", party::moment(start))),
+        Party::Prepared(prepared) => Some(format!(
+            "the prepared transaction {:?} with all that it changed",
+            prepared.gid
+        )),
     }
 }

@@ -38,15 +38,21 @@ pub(super) fn groups(snapshot: &Snapshot) -> Vec<Group<'_>> {
     let waits = Waits::of(snapshot);
     let mut groups: BTreeMap<(String, Target), Group<'_>> = BTreeMap::new();
     for row in snapshot.waiting() {
-        let Some(root) = waits.root_of(row.pid) else { continue };
-        let Some(target) = target(snapshot, row) else { continue };
+        let Some(root) = waits.root_of(row.pid) else {
+            continue;
+        };
+        let Some(target) = target(snapshot, row) else {
+            continue;
+        };
         let database = database(snapshot, row);
-        let group = groups.entry((database.clone(), target.clone())).or_insert_with(|| Group {
-            database,
-            target,
-            waiters: Vec::new(),
-            roots: Vec::new(),
-        });
+        let group = groups
+            .entry((database.clone(), target.clone()))
+            .or_insert_with(|| Group {
+                database,
+                target,
+                waiters: Vec::new(),
+                roots: Vec::new(),
+            });
         group.waiters.push(row);
         if !group.roots.contains(&root) {
             group.roots.push(root);
@@ -58,7 +64,11 @@ pub(super) fn groups(snapshot: &Snapshot) -> Vec<Group<'_>> {
 fn database(snapshot: &Snapshot, row: &LockRow) -> String {
     let of_session = || Some(snapshot.parties.get(&row.pid)?.database()?.to_owned());
     let shared = || row.relation.as_ref().map(|_| "shared".to_owned());
-    row.database.clone().or_else(shared).or_else(of_session).unwrap_or_else(|| "unknown".to_owned())
+    row.database
+        .clone()
+        .or_else(shared)
+        .or_else(of_session)
+        .unwrap_or_else(|| "unknown".to_owned())
 }
 
 /// None for waits that are about neither rows nor tables.
@@ -98,14 +108,23 @@ fn row_of<'a>(snapshot: &'a Snapshot, waiter: &LockRow) -> Option<&'a Relation> 
             .filter_map(|row| row.relation.as_ref())
             .filter(|relation| relation.is_table)
     };
-    let blockers: BTreeSet<u32> =
-        waiter.blocked_by.iter().flat_map(|pid| tables_of(*pid, true)).map(|relation| relation.oid).collect();
-    let mut own: BTreeMap<u32, &Relation> =
-        tables_of(waiter.pid, false).map(|relation| (relation.oid, relation)).collect();
+    let blockers: BTreeSet<u32> = waiter
+        .blocked_by
+        .iter()
+        .flat_map(|pid| tables_of(*pid, true))
+        .map(|relation| relation.oid)
+        .collect();
+    let mut own: BTreeMap<u32, &Relation> = tables_of(waiter.pid, false)
+        .map(|relation| (relation.oid, relation))
+        .collect();
     if own.len() > 1 {
         own.retain(|oid, _| blockers.contains(oid));
     }
-    if own.len() == 1 { own.into_values().next() } else { None }
+    if own.len() == 1 {
+        own.into_values().next()
+    } else {
+        None
+    }
 }
 
 impl Group<'_> {
@@ -131,19 +150,35 @@ impl Group<'_> {
             fencing_token: Known::absent("row and table locks have no fencing tokens"),
             acquired_at: root.map_or(Known::unknown(ended), Party::acquired_at),
             renewed_at: Known::absent("row and table locks are not renewed"),
-            lifetime: Lifetime::Session { why: "it lives as long as its transaction: there is no lease to renew".into() },
+            lifetime: Lifetime::Session {
+                why: "it lives as long as its transaction: there is no lease to renew".into(),
+            },
             waiter_count: Known::Known(u32::try_from(self.waiters.len()).unwrap_or(u32::MAX)),
-            oldest_waiter_ms: self.waiters.iter().filter_map(|row| snapshot.waited_ms(row)).max(),
-            condition: self.roots.iter().find_map(|pid| snapshot.parties.get(pid)?.gone()),
+            oldest_waiter_ms: self
+                .waiters
+                .iter()
+                .filter_map(|row| snapshot.waited_ms(row))
+                .max(),
+            condition: self
+                .roots
+                .iter()
+                .find_map(|pid| snapshot.parties.get(pid)?.gone()),
         }
     }
 
     pub(super) fn owners(&self, snapshot: &Snapshot) -> Vec<OwnerId> {
-        self.roots.iter().filter_map(|pid| Some(snapshot.parties.get(pid)?.owner_id())).collect()
+        self.roots
+            .iter()
+            .filter_map(|pid| Some(snapshot.parties.get(pid)?.owner_id()))
+            .collect()
     }
 
     /// Everyone who holds or waits, for the blocker trees.
     pub(super) fn pids(&self) -> Vec<i32> {
-        self.waiters.iter().map(|row| row.pid).chain(self.roots.iter().copied()).collect()
+        self.waiters
+            .iter()
+            .map(|row| row.pid)
+            .chain(self.roots.iter().copied())
+            .collect()
     }
 }

@@ -32,7 +32,11 @@ impl Relay {
         let abandoned = stop.clone().drop_guard();
         tasks::spawn("postgres tls relay", stop, carry(near, far));
         let options = options.clone().host(server_name).socket(folder.path());
-        Ok(Self { options, _folder: folder, abandoned })
+        Ok(Self {
+            options,
+            _folder: folder,
+            abandoned,
+        })
     }
 
     /// The session is open: its own end ends the relay. Before that, dropping this does.

@@ -100,7 +100,9 @@ fn date(moment: Option<Moment>) -> Option<DateTime<Utc>> {
 
 /// The name of the column that plays a role, for reasons.
 fn column(plan: &Plan, role: Role) -> &str {
-    plan.table.column(role).map_or(role.key(), |name| name.text.as_str())
+    plan.table
+        .column(role)
+        .map_or(role.key(), |name| name.text.as_str())
 }
 
 fn null<T>(plan: &Plan, role: Role) -> Known<T> {
@@ -116,7 +118,9 @@ fn owner(plan: &Plan, fields: &Fields<'_>) -> Known<OwnerId> {
 }
 
 fn cut(text: &str, chars_max: usize) -> &str {
-    text.char_indices().nth(chars_max).map_or(text, |(end, _)| &text[..end])
+    text.char_indices()
+        .nth(chars_max)
+        .map_or(text, |(end, _)| &text[..end])
 }
 
 fn is_cut(text: &str, chars_max: usize) -> bool {
@@ -125,7 +129,9 @@ fn is_cut(text: &str, chars_max: usize) -> bool {
 
 fn lease_id(plan: &Plan, fields: &Fields<'_>) -> Known<Box<str>> {
     match fields.lease_id {
-        Some(id) if is_cut(id, limits::OWNER_CHARS_MAX) => Known::unknown("the lease id is longer than 1024 characters"),
+        Some(id) if is_cut(id, limits::OWNER_CHARS_MAX) => {
+            Known::unknown("the lease id is longer than 1024 characters")
+        }
         Some(id) => Known::Known(id.into()),
         None if plan.table.column(Role::LeaseId).is_some() => null(plan, Role::LeaseId),
         None => match plan.table.preset {
@@ -162,18 +168,27 @@ fn token(plan: &Plan, fields: &Fields<'_>) -> Known<FencingToken> {
         };
     };
     // A numeric with decimals writes 7 as 7.00.
-    let whole = text.split_once('.').filter(|(_, rest)| rest.bytes().all(|digit| digit == b'0'));
+    let whole = text
+        .split_once('.')
+        .filter(|(_, rest)| rest.bytes().all(|digit| digit == b'0'));
     match whole.map_or(text, |(whole, _)| whole).parse() {
         Ok(number) => Known::Known(FencingToken::new(number)),
         Err(_) => Known::Unknown(
-            format!("{} is no token: {}", column(plan, Role::FencingToken), escape::visible(cut(text, 40))).into(),
+            format!(
+                "{} is no token: {}",
+                column(plan, Role::FencingToken),
+                escape::visible(cut(text, 40))
+            )
+            .into(),
         ),
     }
 }
 
 fn acquired_at(plan: &Plan, fields: &Fields<'_>) -> Known<DateTime<Utc>> {
     if plan.local_times {
-        return Known::unknown("Liquibase writes lockgranted in its client's own time zone, which it does not record");
+        return Known::unknown(
+            "Liquibase writes lockgranted in its client's own time zone, which it does not record",
+        );
     }
     match (date(fields.created), plan.table.column(Role::CreatedAt)) {
         (Some(at), _) => Known::Known(at),
@@ -184,7 +199,11 @@ fn acquired_at(plan: &Plan, fields: &Fields<'_>) -> Known<DateTime<Utc>> {
 }
 
 fn renewed_at(plan: &Plan, fields: &Fields<'_>) -> Known<DateTime<Utc>> {
-    match (date(fields.updated), date(fields.created), plan.table.column(Role::UpdatedAt)) {
+    match (
+        date(fields.updated),
+        date(fields.created),
+        plan.table.column(Role::UpdatedAt),
+    ) {
         (Some(updated), Some(created), _) if updated > created => Known::Known(updated),
         (Some(_), Some(_), _) => Known::unknown("not renewed since it was taken"),
         (Some(updated), None, _) => Known::Known(updated),
@@ -199,26 +218,42 @@ fn lifetime(plan: &Plan, fields: &Fields<'_>) -> Lifetime {
         Some(Moment::At(micros)) => {
             // Rounded down: never shown longer than it is.
             let remaining_ms = micros.saturating_sub(fields.now_us).div_euclid(1000);
-            Lifetime::Leased { remaining_ms, ttl_ms: ttl_ms(fields, micros) }
+            Lifetime::Leased {
+                remaining_ms,
+                ttl_ms: ttl_ms(fields, micros),
+            }
         }
-        Some(Moment::Far) => Lifetime::NoTtl { why: format!("{expires} is infinitely far").into() },
+        Some(Moment::Far) => Lifetime::NoTtl {
+            why: format!("{expires} is infinitely far").into(),
+        },
         Some(Moment::Past) => {
             let ttl_ms = Known::Unknown(format!("{expires} is infinitely long ago").into());
-            Lifetime::Leased { remaining_ms: i64::MIN / 1_000_000, ttl_ms }
+            Lifetime::Leased {
+                remaining_ms: i64::MIN / 1_000_000,
+                ttl_ms,
+            }
         }
-        None if plan.table.preset == LeaseTablePreset::Liquibase => {
-            Lifetime::NoTtl { why: "a Liquibase lock has no expiry: it stays until it is released".into() }
-        }
-        None if plan.table.column(Role::ExpiresAt).is_some() => {
-            Lifetime::NoTtl { why: format!("{expires} is NULL").into() }
-        }
-        None => Lifetime::NoTtl { why: "this table records no expiry".into() },
+        None if plan.table.preset == LeaseTablePreset::Liquibase => Lifetime::NoTtl {
+            why: "a Liquibase lock has no expiry: it stays until it is released".into(),
+        },
+        None if plan.table.column(Role::ExpiresAt).is_some() => Lifetime::NoTtl {
+            why: format!("{expires} is NULL").into(),
+        },
+        None => Lifetime::NoTtl {
+            why: "this table records no expiry".into(),
+        },
     }
 }
 
 /// What the last grant or renewal gave.
 fn ttl_ms(fields: &Fields<'_>, expires_us: i64) -> Known<i64> {
-    let at = |moment| if let Some(Moment::At(micros)) = moment { Some(micros) } else { None };
+    let at = |moment| {
+        if let Some(Moment::At(micros)) = moment {
+            Some(micros)
+        } else {
+            None
+        }
+    };
     match at(fields.updated).max(at(fields.created)) {
         Some(granted_us) if expires_us > granted_us => Known::Known((expires_us - granted_us) / 1000),
         Some(_) => Known::unknown("it expired before its last update: that was no grant"),

@@ -35,7 +35,7 @@ LEFT JOIN pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN blocking b ON b.pid = l.pid AND NOT l.granted
 WHERE l.locktype = 'advisory' OR NOT l.granted
    OR l.locktype IN ('relation', 'tuple', 'transactionid', 'virtualxid')
-      AND (l.pid IN (SELECT pid FROM near) OR l.pid IS NULL AND EXISTS (SELECT FROM near WHERE pid = 0))";
+      AND (l.pid IN (SELECT pid FROM near) OR l.pid IS NULL)";
 
 /// One row of `pg_locks`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,7 +78,10 @@ pub(super) async fn take(link: &mut Link<'_>) -> Result<Snapshot, Failure> {
     let now = answer.first().and_then(|row| row.try_get("now").ok());
     let mut rows: Vec<(LockRow, String)> = answer.iter().filter_map(|row| lock_row(row).ok()).collect();
     let mut parties = HashMap::new();
-    if rows.iter().any(|(row, _)| row.pid == 0 || row.blocked_by.contains(&0)) {
+    if rows
+        .iter()
+        .any(|(row, _)| row.pid == 0 || row.blocked_by.contains(&0))
+    {
         let prepared = link.rows(sqlx::query(party::PREPARED)).await?;
         name_prepared(&mut rows, &prepared, &mut parties);
     }
@@ -88,20 +91,30 @@ pub(super) async fn take(link: &mut Link<'_>) -> Result<Snapshot, Failure> {
 }
 
 async fn sessions(link: &mut Link<'_>, rows: &[LockRow]) -> Result<Vec<(i32, Party)>, Failure> {
-    let mut pids: Vec<i32> =
-        rows.iter().flat_map(|row| row.blocked_by.iter().copied().chain([row.pid])).filter(|pid| *pid > 0).collect();
+    let mut pids: Vec<i32> = rows
+        .iter()
+        .flat_map(|row| row.blocked_by.iter().copied().chain([row.pid]))
+        .filter(|pid| *pid > 0)
+        .collect();
     pids.sort_unstable();
     pids.dedup();
     if pids.is_empty() {
         return Ok(Vec::new());
     }
-    let rows = link.rows(sqlx::query(party::SESSIONS).bind(pids).bind(APPLICATION_NAME)).await?;
+    let rows = link
+        .rows(sqlx::query(party::SESSIONS).bind(pids).bind(APPLICATION_NAME))
+        .await?;
     let sessions = rows.iter().filter_map(|row| SessionRow::read(row).ok());
-    Ok(sessions.map(|session| (session.pid, Party::Session(Box::new(session)))).collect())
+    Ok(sessions
+        .map(|session| (session.pid, Party::Session(Box::new(session))))
+        .collect())
 }
 
 fn lock_row(row: &PgRow) -> Result<(LockRow, String), sqlx::Error> {
-    let number = |name: &str| row.try_get::<Option<i64>, _>(name).map(|n| n.and_then(|n| u32::try_from(n).ok()));
+    let number = |name: &str| {
+        row.try_get::<Option<i64>, _>(name)
+            .map(|n| n.and_then(|n| u32::try_from(n).ok()))
+    };
     let oid: Option<sqlx::postgres::types::Oid> = row.try_get("relation")?;
     let schema: Option<String> = row.try_get("schema")?;
     let name: Option<String> = row.try_get("name")?;
@@ -109,7 +122,11 @@ fn lock_row(row: &PgRow) -> Result<(LockRow, String), sqlx::Error> {
     let lock = LockRow {
         kind: row.try_get("locktype")?,
         database: row.try_get("database")?,
-        relation: oid.map(|oid| Relation { oid: oid.0, name: schema.zip(name), is_table }),
+        relation: oid.map(|oid| Relation {
+            oid: oid.0,
+            name: schema.zip(name),
+            is_table,
+        }),
         transaction: row.try_get("transaction")?,
         class: number("class")?.unwrap_or_default(),
         object: number("object")?.unwrap_or_default(),
@@ -118,26 +135,52 @@ fn lock_row(row: &PgRow) -> Result<(LockRow, String), sqlx::Error> {
         mode: row.try_get("mode")?,
         granted: row.try_get("granted")?,
         wait_start: row.try_get("wait_start")?,
-        blocked_by: row.try_get::<Option<Vec<i32>>, _>("blocked_by")?.unwrap_or_default(),
+        blocked_by: row
+            .try_get::<Option<Vec<i32>>, _>("blocked_by")?
+            .unwrap_or_default(),
     };
-    Ok((lock, row.try_get::<Option<String>, _>("holder")?.unwrap_or_default()))
+    Ok((
+        lock,
+        row.try_get::<Option<String>, _>("holder")?.unwrap_or_default(),
+    ))
 }
 
 /// Gives each prepared transaction a negative number of its own, where `pg_locks` has none and
-/// `pg_blocking_pids` says 0. Its rows carry its transaction id after the slash of `virtualtransaction`.
+/// `pg_blocking_pids` says 0. All rows of one share `virtualtransaction`; the one for its own transaction id names
+/// it. After a restart of the server the id stands behind the slash as well.
 fn name_prepared(rows: &mut [(LockRow, String)], answer: &[PgRow], parties: &mut HashMap<i32, Party>) {
-    let prepared: Vec<PreparedRow> = answer.iter().filter_map(|row| PreparedRow::read(row).ok()).collect();
+    let prepared: Vec<PreparedRow> = answer
+        .iter()
+        .filter_map(|row| PreparedRow::read(row).ok())
+        .collect();
     let number = |xid: &str| {
         let at = prepared.iter().position(|prepared| prepared.xid == xid)?;
         i32::try_from(at).ok().map(|at| -1 - at)
     };
+    let own = rows
+        .iter()
+        .filter(|(row, _)| row.pid == 0 && row.granted && row.kind == "transactionid");
+    let xids: HashMap<String, String> = own
+        .filter_map(|(row, holder)| Some((holder.clone(), row.transaction.clone()?)))
+        .collect();
     for (row, holder) in rows.iter_mut().filter(|(row, _)| row.pid == 0) {
-        row.pid = holder.rsplit('/').next().and_then(number).unwrap_or(0);
+        let xid = xids
+            .get(holder)
+            .map(String::as_str)
+            .or_else(|| holder.rsplit('/').next());
+        row.pid = xid.and_then(number).unwrap_or(0);
     }
-    let held: Vec<LockRow> = rows.iter().filter(|(row, _)| row.pid < 0).map(|(row, _)| row.clone()).collect();
+    let held: Vec<LockRow> = rows
+        .iter()
+        .filter(|(row, _)| row.pid < 0)
+        .map(|(row, _)| row.clone())
+        .collect();
     for (row, _) in rows.iter_mut().filter(|(row, _)| row.blocked_by.contains(&0)) {
-        let holders: Vec<i32> =
-            held.iter().filter(|holder| holder.is_of_same_thing(row)).map(|holder| holder.pid).collect();
+        let holders: Vec<i32> = held
+            .iter()
+            .filter(|holder| holder.is_of_same_thing(row))
+            .map(|holder| holder.pid)
+            .collect();
         row.blocked_by.retain(|pid| *pid != 0);
         row.blocked_by.extend(holders);
         row.blocked_by.dedup();
@@ -177,15 +220,22 @@ impl Snapshot {
 
     /// Rows that wait, first come first, none of ours.
     pub(super) fn waiting(&self) -> Vec<&LockRow> {
-        let mut rows: Vec<&LockRow> =
-            self.rows.iter().filter(|row| !row.granted && row.pid != 0 && !self.is_ours(row.pid)).collect();
+        let mut rows: Vec<&LockRow> = self
+            .rows
+            .iter()
+            .filter(|row| !row.granted && row.pid != 0 && !self.is_ours(row.pid))
+            .collect();
         rows.sort_by_key(|row| (std::cmp::Reverse(self.waited_ms(row)), row.pid));
         rows
     }
 
     /// More sessions wait than were asked for.
     pub(super) fn is_cut(&self) -> bool {
-        let asked = self.rows.iter().filter(|row| !row.granted && !row.blocked_by.is_empty()).count();
+        let asked = self
+            .rows
+            .iter()
+            .filter(|row| !row.granted && !row.blocked_by.is_empty())
+            .count();
         asked >= usize::try_from(WAITING_MAX).unwrap_or(usize::MAX)
     }
 }

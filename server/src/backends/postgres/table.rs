@@ -94,12 +94,22 @@ impl LeaseTable {
         })?;
         let source = Source::parse(&format!("table:{}.{}", schema.text, name.text)).map_err(|_| {
             BackendError::Misconfigured {
-                detail: format!("the table name {:?} is too long or has control characters", config.table),
+                detail: format!(
+                    "the table name {:?} is too long or has control characters",
+                    config.table
+                ),
                 mend: "Show a view with a shorter name instead.".to_owned(),
             }
         })?;
         let columns = columns(config)?;
-        Ok(Self { source, schema, name, preset: config.preset, columns, notify: config.notify.clone() })
+        Ok(Self {
+            source,
+            schema,
+            name,
+            preset: config.preset,
+            columns,
+            notify: config.notify.clone(),
+        })
     }
 
     /// As people write it.
@@ -108,19 +118,28 @@ impl LeaseTable {
     }
 
     pub(super) fn column(&self, role: Role) -> Option<&Name> {
-        self.columns.iter().find(|(played, _)| *played == role).map(|(_, name)| name)
+        self.columns
+            .iter()
+            .find(|(played, _)| *played == role)
+            .map(|(_, name)| name)
     }
 
     pub(super) fn safety(&self) -> Safety {
         if self.column(Role::FencingToken).is_some() {
-            Safety { class: SafetyClass::Correctness, why: "one database, rising token".into() }
+            Safety {
+                class: SafetyClass::Correctness,
+                why: "one database, rising token".into(),
+            }
         } else {
             let why = match self.preset {
                 LeaseTablePreset::Common => "this table has no fencing token",
                 LeaseTablePreset::Shedlock => "ShedLock issues no fencing tokens",
                 LeaseTablePreset::Liquibase => "Liquibase issues no fencing tokens",
             };
-            Safety { class: SafetyClass::Efficiency, why: why.into() }
+            Safety {
+                class: SafetyClass::Efficiency,
+                why: why.into(),
+            }
         }
     }
 }
@@ -137,7 +156,10 @@ fn columns(config: &LeaseTableConfig) -> Result<Vec<(Role, Name)>, BackendError>
         });
     }
     let column = |role: Role| {
-        let name = config.columns.get(role.key()).map_or(role.default_column(config.preset), String::as_str);
+        let name = config
+            .columns
+            .get(role.key())
+            .map_or(role.default_column(config.preset), String::as_str);
         (!name.is_empty()).then(|| (role, Name::new(name)))
     };
     let columns: Vec<_> = Role::ALL.into_iter().filter_map(column).collect();

@@ -22,19 +22,27 @@ impl<'a> Waits<'a> {
 
     /// Whom this session waits for, those of ours left out.
     pub(super) fn blockers_of(&self, pid: i32) -> Vec<i32> {
-        let Some(row) = self.rows.get(&pid) else { return Vec::new() };
-        row.blocked_by.iter().copied().filter(|pid| *pid != 0 && !self.snapshot.is_ours(*pid)).collect()
+        let Some(row) = self.rows.get(&pid) else {
+            return Vec::new();
+        };
+        row.blocked_by
+            .iter()
+            .copied()
+            .filter(|pid| *pid != 0 && !self.snapshot.is_ours(*pid))
+            .collect()
     }
 
     /// Up the first blocker of each to one that waits for nobody; of a deadlock its smallest process id.
     pub(super) fn root_of(&self, pid: i32) -> Option<i32> {
-        let mut at = *self.blockers_of(pid).first()?;
-        let mut seen = BTreeSet::new();
-        while let Some(&up) = self.blockers_of(at).first() {
-            if !seen.insert(at) {
-                return seen.first().copied();
+        let up = |pid: i32| self.blockers_of(pid).first().copied();
+        let mut at = up(pid)?;
+        let mut path = vec![pid];
+        while let Some(next) = up(at) {
+            if let Some(start) = path.iter().position(|passed| *passed == at) {
+                return path[start..].iter().copied().min();
             }
-            at = up;
+            path.push(at);
+            at = next;
         }
         Some(at)
     }
@@ -42,7 +50,11 @@ impl<'a> Waits<'a> {
     /// The trees in which one of `pids` stands.
     pub(super) fn trees(&self, pids: &[i32]) -> Vec<Blocker> {
         let involved = self.component(pids);
-        let edges = involved.into_iter().map(|pid| Edge { node: self.node(pid), pid, waits_for: self.blockers_of(pid) });
+        let edges = involved.into_iter().map(|pid| Edge {
+            node: self.node(pid),
+            pid,
+            waits_for: self.blockers_of(pid),
+        });
         blockers::trees(edges.collect())
     }
 
@@ -56,7 +68,11 @@ impl<'a> Waits<'a> {
             }
         }
         let mut found = BTreeSet::new();
-        let mut open: Vec<i32> = pids.iter().copied().filter(|pid| neighbours.contains_key(pid)).collect();
+        let mut open: Vec<i32> = pids
+            .iter()
+            .copied()
+            .filter(|pid| neighbours.contains_key(pid))
+            .collect();
         while let Some(pid) = open.pop() {
             if found.insert(pid) {
                 open.extend(neighbours.get(&pid).into_iter().flatten());
@@ -73,11 +89,16 @@ impl<'a> Waits<'a> {
             None => self.held_by(pid),
         };
         Blocker {
-            owner_id: party.map_or_else(|| format!("session#{pid}"), |party| party.owner_id().as_str().to_owned()),
+            owner_id: party.map_or_else(
+                || format!("session#{pid}"),
+                |party| party.owner_id().as_str().to_owned(),
+            ),
             pid: (pid > 0).then_some(pid),
             doing: match party {
                 Some(Party::Session(session)) => session.doing(),
-                Some(Party::Prepared(_)) => "prepared, waits for COMMIT PREPARED or ROLLBACK PREPARED".to_owned(),
+                Some(Party::Prepared(_)) => {
+                    "prepared, waits for COMMIT PREPARED or ROLLBACK PREPARED".to_owned()
+                }
                 None => "unknown: the session ended while we looked".to_owned(),
             },
             holds,
@@ -89,13 +110,23 @@ impl<'a> Waits<'a> {
     /// What a root holds that others want.
     fn held_by(&self, pid: i32) -> String {
         let wanted = |held: &LockRow| {
-            self.rows.values().any(|row| row.blocked_by.contains(&pid) && row.is_of_same_thing(held))
+            self.rows
+                .values()
+                .any(|row| row.blocked_by.contains(&pid) && row.is_of_same_thing(held))
         };
-        let held = self.snapshot.rows.iter().filter(|row| row.pid == pid && row.granted && wanted(row));
+        let held = self
+            .snapshot
+            .rows
+            .iter()
+            .filter(|row| row.pid == pid && row.granted && wanted(row));
         let mut held: Vec<String> = held.map(described).collect();
         held.sort();
         held.dedup();
-        if held.is_empty() { "unknown: it let go while we looked".to_owned() } else { held.join(", ") }
+        if held.is_empty() {
+            "unknown: it let go while we looked".to_owned()
+        } else {
+            held.join(", ")
+        }
     }
 }
 
@@ -106,7 +137,10 @@ pub(super) fn described(row: &LockRow) -> String {
         None => format!("relation {}", relation.oid),
     });
     let thing = match (row.kind.as_str(), name, &row.transaction) {
-        ("advisory", _, _) => format!("advisory key {}", Key::decode(row.class, row.object, row.sub).text()),
+        ("advisory", _, _) => format!(
+            "advisory key {}",
+            Key::decode(row.class, row.object, row.sub).text()
+        ),
         ("relation", Some(name), _) => name,
         (kind, Some(name), _) => format!("a {kind} of {name}"),
         ("transactionid", None, Some(id)) => format!("transaction {id}"),

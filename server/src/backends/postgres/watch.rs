@@ -13,7 +13,8 @@ use super::PostgresBackend;
 use super::fault;
 use crate::backends::{BackendError, Hints};
 
-pub(super) const OFF: &str = "polled; docs/backends/postgres.md has the optional trigger that announces changes";
+pub(super) const OFF: &str =
+    "polled; docs/backends/postgres.md has the optional trigger that announces changes";
 
 /// A link that died without a word is noticed by asking on it this often.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
@@ -39,7 +40,10 @@ pub(super) async fn watch(backend: &PostgresBackend, hints: Hints) {
             Err(error) => error,
         };
         let since = *since.get_or_insert(backend.clock.now().wall);
-        hints.state(WatchState::Reconnecting { since, why: error.to_string() });
+        hints.state(WatchState::Reconnecting {
+            since,
+            why: error.to_string(),
+        });
         sleep(backoff).await;
         backoff = (backoff * 2).min(BACKOFF_MAX);
     }
@@ -47,25 +51,38 @@ pub(super) async fn watch(backend: &PostgresBackend, hints: Hints) {
 
 async fn listener(backend: &PostgresBackend) -> Result<PgListener, BackendError> {
     let limit = backend.links.timeout();
-    let no_answer = |_| BackendError::NoAnswer { after_ms: backend.links.timeout_ms() };
+    let no_answer = |_| BackendError::NoAnswer {
+        after_ms: backend.links.timeout_ms(),
+    };
     // The pool would try a refused connection again until its time is up; a short look tells why at once.
     drop(backend.links.acquire().await?);
     let opening = Box::pin(async {
         let relay = backend.links.relay().await?;
-        let options = relay.as_ref().map_or(&backend.links.settings.options, |relay| &relay.options);
-        let pool = PgPoolOptions::new().max_connections(1).acquire_timeout(limit).idle_timeout(None);
+        let options = relay
+            .as_ref()
+            .map_or(&backend.links.settings.options, |relay| &relay.options);
+        let pool = PgPoolOptions::new()
+            .max_connections(1)
+            .acquire_timeout(limit)
+            .idle_timeout(None);
         let pool = pool.max_lifetime(None).connect_lazy_with(options.clone());
         let mut listener = PgListener::connect_with(&pool).await?;
         listener.eager_reconnect(false);
-        let channels: Vec<&str> =
-            backend.tables.iter().filter_map(|table| table.notify.as_deref()).collect();
+        let channels: Vec<&str> = backend
+            .tables
+            .iter()
+            .filter_map(|table| table.notify.as_deref())
+            .collect();
         listener.listen_all(channels).await?;
         if let Some(relay) = relay {
             relay.connected();
         }
         Ok(listener)
     });
-    timeout(limit, opening).await.map_err(no_answer)?.map_err(fault::of_connection)
+    timeout(limit, opening)
+        .await
+        .map_err(no_answer)?
+        .map_err(fault::of_connection)
 }
 
 /// Passes on what is heard until the session ends, and says how it ended.
@@ -74,12 +91,20 @@ async fn listen(backend: &PostgresBackend, mut listener: PgListener, hints: &Hin
     loop {
         match timeout(SILENCE_MAX, listener.try_recv()).await {
             Ok(Ok(Some(notification))) => pass_on(backend, &notification, hints),
-            Ok(Ok(None)) => return BackendError::Unreachable { detail: "the listening session ended".to_owned() },
+            Ok(Ok(None)) => {
+                return BackendError::Unreachable {
+                    detail: "the listening session ended".to_owned(),
+                };
+            }
             Ok(Err(error)) => return fault::of_connection(error),
             Err(_) => match timeout(limit, listener.execute("SELECT 1")).await {
                 Ok(Ok(_)) => {}
                 Ok(Err(error)) => return fault::of_connection(error),
-                Err(_) => return BackendError::NoAnswer { after_ms: backend.links.timeout_ms() },
+                Err(_) => {
+                    return BackendError::NoAnswer {
+                        after_ms: backend.links.timeout_ms(),
+                    };
+                }
             },
         }
     }

@@ -253,3 +253,16 @@ fn a_watch_says_disconnected_when_the_server_goes_away_and_ends_with_0_on_ctrl_c
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
+
+#[test]
+fn a_watch_ends_when_nobody_reads_it_any_more() {
+    // The reader closes the pipe after the first table, as `| head` does.
+    let server = Answers::start(StatusCode::OK, vec![page(&["a"], None, true)]);
+    let mut child = server.locks(&["--watch"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap())
+        .lines()
+        .map(Result::unwrap);
+    assert!(lines.any(|line| line.starts_with("healthy")));
+    drop(lines);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}

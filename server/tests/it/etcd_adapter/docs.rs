@@ -1,1 +1,144 @@
-//! x
+//! The commands of docs/backends/etcd.md, run as they stand there, and the account that they make.
+
+use domain::known::Known;
+use leasehold::backends::Backend;
+
+use super::world::{World, backend, etcdctl, refreshed, seen};
+
+const GUIDE: &str = include_str!("../../../../docs/backends/etcd.md");
+const PASSWORD: &str = "it's-\"long\"-%enough\\";
+
+/// The one block of shell commands.
+fn commands() -> &'static str {
+    let mut blocks = GUIDE.split("```sh\n").skip(1);
+    let block = blocks.next().unwrap().split("```").next().unwrap();
+    assert!(blocks.next().is_none(), "the guide has one block of commands");
+    block
+}
+
+/// Whether etcd refused `etcdctl args` to `user` for want of permission; any other failure fails the test.
+async fn refused(endpoint: &str, user: &str, args: &[&str]) -> bool {
+    let output = etcdctl(endpoint)
+        .arg(format!("--user={user}"))
+        .args(args)
+        .output()
+        .await
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() || text.contains("permission denied"),
+        "{args:?}: {text}"
+    );
+    !output.status.success()
+}
+
+async fn run_as_root(endpoint: &str) {
+    for args in [
+        &["user", "add", "root", "--new-user-password=root-pw"][..],
+        &["role", "add", "root"],
+        &["user", "grant-role", "root", "root"],
+        &["auth", "enable"],
+    ] {
+        assert!(
+            etcdctl(endpoint)
+                .args(args)
+                .output()
+                .await
+                .unwrap()
+                .status
+                .success(),
+            "{args:?}"
+        );
+    }
+    let output = tokio::process::Command::new("sh")
+        .args(["-euc", commands()])
+        .env("ETCDCTL_API", "3")
+        .env("ETCDCTL_ENDPOINTS", endpoint)
+        .env("ETCDCTL_USER", "root:root-pw")
+        .env("LEASEHOLD_PASSWORD", PASSWORD)
+        .output()
+        .await
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[tokio::test]
+async fn the_documented_account_sees_all_locks_and_may_change_none() {
+    // Made by the guide's own commands; then each line of the guide's table of what is refused and what is not.
+    let mut world = World::start().await;
+    let lease = world.lease(600).await;
+    world.put("/locks/a", "o", lease).await;
+    let (_, _) = world.enqueue("/locks/job", "", 600).await;
+    let foreign = world.lease(600).await;
+    world.put("/elsewhere", "o", foreign).await;
+    let empty = world.lease(600).await;
+    let endpoint = world.etcd.endpoint();
+    run_as_root(&endpoint).await;
+    let watcher = backend(&[endpoint.clone()], &["/locks/"], |config| {
+        config.user = Some("leasehold-watch".to_owned());
+        config.password = Some(PASSWORD.to_owned().into());
+    });
+    let all = seen(&watcher).await.unwrap();
+    assert_eq!(all.names(), [("key", "/locks/a"), ("mutex", "/locks/job")]);
+    assert!(all.whole());
+    assert_eq!(
+        refreshed(&watcher, &[("key", "/locks/a")])
+            .await
+            .unwrap()
+            .locks
+            .len(),
+        1
+    );
+    let lock = all.lock("mutex", "/locks/job");
+    assert!(
+        watcher
+            .inspect(&lock.source, &lock.resource)
+            .await
+            .unwrap()
+            .lock
+            .is_some()
+    );
+    let rights = watcher.probe().await.unwrap().rights;
+    assert!(
+        rights
+            .iter()
+            .all(|right| right.allowed == Known::Known(right.wanted)),
+        "{rights:?}"
+    );
+    let user = format!("leasehold-watch:{PASSWORD}");
+    let [lease, foreign, empty] = [lease, foreign, empty].map(|lease| format!("{lease:x}"));
+    for args in [
+        &["get", "/elsewhere"][..],
+        &["get", "--prefix", "/"],
+        &["put", "/locks/a", "x"],
+        &["put", "/elsewhere", "x"],
+        &["del", "/locks/a"],
+        &["lease", "revoke", &lease],
+        &["lease", "revoke", &foreign],
+        &["user", "list"],
+        &["role", "add", "more"],
+    ] {
+        assert!(refused(&endpoint, &user, args).await, "{args:?} is allowed");
+    }
+    for args in [
+        &["lease", "grant", "30"][..],
+        &["lease", "keep-alive", "--once", &lease],
+        &["lease", "keep-alive", "--once", &foreign],
+        &["lease", "timetolive", "--keys", &foreign],
+        &["lease", "revoke", &empty],
+        &["compaction", "2"],
+    ] {
+        assert!(
+            !refused(&endpoint, &user, args).await,
+            "{args:?} is refused: the guide says otherwise"
+        );
+    }
+    assert_eq!(
+        seen(&watcher).await.unwrap().names(),
+        [("key", "/locks/a"), ("mutex", "/locks/job")]
+    );
+}

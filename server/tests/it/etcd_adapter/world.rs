@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use domain::known::Known;
@@ -26,15 +27,28 @@ impl World {
         let etcd = etcd(&[]).await;
         let client = client(&etcd.endpoint()).await;
         let backend = backend(&[etcd.endpoint()], &["/locks/"], |_| {});
-        Self { etcd, client, backend }
+        Self {
+            etcd,
+            client,
+            backend,
+        }
     }
 
     pub(crate) async fn lease(&mut self, ttl_s: i64) -> i64 {
         self.client.lease_grant(ttl_s, None).await.unwrap().id()
     }
 
-    pub(crate) async fn put(&mut self, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>, lease: i64) -> u64 {
-        let put = self.client.put(key, value, Some(PutOptions::new().with_lease(lease))).await.unwrap();
+    pub(crate) async fn put(
+        &mut self,
+        key: impl Into<Vec<u8>>,
+        value: impl Into<Vec<u8>>,
+        lease: i64,
+    ) -> u64 {
+        let put = self
+            .client
+            .put(key, value, Some(PutOptions::new().with_lease(lease)))
+            .await
+            .unwrap();
         u64::try_from(put.header().unwrap().revision()).unwrap()
     }
 
@@ -52,11 +66,23 @@ impl World {
 
 pub(crate) async fn etcd(args: &[&str]) -> Etcd {
     let args = args.iter().map(|arg| (*arg).to_owned()).collect();
-    Throwaway::etcd(EtcdOptions { fast: true, args, ..Default::default() }).await.unwrap()
+    Throwaway::etcd(EtcdOptions {
+        fast: true,
+        args,
+        ..Default::default()
+    })
+    .await
+    .unwrap()
 }
 
 pub(crate) async fn client(endpoint: &str) -> Client {
     Client::connect([endpoint], None).await.unwrap()
+}
+
+/// The one clock of all adapters of this process, so that tests can compare moments with theirs.
+pub(crate) fn clock() -> Clock {
+    static CLOCK: OnceLock<Clock> = OnceLock::new();
+    CLOCK.get_or_init(Clock::start).clone()
 }
 
 /// The defaults of the configuration, changed by `change`.
@@ -80,7 +106,7 @@ pub(crate) fn try_backend(
         system: SystemConfig::Etcd(etcd.clone()),
     };
     change(&mut config);
-    connect(&config, &etcd, Clock::start())
+    connect(&config, &etcd, clock())
 }
 
 pub(crate) fn backend(
@@ -112,11 +138,18 @@ impl Sink for Seen {
 impl Seen {
     pub(crate) fn lock(&self, source: &str, resource: &str) -> &ObservedLock {
         let name = (source.to_owned(), resource.to_owned());
-        &self.locks.get(&name).unwrap_or_else(|| panic!("{name:?} in {:?}", self.names())).1
+        &self
+            .locks
+            .get(&name)
+            .unwrap_or_else(|| panic!("{name:?} in {:?}", self.names()))
+            .1
     }
 
     pub(crate) fn names(&self) -> Vec<(&str, &str)> {
-        self.locks.keys().map(|(source, resource)| (source.as_str(), resource.as_str())).collect()
+        self.locks
+            .keys()
+            .map(|(source, resource)| (source.as_str(), resource.as_str()))
+            .collect()
     }
 
     pub(crate) fn pass(&self) -> &Pass {
@@ -124,7 +157,10 @@ impl Seen {
     }
 
     pub(crate) fn whole(&self) -> bool {
-        self.pass().sources.iter().all(|source| source.coverage.is_complete() && source.fault.is_none())
+        self.pass()
+            .sources
+            .iter()
+            .all(|source| source.coverage.is_complete() && source.fault.is_none())
     }
 }
 
@@ -140,8 +176,10 @@ pub(crate) async fn seen_within(backend: &EtcdBackend, time_max: Duration) -> Re
 }
 
 pub(crate) async fn refreshed(backend: &EtcdBackend, names: &[(&str, &str)]) -> Result<Seen, BackendError> {
-    let names: Vec<(Source, Resource)> =
-        names.iter().map(|(source, resource)| (source_of(source), Resource::from_text(resource))).collect();
+    let names: Vec<(Source, Resource)> = names
+        .iter()
+        .map(|(source, resource)| (source_of(source), Resource::from_text(resource)))
+        .collect();
     let mut seen = Seen::default();
     backend.refresh(&names, &mut seen).await?;
     Ok(seen)
@@ -160,7 +198,10 @@ pub(crate) fn remaining_ms(lock: &ObservedLock) -> i64 {
 
 pub(crate) fn granted_ms(lock: &ObservedLock) -> i64 {
     match &lock.lifetime {
-        Lifetime::Leased { ttl_ms: Known::Known(ms), .. } => *ms,
+        Lifetime::Leased {
+            ttl_ms: Known::Known(ms),
+            ..
+        } => *ms,
         other => panic!("{other:?}"),
     }
 }
@@ -176,8 +217,15 @@ pub(crate) fn token(lock: &ObservedLock) -> u64 {
 /// `etcdctl` against this endpoint.
 pub(crate) fn etcdctl(endpoint: &str) -> tokio::process::Command {
     let program = PathBuf::from("/usr/bin/etcdctl");
-    assert!(program.exists(), "etcdctl is not installed; install it with: apt-get install -y etcd-client");
+    assert!(
+        program.exists(),
+        "etcdctl is not installed; install it with: apt-get install -y etcd-client"
+    );
     let mut command = tokio::process::Command::new(program);
-    command.env("ETCDCTL_API", "3").arg("--endpoints").arg(endpoint).kill_on_drop(true);
+    command
+        .env("ETCDCTL_API", "3")
+        .arg("--endpoints")
+        .arg(endpoint)
+        .kill_on_drop(true);
     command
 }

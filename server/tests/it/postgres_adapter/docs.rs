@@ -11,7 +11,10 @@ const PAGE: &str = include_str!("../../../../docs/backends/postgres.md");
 
 /// The fenced SQL blocks of the page, in order.
 fn blocks() -> Vec<&'static str> {
-    PAGE.split("```sql\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
+    PAGE.split("```sql\n")
+        .skip(1)
+        .map(|rest| rest.split("```").next().unwrap())
+        .collect()
 }
 
 #[tokio::test]
@@ -23,13 +26,24 @@ async fn the_documented_role_can_watch_and_nothing_else() {
     let orders = server.superuser_url_to("orders");
     let mut root = named_user(&orders, "billing").await;
     run(&mut root, COMMON).await;
-    run(&mut root, "INSERT INTO distributed_locks (resource) VALUES ('a'); SELECT pg_advisory_lock(1)").await;
+    run(
+        &mut root,
+        "INSERT INTO distributed_locks (resource) VALUES ('a'); SELECT pg_advisory_lock(1)",
+    )
+    .await;
     let [grants, _trigger] = blocks().try_into().unwrap();
     run(&mut root, grants).await;
     let url = server.url("leasehold_watch", "orders");
     let backend = backend(&url, vec![common("public.distributed_locks")]);
     let seen = observe(&backend).await;
-    assert!(seen.pass.sources.iter().all(|source| source.coverage.is_complete()), "{:?}", seen.pass);
+    assert!(
+        seen.pass
+            .sources
+            .iter()
+            .all(|source| source.coverage.is_complete()),
+        "{:?}",
+        seen.pass
+    );
     assert_eq!(seen.locks.len(), 2);
     assert!(seen.lock("advisory", "advisory:orders:1").generation.is_known());
     for right in backend.probe().await.unwrap().rights {
@@ -56,7 +70,10 @@ async fn the_documented_role_can_watch_and_nothing_else() {
         format!("SELECT pg_cancel_backend({victim})"),
     ];
     for sql in forbidden {
-        let refused = watcher.execute(AssertSqlSafe(format!("BEGIN; {sql}; COMMIT"))).await.unwrap_err();
+        let refused = watcher
+            .execute(AssertSqlSafe(format!("BEGIN; {sql}; COMMIT")))
+            .await
+            .unwrap_err();
         let code = refused.as_database_error().unwrap().code().unwrap().into_owned();
         assert_eq!(code, "42501", "{sql}: {refused}");
         run(&mut watcher, "ROLLBACK").await;
@@ -82,7 +99,10 @@ async fn the_documented_trigger_announces_each_change() {
         tokio::time::timeout(limit, async {
             loop {
                 let pending = hints.take().await;
-                if wanted.as_ref().map_or(pending.relist, |wanted| pending.names.contains(wanted)) {
+                if wanted
+                    .as_ref()
+                    .map_or(pending.relist, |wanted| pending.names.contains(wanted))
+                {
                     return;
                 }
             }
@@ -100,7 +120,11 @@ async fn the_documented_trigger_announces_each_change() {
         heard("rename", Some("b")).await;
         run(&mut root, "DELETE FROM distributed_locks").await;
         heard("delete", Some("b")).await;
-        run(&mut root, "INSERT INTO distributed_locks (resource) VALUES (repeat('x', 2500) || repeat('ü', 4000))").await;
+        run(
+            &mut root,
+            "INSERT INTO distributed_locks (resource) VALUES (repeat('x', 2500) || repeat('ü', 4000))",
+        )
+        .await;
         heard("too long", None).await;
     };
     tokio::select! {

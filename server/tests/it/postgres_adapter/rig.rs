@@ -13,8 +13,11 @@ use leasehold::config::tls::TlsConfig;
 use leasehold::config::{BackendConfig, SystemConfig};
 use leasehold::throwaway::{Postgres, PostgresOptions, Throwaway};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+use tokio::task::JoinHandle;
 
-pub(super) const BUDGET: Budget = Budget { time_max: Duration::from_secs(20) };
+pub(super) const BUDGET: Budget = Budget {
+    time_max: Duration::from_secs(20),
+};
 
 pub(super) const COMMON: &str = "CREATE TABLE distributed_locks (
     resource text PRIMARY KEY, owner_id text, lease_id text, fencing_token bigint,
@@ -22,7 +25,13 @@ pub(super) const COMMON: &str = "CREATE TABLE distributed_locks (
 
 pub(super) async fn server() -> Postgres {
     let settings = vec![("max_prepared_transactions".to_owned(), "5".to_owned())];
-    Throwaway::postgres(PostgresOptions { fast: true, settings, ..Default::default() }).await.unwrap()
+    Throwaway::postgres(PostgresOptions {
+        fast: true,
+        settings,
+        ..Default::default()
+    })
+    .await
+    .unwrap()
 }
 
 /// A session of a user of the database.
@@ -32,21 +41,52 @@ pub(super) async fn user(url: &str) -> PgConnection {
 
 pub(super) async fn named_user(url: &str, application_name: &str) -> PgConnection {
     let mut session = user(url).await;
-    run(&mut session, &format!("SET application_name = '{application_name}'")).await;
+    run(
+        &mut session,
+        &format!("SET application_name = '{application_name}'"),
+    )
+    .await;
     session
 }
 
 pub(super) async fn run(session: &mut PgConnection, sql: &str) {
-    session.execute(AssertSqlSafe(sql.to_owned())).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+    session
+        .execute(AssertSqlSafe(sql.to_owned()))
+        .await
+        .unwrap_or_else(|error| panic!("{sql}: {error}"));
+}
+
+/// Runs `sql`, which will have to wait, while the test goes on.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test's own session; its panic is the test's"
+)]
+pub(super) fn later(mut session: PgConnection, sql: &'static str) -> JoinHandle<()> {
+    tokio::spawn(async move { run(&mut session, sql).await })
 }
 
 pub(super) async fn pid(session: &mut PgConnection) -> i32 {
-    sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(session).await.unwrap()
+    sqlx::query_scalar("SELECT pg_backend_pid()")
+        .fetch_one(session)
+        .await
+        .unwrap()
 }
 
-pub(super) fn lease_table(table: &str, preset: LeaseTablePreset, columns: &[(&str, &str)]) -> LeaseTableConfig {
-    let columns = columns.iter().map(|(role, column)| ((*role).to_owned(), (*column).to_owned())).collect();
-    LeaseTableConfig { table: table.to_owned(), preset, columns, notify: None }
+pub(super) fn lease_table(
+    table: &str,
+    preset: LeaseTablePreset,
+    columns: &[(&str, &str)],
+) -> LeaseTableConfig {
+    let columns = columns
+        .iter()
+        .map(|(role, column)| ((*role).to_owned(), (*column).to_owned()))
+        .collect();
+    LeaseTableConfig {
+        table: table.to_owned(),
+        preset,
+        columns,
+        notify: None,
+    }
 }
 
 pub(super) fn common(table: &str) -> LeaseTableConfig {
@@ -112,7 +152,11 @@ impl Seen {
 
     #[track_caller]
     pub(super) fn source(&self, source: &str) -> &SourcePass {
-        self.pass.sources.iter().find(|pass| pass.source.as_str() == source).unwrap()
+        self.pass
+            .sources
+            .iter()
+            .find(|pass| pass.source.as_str() == source)
+            .unwrap()
     }
 
     #[track_caller]
@@ -123,7 +167,11 @@ impl Seen {
     }
 
     pub(super) fn of(&self, source: &str) -> Vec<&str> {
-        self.locks.keys().filter(|(of, _)| of == source).map(|(_, resource)| resource.as_str()).collect()
+        self.locks
+            .keys()
+            .filter(|(of, _)| of == source)
+            .map(|(_, resource)| resource.as_str())
+            .collect()
     }
 }
 
@@ -132,7 +180,9 @@ pub(super) async fn try_observe(backend: &PostgresBackend) -> Result<Seen, Backe
     let pass = backend.observe(BUDGET, &mut kept).await?;
     let batches = kept.batches.len();
     let locks = kept.batches.into_iter().flat_map(|batch| batch.locks);
-    let locks = locks.map(|lock| ((lock.source.as_str().to_owned(), lock.resource.text()), lock)).collect();
+    let locks = locks
+        .map(|lock| ((lock.source.as_str().to_owned(), lock.resource.text()), lock))
+        .collect();
     Ok(Seen { pass, batches, locks })
 }
 

@@ -13,7 +13,10 @@ async fn probe(url: &str, tls: TlsConfig) -> Result<(), BackendError> {
     let config = postgres_config(url, Vec::new());
     let mut backend = backend_config(&config);
     backend.tls = tls;
-    connect(&backend, &config, Clock::start())?.probe().await.map(drop)
+    connect(&backend, &config, Clock::start())?
+        .probe()
+        .await
+        .map(drop)
 }
 
 #[tokio::test]
@@ -21,15 +24,30 @@ async fn the_servers_certificate_is_checked_against_the_configured_authority_and
     // The certificate is for 127.0.0.1 and localhost; the server also takes plain text.
     let certs = Certs::make();
     let tls = Some(certs.server());
-    let server = Throwaway::postgres(PostgresOptions { fast: true, tls, ..Default::default() }).await.unwrap();
+    let server = Throwaway::postgres(PostgresOptions {
+        fast: true,
+        tls,
+        ..Default::default()
+    })
+    .await
+    .unwrap();
     let url = server.superuser_url();
-    let ours = || TlsConfig { ca_file: Some(certs.ca()), ..TlsConfig::default() };
-    let named = |name: &str| TlsConfig { server_name: Some(name.to_owned()), ..ours() };
+    let ours = || TlsConfig {
+        ca_file: Some(certs.ca()),
+        ..TlsConfig::default()
+    };
+    let named = |name: &str| TlsConfig {
+        server_name: Some(name.to_owned()),
+        ..ours()
+    };
     probe(&url, ours()).await.unwrap();
     probe(&url, named("localhost")).await.unwrap();
     let refused = |result: Result<(), BackendError>| {
         let error = result.unwrap_err();
-        assert!(matches!(&error, BackendError::Misconfigured { detail, .. } if detail.starts_with("TLS failed")), "{error:?}");
+        assert!(
+            matches!(&error, BackendError::Misconfigured { detail, .. } if detail.starts_with("TLS failed")),
+            "{error:?}"
+        );
         error
     };
     let stranger = refused(probe(&format!("{url}?sslmode=verify-full"), TlsConfig::default()).await);
@@ -38,11 +56,23 @@ async fn the_servers_certificate_is_checked_against_the_configured_authority_and
     // The name counts for a required connection too, and the authority does.
     refused(probe(&format!("{url}?sslmode=require"), named("db.example.com")).await);
     probe(&format!("{url}?sslmode=require"), ours()).await.unwrap();
-    let lost = TlsConfig { ca_file: Some("/nowhere/ca.crt".into()), ..TlsConfig::default() };
+    let lost = TlsConfig {
+        ca_file: Some("/nowhere/ca.crt".into()),
+        ..TlsConfig::default()
+    };
     let lost = probe(&url, lost).await.unwrap_err();
-    assert!(matches!(&lost, BackendError::Misconfigured { mend, .. } if mend.contains("ca_file")), "{lost:?}");
-    let half = TlsConfig { cert_file: Some(certs.client_cert()), ..ours() };
-    assert!(matches!(probe(&url, half).await, Err(BackendError::Misconfigured { .. })));
+    assert!(
+        matches!(&lost, BackendError::Misconfigured { mend, .. } if mend.contains("ca_file")),
+        "{lost:?}"
+    );
+    let half = TlsConfig {
+        cert_file: Some(certs.client_cert()),
+        ..ours()
+    };
+    assert!(matches!(
+        probe(&url, half).await,
+        Err(BackendError::Misconfigured { .. })
+    ));
 }
 
 #[tokio::test]
@@ -50,13 +80,22 @@ async fn listening_works_over_tls_under_another_name() {
     // The session of LISTEN goes the same way as the others: a notification arrives through it.
     let certs = Certs::make();
     let tls = Some(certs.server());
-    let server = Throwaway::postgres(PostgresOptions { fast: true, tls, ..Default::default() }).await.unwrap();
+    let server = Throwaway::postgres(PostgresOptions {
+        fast: true,
+        tls,
+        ..Default::default()
+    })
+    .await
+    .unwrap();
     let mut table = common("distributed_locks");
     table.notify = Some("locks".to_owned());
     let config = postgres_config(&server.superuser_url(), vec![table]);
     let mut backend = backend_config(&config);
-    backend.tls =
-        TlsConfig { ca_file: Some(certs.ca()), server_name: Some("localhost".to_owned()), ..TlsConfig::default() };
+    backend.tls = TlsConfig {
+        ca_file: Some(certs.ca()),
+        server_name: Some("localhost".to_owned()),
+        ..TlsConfig::default()
+    };
     let backend = connect(&backend, &config, Clock::start()).unwrap();
     super::watch::hears(&backend, &server.superuser_url()).await;
     let mut root = user(&server.superuser_url()).await;
@@ -75,7 +114,13 @@ async fn our_own_certificate_is_shown_where_the_server_asks_for_one() {
     // The server trusts our authority for clients; without a certificate it closes the door.
     let certs = Certs::make();
     let tls = Some(certs.mutual());
-    let server = Throwaway::postgres(PostgresOptions { fast: true, tls, ..Default::default() }).await.unwrap();
+    let server = Throwaway::postgres(PostgresOptions {
+        fast: true,
+        tls,
+        ..Default::default()
+    })
+    .await
+    .unwrap();
     let hba = server.folder().join("data/pg_hba.conf");
     let mut root = user(&server.superuser_url()).await;
     std::fs::write(&hba, "hostssl all all 127.0.0.1/32 trust clientcert=verify-ca\n").unwrap();
@@ -86,7 +131,10 @@ async fn our_own_certificate_is_shown_where_the_server_asks_for_one() {
         key_file: Some(certs.client_key()),
         server_name: None,
     };
-    let without = TlsConfig { ca_file: Some(certs.ca()), ..TlsConfig::default() };
+    let without = TlsConfig {
+        ca_file: Some(certs.ca()),
+        ..TlsConfig::default()
+    };
     crate::support::eventually::eventually("the new rules are in force", || async {
         probe(&server.superuser_url(), without.clone()).await.is_err()
     })

@@ -35,7 +35,12 @@ pub(super) async fn hears(backend: &PostgresBackend, url: &str) {
         assert!(up.relist, "what was said before nobody heard: {up:?}");
         run(&mut user, "NOTIFY locks, 'billing'").await;
         let named = gather(&hints, "a name", |all| !all.names.is_empty()).await;
-        assert!(named.names.contains(&id("table:public.distributed_locks", "billing")), "{named:?}");
+        assert!(
+            named
+                .names
+                .contains(&id("table:public.distributed_locks", "billing")),
+            "{named:?}"
+        );
     };
     tokio::select! {
         () = backend.watch(hints.clone()) => panic!("the watch ended"),
@@ -64,7 +69,10 @@ async fn notifications_name_locks_and_a_restart_asks_for_a_new_list() {
         assert!(odd.names.contains(&id("table:public.other", "x")), "{odd:?}");
 
         server.stop().await.unwrap();
-        let down = gather(&hints, "down", |all| matches!(all.state, Some(WatchState::Reconnecting { .. }))).await;
+        let down = gather(&hints, "down", |all| {
+            matches!(all.state, Some(WatchState::Reconnecting { .. }))
+        })
+        .await;
         assert!(!down.relist, "{down:?}");
         server.restart().await.unwrap();
         let mut session = user(&server.superuser_url()).await;
@@ -72,7 +80,10 @@ async fn notifications_name_locks_and_a_restart_asks_for_a_new_list() {
         let up = gather(&hints, "up again", |all| all.state == Some(WatchState::Live)).await;
         assert!(up.relist, "{up:?}");
         run(&mut session, "NOTIFY locks, 'heard'").await;
-        gather(&hints, "heard again", |all| all.names.contains(&id("table:public.distributed_locks", "heard"))).await;
+        gather(&hints, "heard again", |all| {
+            all.names.contains(&id("table:public.distributed_locks", "heard"))
+        })
+        .await;
     };
     tokio::select! {
         () = backend.watch(hints.clone()) => panic!("the watch ended"),
@@ -87,5 +98,8 @@ async fn without_a_channel_the_watch_says_that_it_is_off_and_ends() {
     let hints = Hints::default();
     backend.watch(hints.clone()).await;
     let told = hints.take().await;
-    assert!(matches!(&told.state, Some(WatchState::Off { why }) if why.contains("trigger")), "{told:?}");
+    assert!(
+        matches!(&told.state, Some(WatchState::Off { why }) if why.contains("trigger")),
+        "{told:?}"
+    );
 }
