@@ -43,6 +43,11 @@ pub(super) fn mapped(error: &RedisError, timeout: Duration) -> BackendError {
     }
 }
 
+/// The server said no: it is there.
+pub(super) fn is_answer(error: &RedisError) -> bool {
+    matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension)
+}
+
 /// A connection that was not made.
 pub(super) fn connecting(error: &RedisError, target: &Target) -> BackendError {
     let mapped = mapped(error, target.timeout);

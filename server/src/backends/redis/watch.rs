@@ -186,9 +186,7 @@ async fn listen(
             setting(&mut connection).await.map(|now| now == told)
         } else {
             match ::redis::cmd("PING").query_async::<Value>(&mut connection).await {
-                Err(error) if !matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension) => {
-                    Err(error)
-                }
+                Err(error) if !fault::is_answer(&error) => Err(error),
                 Ok(_) | Err(_) => Ok(true),
             }
         };
