@@ -3,6 +3,7 @@
 
 mod end;
 mod etcd;
+mod faults;
 mod postgres;
 mod redis;
 mod watched;
