@@ -79,7 +79,11 @@ async fn sample(server: &MultiplexedConnection, key: &str) -> Option<Sample> {
 
 /// MGET, because that is what the console's account may do.
 async fn text(server: &MultiplexedConnection, key: &str) -> Option<String> {
-    let values: [Option<String>; 1] = cmd("MGET").arg(key).query_async(&mut server.clone()).await.unwrap();
+    let values: [Option<String>; 1] = cmd("MGET")
+        .arg(key)
+        .query_async(&mut server.clone())
+        .await
+        .unwrap();
     values.into_iter().next().unwrap()
 }
 
