@@ -7,6 +7,7 @@ pub mod blocker_tree;
 pub mod copy_button;
 pub mod empty;
 pub mod facts;
+pub mod known_value;
 pub mod legend;
 pub mod live_bar;
 pub mod load_boundary;

@@ -171,6 +171,11 @@ impl Live {
         self.now.with(Option::is_some)
     }
 
+    /// The shared ticker, in the milliseconds of the browser; none until the page is alive.
+    pub fn now_ms(self) -> Option<i64> {
+        self.now.get()
+    }
+
     /// Milliseconds since this was called, 0 on the server and until the page is alive: what runways run down by.
     pub fn elapsed(self) -> Signal<i64> {
         let born = StoredValue::new(self.now.get_untracked());

@@ -4,7 +4,6 @@
 //! lost focus, no scroll jump. A refetch that fails leaves the data on screen and says so above it.
 
 use domain::query::QueryError;
-use leptos::either::EitherOf3;
 use leptos::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -50,12 +49,12 @@ where
                     (false, None) => Phase::Loading,
                 });
                 move || match phase.get() {
-                    Phase::Loading => EitherOf3::A(view! { <Loading/> }),
+                    Phase::Loading => view! { <Loading/> }.into_any(),
                     Phase::Failed(error) => {
                         set_status(error.status());
-                        EitherOf3::B(view! { <Failed error retry=move || load.refetch()/> })
+                        view! { <Failed error retry=move || load.refetch()/> }.into_any()
                     }
-                    Phase::Ready => EitherOf3::C(ready(data, failure, children.clone())),
+                    Phase::Ready => ready(data, failure, children.clone()).into_any(),
                 }
             }
         </Transition>
@@ -77,7 +76,7 @@ where
                 .unwrap_or_else(|| first.clone())
         });
         let notice = move || failure.get().map(|error| view! { <NotRefreshed error/> });
-        view! { {notice} {children(data.into())} }
+        view! { {notice} {children(data.into()).into_any()} }.into_any()
     })
 }
 

@@ -54,6 +54,10 @@ impl Drop for Source {
 pub(super) fn open_in_browser(live: Live) {
     // Effects do not run on the server.
     Effect::new(move |_| {
+        // What only serves those without script may go now.
+        if let Some(root) = document().document_element() {
+            let _ = root.class_list().add_1("is-awake");
+        }
         let source = StoredValue::new_local(open(live));
         live.now.set(Some(now_ms()));
         let tick = if wants_calm() { TICK_CALM } else { TICK };
