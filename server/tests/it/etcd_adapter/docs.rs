@@ -18,9 +18,17 @@ fn commands() -> &'static str {
 
 /// Whether etcd refused `etcdctl args` to `user` for want of permission; any other failure fails the test.
 async fn refused(endpoint: &str, user: &str, args: &[&str]) -> bool {
-    let output = etcdctl(endpoint).arg(format!("--user={user}")).args(args).output().await.unwrap();
+    let output = etcdctl(endpoint)
+        .arg(format!("--user={user}"))
+        .args(args)
+        .output()
+        .await
+        .unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() || text.contains("permission denied"), "{args:?}: {text}");
+    assert!(
+        output.status.success() || text.contains("permission denied"),
+        "{args:?}: {text}"
+    );
     !output.status.success()
 }
 
@@ -31,7 +39,16 @@ async fn run_as_root(endpoint: &str) {
         &["user", "grant-role", "root", "root"],
         &["auth", "enable"],
     ] {
-        assert!(etcdctl(endpoint).args(args).output().await.unwrap().status.success(), "{args:?}");
+        assert!(
+            etcdctl(endpoint)
+                .args(args)
+                .output()
+                .await
+                .unwrap()
+                .status
+                .success(),
+            "{args:?}"
+        );
     }
     let output = tokio::process::Command::new("sh")
         .args(["-euc", commands()])
@@ -42,7 +59,11 @@ async fn run_as_root(endpoint: &str) {
         .output()
         .await
         .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[tokio::test]
@@ -64,11 +85,30 @@ async fn the_documented_account_sees_all_locks_and_may_change_none() {
     let all = seen(&watcher).await.unwrap();
     assert_eq!(all.names(), [("key", "/locks/a"), ("mutex", "/locks/job")]);
     assert!(all.whole());
-    assert_eq!(refreshed(&watcher, &[("key", "/locks/a")]).await.unwrap().locks.len(), 1);
+    assert_eq!(
+        refreshed(&watcher, &[("key", "/locks/a")])
+            .await
+            .unwrap()
+            .locks
+            .len(),
+        1
+    );
     let lock = all.lock("mutex", "/locks/job");
-    assert!(watcher.inspect(&lock.source, &lock.resource).await.unwrap().lock.is_some());
+    assert!(
+        watcher
+            .inspect(&lock.source, &lock.resource)
+            .await
+            .unwrap()
+            .lock
+            .is_some()
+    );
     let rights = watcher.probe().await.unwrap().rights;
-    assert!(rights.iter().all(|right| right.allowed == Known::Known(right.wanted)), "{rights:?}");
+    assert!(
+        rights
+            .iter()
+            .all(|right| right.allowed == Known::Known(right.wanted)),
+        "{rights:?}"
+    );
     let user = format!("leasehold-watch:{PASSWORD}");
     let [lease, foreign, empty] = [lease, foreign, empty].map(|lease| format!("{lease:x}"));
     for args in [
@@ -92,7 +132,13 @@ async fn the_documented_account_sees_all_locks_and_may_change_none() {
         &["lease", "revoke", &empty],
         &["compaction", "2"],
     ] {
-        assert!(!refused(&endpoint, &user, args).await, "{args:?} is refused: the guide says otherwise");
+        assert!(
+            !refused(&endpoint, &user, args).await,
+            "{args:?} is refused: the guide says otherwise"
+        );
     }
-    assert_eq!(seen(&watcher).await.unwrap().names(), [("key", "/locks/a"), ("mutex", "/locks/job")]);
+    assert_eq!(
+        seen(&watcher).await.unwrap().names(),
+        [("key", "/locks/a"), ("mutex", "/locks/job")]
+    );
 }
