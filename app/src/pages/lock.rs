@@ -97,14 +97,15 @@ fn Body(detail: Signal<LockDetail>) -> impl IntoView {
         <div class="lock" class:is-gone=gone>
             <LockFacts detail/>
             <RunwaySection detail/>
+            // What to do comes first in the page; a wide window has it at the right.
             <div class="lock-cols">
+                <div class="stack"><NextSteps detail/><Fate detail/></div>
                 <div class="stack">
                     <div class="lock-pair"><Waiters detail/><Seen detail/></div>
                     <Blockers detail/>
                     <Holders detail/>
                     <Record detail/>
                 </div>
-                <div class="stack"><NextSteps detail/><Fate detail/></div>
             </div>
         </div>
     }

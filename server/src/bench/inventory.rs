@@ -119,7 +119,7 @@ fn lock(index: usize, source: &Source, pass: i64) -> ObservedLock {
         fencing_token: Known::absent("Redis issues no fencing tokens"),
         acquired_at: Known::unknown("Redis does not record it"),
         renewed_at: Known::unknown("Redis does not record it"),
-        lifetime: if index % 997 == 0 {
+        lifetime: if index.is_multiple_of(997) {
             Lifetime::NoTtl {
                 why: "PTTL is -1".into(),
             }

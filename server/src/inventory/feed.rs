@@ -16,17 +16,20 @@ use super::{Inventory, status};
 use crate::backends::{Batch, Pass, Probe};
 use crate::clock::Now;
 
+/// Tells the safety class and the grain of time, in milliseconds, of a source.
+type Describe = dyn Fn(&Source) -> (Safety, i64) + Send + Sync;
+
 /// Writes what one backend says.
 pub struct Feed {
     inventory: Arc<Inventory>,
     slot: Arc<Slot>,
     /// Our wall clock at tick 0.
     epoch: DateTime<Utc>,
-    describe: Box<dyn Fn(&Source) -> (Safety, i64) + Send + Sync>,
+    describe: Box<Describe>,
 }
 
 impl Inventory {
-    /// `describe` tells the safety class and the grain of time, in milliseconds, of a source.
+    /// The way in for one configured backend; none when there is no such backend.
     pub fn feed(
         self: &Arc<Self>,
         backend: &BackendName,

@@ -9,12 +9,13 @@ use domain::state::{LockState, Reason};
 use leptos::prelude::*;
 
 use super::copies::Copies;
-use crate::components::resource_name::ResourceName;
 use crate::components::state_badge::StateBadge;
 use crate::links;
 
 /// Links to prefixes shown before the rest is left out.
 const CRUMBS_MAX: usize = 5;
+/// Breaks in the big name; a name with more segments has them in its last one.
+const SEGMENTS_MAX: usize = 64;
 const TITLE_CHARS_MAX: usize = 80;
 
 pub(super) fn document_title(detail: &LockDetail) -> String {
@@ -50,11 +51,7 @@ pub(super) fn runway_note(lock: &Lock) -> String {
 pub fn Head(detail: Signal<LockDetail>) -> impl IntoView {
     let id = Memo::new(move |_| detail.with(|detail| detail.lock.id.clone()));
     let states = Memo::new(move |_| detail.with(|detail| states(&detail.lock)));
-    let name = move || {
-        let text = id.with(|id| id.resource.text());
-        let shared = shared_with_siblings(&text);
-        view! { <ResourceName name=text shared/> }
-    };
+    let name = move || id.with(|id| view! { <BigName name=id.resource.text()/> });
     view! {
         {move || id.with(|id| view! { <Crumbs backend=id.backend.to_string() name=id.resource.text()/> })}
         <div class="hero">
@@ -74,6 +71,26 @@ pub fn Head(detail: Signal<LockDetail>) -> impl IntoView {
         </ul>
     }
     .into_any()
+}
+
+/// The name, broken between its segments where a line ends; only what differs from its neighbours is bright.
+#[component]
+fn BigName(name: String) -> impl IntoView {
+    let shared = shared_with_siblings(&name);
+    let mut segments = Vec::new();
+    let mut at = 0;
+    while at < name.len() {
+        let last = segments.len() + 1 == SEGMENTS_MAX;
+        let end = if last {
+            name.len()
+        } else {
+            at + segments::segment_len(name.as_bytes(), at)
+        };
+        let class = if at < shared { "seg dim" } else { "seg" };
+        segments.push(view! { <span class=class>{visible(&name[at..end]).into_owned()}</span> });
+        at = end;
+    }
+    view! { <bdi dir="ltr">{segments}</bdi> }
 }
 
 /// All but the last segment: what this lock shares with its neighbours.

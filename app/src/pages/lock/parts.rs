@@ -155,7 +155,7 @@ pub fn Seen(detail: Signal<LockDetail>) -> impl IntoView {
                 let with_date = newest.is_some_and(|newest| is_of_another_day(event.at, newest));
                 view! { <EventRow event=event.clone() with_date/> }
             });
-            view! { <table class="t seen"><thead class="sr"><tr><th scope="col">"at"</th><th scope="col">"what"</th><th scope="col">"owner"</th><th scope="col">"token"</th></tr></thead><tbody>{rows.collect_view()}</tbody></table> }
+            view! { <table class="t seen"><thead class="sr"><tr><th scope="col">"at"</th><th scope="col">"what"</th><th scope="col">"who"</th></tr></thead><tbody>{rows.collect_view()}</tbody></table> }
             .into_any()
         })
     };
@@ -175,15 +175,15 @@ pub fn Seen(detail: Signal<LockDetail>) -> impl IntoView {
 fn EventRow(event: SeenEvent, with_date: bool) -> impl IntoView {
     let owner = event
         .owner_id
-        .map(|owner| visible(owner.as_str()).into_owned())
-        .unwrap_or_default();
-    let token = event.fencing_token.map(|token| format!("token {token}"));
+        .map(|owner| view! { <bdi>{visible(owner.as_str()).into_owned()}</bdi> });
+    let token = event.fencing_token.map(|token| {
+        view! { <span class="ink3">{format!(" token {token}")}</span> }
+    });
     view! {
         <tr>
-            <td class="ink2 at"><Time at=event.at with_date/></td>
+            <td class="ink2" class:dated=with_date><Time at=event.at with_date/></td>
             <td>{event.kind.word()}</td>
-            <td class="own"><bdi title=owner.clone()>{owner.clone()}</bdi></td>
-            <td class="num ink2">{token}</td>
+            <td class="own">{owner}{token}</td>
         </tr>
     }
     .into_any()

@@ -18,6 +18,9 @@ use super::record::{Record, cut, hex};
 const RAW_CHARS_MAX: usize = 4_096;
 const SHARERS_MAX: usize = 100;
 
+/// The keys on a lease, or why they could not be named.
+type Sharers = Result<Vec<Vec<u8>>, Fault>;
+
 impl EtcdBackend {
     pub(super) async fn detail(&self, source: &Source, resource: &Resource) -> Result<Inspection, Fault> {
         let mut looked_again = false;
@@ -39,7 +42,7 @@ impl EtcdBackend {
     async fn tell_detail(
         &self,
         mut found: Found,
-        lease: Option<(Reading, Result<Vec<Vec<u8>>, Fault>)>,
+        lease: Option<(Reading, Sharers)>,
         gone: bool,
     ) -> Result<Inspection, Fault> {
         if gone {

@@ -25,9 +25,9 @@ pub(super) struct Lost {
 }
 
 impl View {
-    fn new(client: &Client, page: Page, read_at: Tick) -> Self {
+    pub(super) fn new(server: String, page: Page, read_at: Tick) -> Self {
         Self {
-            server: client.name(),
+            server,
             page,
             read_at,
             lost: None,
