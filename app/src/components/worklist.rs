@@ -48,13 +48,14 @@ pub fn Worklist(#[prop(into)] locks: Signal<Vec<Lock>>) -> impl IntoView {
 #[component]
 fn Row(lock: Lock) -> impl IntoView {
     let why = lock.cause().to_owned();
+    let rel = links::needs_browser(&lock.id.resource.text()).then_some("external");
     let stale = if lock.is_stale() { "is-stale" } else { "" };
     view! {
         <tbody class=stale>
             <tr class="row">
                 <td class="c-st" rowspan="2"><StateBadge state=lock.state/></td>
                 <td class="c-res">
-                    <a class="row-link" href=links::lock(&lock)>
+                    <a class="row-link" href=links::lock(&lock) rel=rel>
                         <ResourceName name=lock.id.resource.text() cut=true/>
                     </a>
                 </td>
