@@ -2,3 +2,4 @@
 
 pub mod figure;
 pub mod inventory;
+pub mod redis_pass;

@@ -9,6 +9,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod console;
+pub mod demo;
 pub mod http;
 pub mod inventory;
 pub mod observer;

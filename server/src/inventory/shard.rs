@@ -13,7 +13,7 @@ use super::gaps::Gaps;
 use super::order::Order;
 use super::slab::{Id, Slab};
 
-/// Owners kept once although many locks have them; beyond that each lock keeps its own copy.
+/// Owners remembered to be kept once although many locks have them; then the memory starts anew.
 const OWNERS_SHARED_MAX: usize = 20_000;
 
 /// One place in the backend where locks are found.
@@ -109,11 +109,10 @@ impl Shard {
         }
         let fresh: Arc<str> = owner.into();
         if self.owners.len() >= OWNERS_SHARED_MAX {
-            self.owners.retain(|kept| Arc::strong_count(kept) > 1);
+            // Owners that are many are seldom shared, and a sweep per new one would cost more than it saves.
+            self.owners.clear();
         }
-        if self.owners.len() < OWNERS_SHARED_MAX {
-            self.owners.insert(fresh.clone());
-        }
+        self.owners.insert(fresh.clone());
         fresh
     }
 }

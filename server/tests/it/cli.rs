@@ -3,6 +3,7 @@
 mod arguments;
 mod check_config;
 mod locks;
+mod real;
 
 use std::path::Path;
 use std::process::{Command, Output};

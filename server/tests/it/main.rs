@@ -6,6 +6,8 @@
 #[cfg(test)]
 mod cli;
 #[cfg(test)]
+mod demo_workload;
+#[cfg(test)]
 mod etcd_adapter;
 #[cfg(test)]
 mod http_inventory;

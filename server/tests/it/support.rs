@@ -4,3 +4,4 @@ pub(crate) mod certs;
 pub(crate) mod console;
 pub(crate) mod eventually;
 pub(crate) mod proxy;
+pub(crate) mod traces;

@@ -11,7 +11,7 @@ use domain::observation::{Lifetime, Tick};
 use etcd_client::LeaseTimeToLiveOptions;
 use futures::StreamExt;
 
-use super::fault::Fault;
+use super::fault::{Fault, Kind};
 use super::link::Link;
 
 /// Questions under way at a time.
@@ -89,14 +89,14 @@ pub(super) struct Leases(Mutex<HashMap<i64, Reading>>);
 /// Which leases to ask about, each list nearest to its end first.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Plan {
-    /// Never read, or too long ago to be shown.
+    /// Never read, or long ago.
     pub(super) must: Vec<i64>,
     /// Read not long ago: better read again, if there is time.
     pub(super) may: Vec<i64>,
 }
 
 impl Leases {
-    /// `age_max_ms`: how old a reading may be to be shown.
+    /// `age_max_ms`: the age of a reading up to which it may do.
     pub(super) fn plan(&self, leases: impl IntoIterator<Item = i64>, now: Tick, age_max_ms: i64) -> Plan {
         let known = self.known();
         let mut must = Vec::new();
@@ -145,9 +145,12 @@ impl Leases {
                     self.known().insert(lease, reading);
                 }
                 Err(fault) => {
+                    let out_of_reach = fault.kind == Kind::Transport;
                     failed = Err(fault);
-                    // Once etcd is out of reach, the other questions would only wait in turn.
-                    break;
+                    if out_of_reach {
+                        // The other questions would only wait in turn.
+                        break;
+                    }
                 }
             }
         }

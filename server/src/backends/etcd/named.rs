@@ -139,11 +139,13 @@ impl EtcdBackend {
                 Look::TooWide => {}
             }
         }
-        sink.accept(Batch {
-            sent_at: started,
-            locks: Vec::new(),
-            gone,
-        });
+        if !gone.is_empty() {
+            sink.accept(Batch {
+                sent_at: started,
+                locks: Vec::new(),
+                gone,
+            });
+        }
         self.tell_named(rows, last, sink)
             .await
             .map_err(|fault| fault.error)

@@ -1,9 +1,10 @@
 //! One pass: list all keys, then ask about their leases, the most urgent first, handing locks over as they are known.
 //!
-//! With more leases than can be read in half a poll period, those read not long ago are handed over with that
-//! reading and its moment; they come first when they grow old. A lease that was not read in time is unknown.
+//! With more leases than can be read again in half a poll period, the rest of those read not long ago are handed over
+//! with that reading and its moment. Then come those that have none, or an old one, until the budget is used up; what
+//! is left of the others is unknown.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use domain::known::Known;
@@ -11,7 +12,7 @@ use domain::names::{Resource, Source};
 use domain::observation::{Coverage, Lifetime, ObservedLock, Tick};
 
 use super::EtcdBackend;
-use super::fault::Fault;
+use super::fault::{Fault, Kind};
 use super::leases::{self, CHUNK_LEASES, Left};
 use super::listing;
 use super::record::{key_source, mutex_source};
@@ -79,32 +80,28 @@ impl EtcdBackend {
     ) -> (usize, Option<Fault>, Vec<(Source, Resource)>) {
         let started = self.link.clock.tick();
         let poll_ms = self.link.settings.poll_ms;
-        let age_max_ms = poll_ms.saturating_mul(2);
+        let soon = deadline.min(started.plus(poll_ms / 2));
+        // Half a poll later, none that may wait is older than two polls.
+        let age_max_ms = poll_ms + poll_ms / 2;
         let plan = self
             .leases
             .plan(waiting.by_lease.keys().copied(), started, age_max_ms);
-        let soon = deadline.min(started.plus(poll_ms / 2));
         let mut gone = Vec::new();
         let mut fault = None;
-        for (list, until) in [(&plan.must, deadline), (&plan.may, soon)] {
+        for (list, until) in [(&plan.may, soon), (&plan.must, deadline)] {
             for chunk in list.chunks(CHUNK_LEASES) {
                 let left = until.since(self.link.clock.tick());
-                if left <= 0 || fault.is_some() {
+                if left <= 0 || fault.as_ref().is_some_and(out_of_reach) {
                     break;
                 }
                 let limit = Duration::from_millis(u64::try_from(left).unwrap_or(0));
-                if let Ok(Err(failed)) =
-                    tokio::time::timeout(limit, self.leases.read(&self.link, chunk)).await
-                {
-                    fault = Some(failed);
-                }
+                let read = tokio::time::timeout(limit, self.leases.read(&self.link, chunk)).await;
+                fault = read.ok().and_then(Result::err).or(fault);
                 self.tell(waiting, chunk, started, sink, &mut gone);
             }
+            let oldest = self.link.clock.tick().plus(-poll_ms.saturating_mul(2));
+            self.tell(waiting, list, oldest, sink, &mut gone);
         }
-        let oldest = self.link.clock.tick().plus(-age_max_ms);
-        let rest: HashSet<i64> = waiting.by_lease.keys().copied().collect();
-        let rest: Vec<i64> = rest.into_iter().collect();
-        self.tell(waiting, &rest, oldest, sink, &mut gone);
         let unread: Vec<Row> = waiting.rows.iter_mut().filter_map(Option::take).collect();
         let count = unread.len();
         let why = leases::unread(fault.as_ref());
@@ -140,6 +137,10 @@ impl EtcdBackend {
         }
         hand_over(sink, known);
     }
+}
+
+fn out_of_reach(fault: &Fault) -> bool {
+    fault.kind == Kind::Transport
 }
 
 /// Rows without a lease as locks; the others with an index by lease.

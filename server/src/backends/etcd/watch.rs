@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use domain::backend::WatchState;
+use domain::limits::RESOURCE_BYTES_MAX;
 use domain::observation::Tick;
 use etcd_client::{Event, EventType, WatchOptions, WatchResponse, WatchStream};
 
@@ -34,8 +35,10 @@ struct Session<'a> {
     hints: &'a Hints,
     /// First revision asked for; 0 is "from now on".
     start: i64,
-    /// Watchers that etcd has not confirmed yet.
-    unconfirmed: usize,
+    /// Watchers that etcd has not answered yet.
+    unanswered: usize,
+    /// Whether any of them was confirmed: etcd may refuse one prefix and grant another.
+    confirmed: bool,
     relist: bool,
 }
 
@@ -83,17 +86,18 @@ impl EtcdBackend {
                 );
             }
         };
-        let unconfirmed = self.link.settings.prefixes.len();
+        let unanswered = self.link.settings.prefixes.len();
         let relist = relist || start == 0;
         let mut session = Session {
             stream,
             hints,
             start,
-            unconfirmed,
+            unanswered,
+            confirmed: false,
             relist,
         };
         let end = self.listen(&mut session).await;
-        *confirmed = session.unconfirmed == 0;
+        *confirmed = session.confirmed;
         end
     }
 
@@ -160,23 +164,25 @@ impl EtcdBackend {
         if answer.compact_revision() > 0 {
             return Err(End::Lost);
         }
-        if answer.canceled() {
-            let reason = answer.cancel_reason();
-            let reason = if reason.is_empty() {
-                "etcd gave no reason"
-            } else {
-                reason
-            };
-            return Err(End::Broken(format!("etcd refused the watch: {reason}")));
-        }
-        if answer.created() {
-            // A store that was restored from a backup is behind us, and would stay silent until it catches up.
-            let now = answer.header().map_or(0, etcd_client::ResponseHeader::revision);
-            if session.start > now.saturating_add(1) {
-                return Err(End::Lost);
+        if answer.canceled() || answer.created() {
+            session.unanswered = session.unanswered.saturating_sub(usize::from(answer.created()));
+            if !answer.canceled() {
+                // A store restored from a backup is behind us, and would stay silent until it catches up.
+                let now = answer.header().map_or(0, etcd_client::ResponseHeader::revision);
+                if session.start > now.saturating_add(1) {
+                    return Err(End::Lost);
+                }
+                session.confirmed = true;
+            } else if !answer.created() || (session.unanswered == 0 && !session.confirmed) {
+                let reason = answer.cancel_reason();
+                let reason = if reason.is_empty() {
+                    "etcd gave no reason"
+                } else {
+                    reason
+                };
+                return Err(End::Broken(format!("etcd refused the watch: {reason}")));
             }
-            session.unconfirmed = session.unconfirmed.saturating_sub(1);
-            if session.unconfirmed == 0 {
+            if session.unanswered == 0 {
                 session.hints.state(WatchState::Live);
                 if session.relist {
                     session.hints.relist();
@@ -192,6 +198,9 @@ impl EtcdBackend {
     /// A deletion names no lease, so the key as it was before tells which lock it belonged to.
     fn hint(&self, event: &Event, hints: &Hints) {
         let Some(kv) = event.kv() else { return };
+        if kv.key().len() > RESOURCE_BYTES_MAX {
+            return;
+        }
         let before = event.prev_kv();
         let deleted = matches!(event.event_type(), EventType::Delete);
         let leases = [

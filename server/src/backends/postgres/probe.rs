@@ -90,7 +90,7 @@ fn short(version: &str) -> String {
 
 fn sessions(account: &Account) -> Vec<Right> {
     let name = &account.name;
-    let less = "use an account of its own, as in docs/backends/postgres.md";
+    let ordinary = format!("ALTER ROLE {name} NOSUPERUSER;");
     vec![
         Right {
             what: "see the sessions of others (pg_monitor or pg_read_all_stats)".to_owned(),
@@ -102,14 +102,14 @@ fn sessions(account: &Account) -> Vec<Right> {
             what: "superuser".to_owned(),
             allowed: Known::Known(account.superuser),
             wanted: false,
-            mend: format!("ALTER ROLE {name} NOSUPERUSER; or {less}"),
+            mend: ordinary.clone(),
         },
         Right {
             what: "end the sessions of others (pg_signal_backend)".to_owned(),
             allowed: Known::Known(account.may_signal),
             wanted: false,
             mend: if account.superuser {
-                format!("a superuser may always: {less}")
+                ordinary
             } else {
                 format!("REVOKE pg_signal_backend FROM {name};")
             },
@@ -132,7 +132,10 @@ fn of_table(table: &LeaseTable, shown: &str, account: &str, may_write: Option<bo
                 None => Known::unknown("the server did not say"),
             },
             wanted: false,
-            mend: format!("REVOKE INSERT, UPDATE, DELETE, TRUNCATE ON {shown} FROM {account};"),
+            mend: format!(
+                "REVOKE INSERT, UPDATE, DELETE, TRUNCATE ON {shown} FROM {account}; \
+                 -- or from the group, or PUBLIC, that it comes through"
+            ),
         },
     ]
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use secrecy::ExposeSecret;
+use sqlx::ConnectOptions;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use url::Url;
 
@@ -13,6 +14,27 @@ use crate::config::postgres::PostgresConfig;
 
 /// Our sessions' name in `pg_stat_activity`.
 pub(super) const APPLICATION_NAME: &str = "leasehold";
+/// Parameters of a URL that the driver knows.
+const PARAMETERS: [&str; 18] = [
+    "sslmode",
+    "ssl-mode",
+    "sslrootcert",
+    "ssl-root-cert",
+    "ssl-ca",
+    "sslcert",
+    "ssl-cert",
+    "sslkey",
+    "ssl-key",
+    "statement-cache-capacity",
+    "host",
+    "hostaddr",
+    "port",
+    "dbname",
+    "user",
+    "password",
+    "application_name",
+    "options",
+];
 /// Longest time that a statement of ours may wait for a lock of somebody else.
 const LOCK_TIMEOUT_MAX: Duration = Duration::from_millis(200);
 
@@ -38,9 +60,9 @@ impl fmt::Debug for Settings {
 }
 
 pub(super) fn read(config: &BackendConfig, postgres: &PostgresConfig) -> Result<Settings, BackendError> {
-    let url = parse(postgres.url.expose_secret())?;
+    let url = known_parameters(parse(postgres.url.expose_secret())?);
     let host = host_of(&url);
-    let mut options: PgConnectOptions = postgres.url.expose_secret().parse().map_err(|_| not_a_url())?;
+    let mut options = PgConnectOptions::from_url(&url).map_err(|_| not_a_url())?;
     if let Some(user) = &config.user {
         options = options.username(user);
     }
@@ -73,6 +95,26 @@ fn parse(text: &str) -> Result<Url, BackendError> {
     } else {
         Err(not_a_url())
     }
+}
+
+/// Leaves out parameters that mean nothing here. The driver would log them with their values, and a mistyped
+/// `password` is a secret too.
+fn known_parameters(mut url: Url) -> Url {
+    let (known, strange): (Vec<_>, Vec<_>) = url
+        .query_pairs()
+        .into_owned()
+        .partition(|(name, _)| PARAMETERS.contains(&name.as_str()) || name.starts_with("options["));
+    for (name, _) in &strange {
+        tracing::warn!(
+            "the parameter `{}` in a Postgres `url` is ignored",
+            domain::escape::visible(name)
+        );
+    }
+    url.set_query(None);
+    if !known.is_empty() {
+        url.query_pairs_mut().extend_pairs(known);
+    }
+    url
 }
 
 fn not_a_url() -> BackendError {
@@ -142,4 +184,22 @@ fn harmless(options: PgConnectOptions, timeout: Duration) -> PgConnectOptions {
 
 pub(super) fn lock_timeout(timeout: Duration) -> Duration {
     LOCK_TIMEOUT_MAX.min(timeout / 4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_parameters_are_left_out_before_the_driver_could_log_them() {
+        // A mistyped password, a parameter of libpq alone, and what must stay as it is.
+        let url =
+            parse("postgres://u@h/db?pasword=hunter2&connect_timeout=3&sslmode=require&options[x]=a%26b");
+        let kept = known_parameters(url.unwrap());
+        assert_eq!(kept.query(), Some("sslmode=require&options%5Bx%5D=a%26b"));
+        assert_eq!(
+            known_parameters(parse("postgres://u@h/db?x=1").unwrap()).as_str(),
+            "postgres://u@h/db"
+        );
+    }
 }

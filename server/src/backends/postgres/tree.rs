@@ -34,13 +34,15 @@ impl<'a> Waits<'a> {
 
     /// Up the first blocker of each to one that waits for nobody; of a deadlock its smallest process id.
     pub(super) fn root_of(&self, pid: i32) -> Option<i32> {
-        let mut at = *self.blockers_of(pid).first()?;
-        let mut seen = BTreeSet::new();
-        while let Some(&up) = self.blockers_of(at).first() {
-            if !seen.insert(at) {
-                return seen.first().copied();
+        let up = |pid: i32| self.blockers_of(pid).first().copied();
+        let mut at = up(pid)?;
+        let mut path = vec![pid];
+        while let Some(next) = up(at) {
+            if let Some(start) = path.iter().position(|passed| *passed == at) {
+                return path[start..].iter().copied().min();
             }
-            at = up;
+            path.push(at);
+            at = next;
         }
         Some(at)
     }

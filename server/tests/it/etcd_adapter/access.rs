@@ -1,9 +1,11 @@
 //! Users and roles: authentication off, on, lost, wrong, and less than what is needed.
 
-use domain::backend::Right;
+use std::time::Duration;
+
+use domain::backend::{Right, WatchState};
 use domain::known::Known;
 use etcd_client::{Client, ConnectOptions, Permission};
-use leasehold::backends::{Backend, BackendError};
+use leasehold::backends::{Backend, BackendError, Hints};
 use leasehold::config::BackendConfig;
 
 use super::world::{World, backend, refreshed, seen};
@@ -112,7 +114,7 @@ async fn a_prefix_that_may_not_be_read_is_named_and_the_others_are_shown() {
     let mut world = World::start().await;
     world.put("/locks/a", "o", 0).await;
     world.put("/secret/b", "o", 0).await;
-    let _root = with_users(&world).await;
+    let mut root = with_users(&world).await;
     let endpoint = [world.etcd.endpoint()];
     let both = backend(
         &endpoint,
@@ -129,6 +131,28 @@ async fn a_prefix_that_may_not_be_read_is_named_and_the_others_are_shown() {
         allowed(&rights, "read the keys below /secret/"),
         &Known::Known(false)
     );
+    // The watch, too, goes on with what it may see.
+    let hints = Hints::default();
+    let watched = async {
+        loop {
+            let pending = hints.take().await;
+            if pending
+                .names
+                .iter()
+                .any(|(_, name)| name.as_bytes() == b"/locks/b")
+            {
+                break;
+            }
+            if pending.state == Some(WatchState::Live) {
+                root.put("/locks/b", "o", None).await.unwrap();
+            }
+        }
+    };
+    tokio::select! {
+        () = both.watch(hints.clone()) => {}
+        () = watched => {}
+        () = tokio::time::sleep(Duration::from_secs(30)) => panic!("no hint within 30 s"),
+    }
     let none = backend(&endpoint, &["/secret/"], as_user("reader", "secret-pw"));
     let error = seen(&none).await.unwrap_err();
     assert!(

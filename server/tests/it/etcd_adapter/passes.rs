@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use domain::observation::{Coverage, Lifetime};
+use domain::observation::{Coverage, Lifetime, ObservedLock};
 use etcd_client::{Client, CompactionOptions, PutOptions, Txn, TxnOp};
 use futures::StreamExt;
 
-use super::world::{World, backend, client, etcd, seen, seen_within};
+use super::world::{World, backend, client, clock, etcd, seen, seen_within};
 use crate::support::eventually::eventually;
 
 pub(crate) async fn in_parallel(count: usize, work: impl AsyncFn(usize)) {
@@ -120,13 +120,9 @@ async fn a_spent_budget_is_partial_and_says_how_much() {
     assert!(world.seen().await.whole());
 }
 
-#[tokio::test]
-async fn leases_beyond_the_budget_are_unknown_and_read_ones_keep_their_moment() {
-    // 6,000 leases and a pass too short for them: each lock either has a reading with its moment, or says that it
-    // has none. Later passes of half a poll reuse readings, with the older moment.
-    let etcd = etcd(&[]).await;
-    let client = client(&etcd.endpoint()).await;
-    in_parallel(6_000, async |n| {
+/// `count` keys on as many leases of an hour.
+async fn fill_with_leases(client: &Client, count: usize) {
+    in_parallel(count, async |n| {
         let mut client = client.clone();
         let lease = client.lease_grant(3_600, None).await.unwrap().id();
         let options = PutOptions::new().with_lease(lease);
@@ -136,35 +132,64 @@ async fn leases_beyond_the_budget_are_unknown_and_read_ones_keep_their_moment() 
             .unwrap();
     })
     .await;
-    let backend = backend(&[etcd.endpoint()], &["/locks/"], |config| {
-        config.poll = Duration::from_secs(30)
-    });
-    let mut listed_ms = 40;
-    // As long as the list takes and a bit more: found by trying, because machines differ.
+}
+
+fn unknown(lock: &ObservedLock) -> bool {
+    matches!(lock.lifetime, Lifetime::Unknown { .. })
+}
+
+#[tokio::test]
+async fn leases_beyond_the_budget_are_unknown_and_say_so() {
+    // 6,000 leases and a pass with time for the list and little more: found by trying, because machines differ.
+    let etcd = etcd(&[]).await;
+    let client = client(&etcd.endpoint()).await;
+    fill_with_leases(&client, 6_000).await;
+    let mut budget_ms = 20;
     let cut = loop {
-        let fresh = super::world::backend(&[etcd.endpoint()], &["/locks/"], |_| {});
-        let seen = seen_within(&fresh, Duration::from_millis(listed_ms))
+        let fresh = backend(&[etcd.endpoint()], &["/locks/"], |_| {});
+        let seen = seen_within(&fresh, Duration::from_millis(budget_ms))
             .await
             .unwrap();
         if seen.pass().sources[0].coverage.is_complete() {
             break seen;
         }
-        listed_ms += 40;
+        budget_ms += 20;
     };
     assert_eq!(cut.locks.len(), 6_000);
-    let unknown =
-        |lock: &&domain::observation::ObservedLock| matches!(lock.lifetime, Lifetime::Unknown { .. });
-    let missing = cut.locks.values().filter(|(_, lock)| unknown(&lock)).count();
-    assert!(missing > 0, "read 6,000 leases within {listed_ms} ms");
+    let missing = cut.locks.values().filter(|(_, lock)| unknown(lock)).count();
+    assert!(missing > 0, "read 6,000 leases within {budget_ms} ms");
     let fault = cut.pass().sources[0].fault.as_ref().unwrap();
     assert!(fault.contains(&missing.to_string()), "{fault}");
-    // With time, all are known; and a second pass hands over no older moment than the first.
-    let first = seen(&backend).await.unwrap();
-    assert!(first.whole() && !first.locks.values().any(|(_, lock)| unknown(&lock)));
-    let second = seen(&backend).await.unwrap();
-    for (name, (at, _)) in &second.locks {
-        assert!(*at >= first.locks[name].0, "{name:?}");
+}
+
+#[tokio::test]
+async fn an_earlier_reading_is_used_for_two_polls_at_most_and_keeps_its_moment() {
+    // 3,000 leases, polled so often that half a poll is not enough for all of them.
+    let etcd = etcd(&[]).await;
+    let client = client(&etcd.endpoint()).await;
+    fill_with_leases(&client, 3_000).await;
+    let poll = Duration::from_millis(250);
+    let backend = backend(&[etcd.endpoint()], &["/locks/"], |config| config.poll = poll);
+    let mut before = seen(&backend).await.unwrap();
+    assert!(before.whole());
+    let mut reused = 0;
+    for _ in 0..5 {
+        let began = clock().tick();
+        let now = seen(&backend).await.unwrap();
+        assert!(now.whole() && now.locks.len() == 3_000);
+        for (name, (at, lock)) in &now.locks {
+            assert!(!unknown(lock));
+            assert!(*at >= before.locks[name].0, "the moments of {name:?} go back");
+            assert!(
+                began.since(*at) <= 500,
+                "{name:?} is shown with a reading of {} ms ago",
+                began.since(*at)
+            );
+            reused += usize::from(*at < began);
+        }
+        before = now;
     }
+    println!("{reused} readings reused in 5 passes");
 }
 
 #[tokio::test]
@@ -175,7 +200,7 @@ async fn fifty_thousand_keys_are_listed_within_seconds() {
     let backend = backend(&[etcd.endpoint()], &["/locks/"], |_| {});
     let lease = client.lease_grant(3_600, None).await.unwrap().id();
     fill(&client, "/locks/k", 50_000, lease).await;
-    let clock = leasehold::clock::Clock::start();
+    let clock = clock();
     let mut times = Vec::new();
     for _ in 0..3 {
         let began = clock.tick();
@@ -194,18 +219,9 @@ async fn fifty_thousand_keys_on_as_many_leases_are_measured() {
     // Prints how long the first and the following passes take, and how many readings were reused.
     let etcd = etcd(&[]).await;
     let client = client(&etcd.endpoint()).await;
-    in_parallel(50_000, async |n| {
-        let mut client = client.clone();
-        let lease = client.lease_grant(3_600, None).await.unwrap().id();
-        let options = PutOptions::new().with_lease(lease);
-        client
-            .put(format!("/locks/{n:05}"), "o", Some(options))
-            .await
-            .unwrap();
-    })
-    .await;
+    fill_with_leases(&client, 50_000).await;
     let backend = backend(&[etcd.endpoint()], &["/locks/"], |_| {});
-    let clock = leasehold::clock::Clock::start();
+    let clock = clock();
     for pass in 1..=6 {
         let began = clock.tick();
         let seen = seen(&backend).await.unwrap();

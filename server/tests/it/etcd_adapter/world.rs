@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use domain::known::Known;
@@ -78,6 +79,12 @@ pub(crate) async fn client(endpoint: &str) -> Client {
     Client::connect([endpoint], None).await.unwrap()
 }
 
+/// The one clock of all adapters of this process, so that tests can compare moments with theirs.
+pub(crate) fn clock() -> Clock {
+    static CLOCK: OnceLock<Clock> = OnceLock::new();
+    CLOCK.get_or_init(Clock::start).clone()
+}
+
 /// The defaults of the configuration, changed by `change`.
 pub(crate) fn try_backend(
     endpoints: &[String],
@@ -99,7 +106,7 @@ pub(crate) fn try_backend(
         system: SystemConfig::Etcd(etcd.clone()),
     };
     change(&mut config);
-    connect(&config, &etcd, Clock::start())
+    connect(&config, &etcd, clock())
 }
 
 pub(crate) fn backend(

@@ -6,7 +6,7 @@ use leasehold::backends::Backend;
 use leasehold::backends::postgres::PostgresBackend;
 use leasehold::clock::Clock;
 use leasehold::config::postgres::LeaseTablePreset;
-use leasehold::throwaway::Postgres;
+use leasehold::throwaway::{Postgres, PostgresOptions, Throwaway};
 use sqlx::PgConnection;
 use tokio::task::JoinHandle;
 
@@ -154,6 +154,48 @@ async fn the_tree_of_a_chain_says_what_each_does_holds_and_waits_for() {
     let two = below(&one, "two#").unwrap();
     assert_eq!(two.holds, "waits for ExclusiveLock on a tuple of shop.orders");
     for task in chain.waiting {
+        task.abort();
+    }
+}
+
+#[tokio::test]
+async fn a_deadlock_not_yet_broken_has_its_smallest_process_as_root() {
+    // Two sessions wait for each other's row; the server looks for deadlocks only after a minute.
+    let settings = vec![("deadlock_timeout".to_owned(), "60s".to_owned())];
+    let options = PostgresOptions {
+        fast: true,
+        settings,
+        ..Default::default()
+    };
+    let server = Throwaway::postgres(options).await.unwrap();
+    let url = server.superuser_url();
+    let (mut one, mut two) = (user(&url).await, user(&url).await);
+    run(&mut one, "CREATE TABLE t (id int, n int)").await;
+    run(&mut one, "INSERT INTO t VALUES (1, 0), (2, 0)").await;
+    let smallest = pid(&mut one).await.min(pid(&mut two).await);
+    run(&mut one, "BEGIN; UPDATE t SET n = 1 WHERE id = 1").await;
+    run(&mut two, "BEGIN; UPDATE t SET n = 2 WHERE id = 2").await;
+    let waiting = [
+        later(one, "UPDATE t SET n = 1 WHERE id = 2"),
+        later(two, "UPDATE t SET n = 2 WHERE id = 1"),
+    ];
+    let backend = backend(&url, Vec::new());
+    until_waiting(&backend, "relation:postgres:public.t", 2).await;
+    let (source, resource) = id("relation", "relation:postgres:public.t");
+    let detail = backend.inspect(&source, &resource).await.unwrap();
+    let lock = detail.lock.unwrap();
+    assert_eq!(
+        lock.owner.known().unwrap().as_str(),
+        format!("session#{smallest}")
+    );
+    assert_eq!(
+        (detail.blockers.len(), count(&detail.blockers)),
+        (1, 2),
+        "{:#?}",
+        detail.blockers
+    );
+    assert_eq!(detail.blockers[0].pid, Some(smallest));
+    for task in waiting {
         task.abort();
     }
 }
