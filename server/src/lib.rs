@@ -9,6 +9,7 @@ pub mod config;
 pub mod console;
 pub mod http;
 pub mod inventory;
+pub mod lease;
 pub mod observer;
 pub mod tasks;
 pub mod throwaway;
