@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::lease::limits::{LIFETIME_MS_MAX, TTL_SECONDS_MAX};
-use domain::lease::{How, Lease, LeaseId, Revocation, Ttl};
+use domain::lease::{How, Lease, LeaseId, Revocation, Ttl, names};
 use tokio::sync::{Mutex, broadcast};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -212,13 +212,16 @@ impl LeaseService {
     /// out for that long afterwards.
     ///
     /// # Errors
-    /// `NotFound` when it was never known.
+    /// `NotFound` when it was never known; `Invalid` when who or why is empty or too long.
     pub async fn revoke(
         &self,
         lease: LeaseId,
         revocation: Revocation,
         delay: Duration,
     ) -> Result<Ended, LeaseError> {
+        names::words("by", &revocation.by)?;
+        names::words("reason", &revocation.reason)?;
+        names::words("auditId", &revocation.audit_id)?;
         let revoke = Operation::Revoke {
             lease,
             revocation,
