@@ -3,6 +3,7 @@
 //! Adapters read and report. They keep no inventory, judge no lock and know no HTTP. The port has no way to
 //! change a backend yet: a forced unlock will add `release`, bound to a generation.
 
+pub mod builtin;
 pub mod error;
 pub mod hint;
 

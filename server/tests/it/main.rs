@@ -4,6 +4,8 @@
 //! `cfg(test)` on each module, always true here, lets clippy know that helpers may unwrap too.
 
 #[cfg(test)]
+mod lease;
+#[cfg(test)]
 mod proxy;
 #[cfg(test)]
 mod support;
