@@ -348,7 +348,7 @@ impl Run<'_> {
         held.queue.retain(|standing| standing.waiter != waiter);
         let joined = &mut self.ran.changes.joined;
         if let Some(place) = joined.iter().position(|it| it.waiter == waiter) {
-            joined.swap_remove(place);
+            joined.remove(place);
         } else if held.queue.len() < before {
             self.ran.changes.left.push(waiter);
         }

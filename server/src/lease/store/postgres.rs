@@ -113,8 +113,9 @@ impl PostgresStore {
         exactly(connection, sql::BORN, writes.born).await?;
         exactly(connection, sql::KEYS, writes.keys).await?;
         any(connection, sql::UNBOUND, writes.unbound).await?;
-        exactly(connection, sql::JOINED, writes.joined).await?;
+        // One may leave and join again in the same batch.
         any(connection, sql::LEFT, writes.left).await?;
+        exactly(connection, sql::JOINED, writes.joined).await?;
         exactly(connection, sql::REJECTIONS, writes.rejections).await
     }
 

@@ -106,8 +106,9 @@ impl SqliteStore {
         exactly(connection, sql::BORN, writes.born).await?;
         exactly(connection, sql::KEYS, writes.keys).await?;
         any(connection, sql::UNBOUND, writes.unbound).await?;
-        exactly(connection, sql::JOINED, writes.joined).await?;
+        // One may leave and join again in the same batch.
         any(connection, sql::LEFT, writes.left).await?;
+        exactly(connection, sql::JOINED, writes.joined).await?;
         exactly(connection, sql::REJECTIONS, writes.rejections).await?;
         let grants = i64::try_from(changes.grants).unwrap_or(0);
         let query = sqlx::query(sql::TICK).bind(now.ms()).bind(grants);

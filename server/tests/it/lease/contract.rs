@@ -336,11 +336,12 @@ async fn the_examples_of_the_description_work() {
     let lease = stage.acquire("for-the-path", "o", 30).await;
     let mut sent = 0;
     for (path, calls) in api["paths"].as_object().unwrap() {
-        let schema = &calls["post"]["requestBody"]["content"]["application/json"]["schema"];
-        let name = schema["$ref"]
-            .as_str()
-            .or_else(|| schema["oneOf"][1]["$ref"].as_str());
-        let Some(name) = name.and_then(|name| name.rsplit('/').next()) else {
+        let body = calls["post"]["requestBody"].to_string();
+        let Some(name) = body
+            .split("#/components/schemas/")
+            .nth(1)
+            .and_then(|rest| rest.split('"').next())
+        else {
             continue;
         };
         let path = path.replace("{leaseId}", lease["leaseId"].as_str().unwrap());

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use domain::lease::{LeaseId, Metadata, Revocation, Scope, StoreTime, Ttl};
 use domain::names::{OwnerId, Resource};
 use leasehold::clock::Clock;
-use leasehold::lease::operation::{AcquireOp, Key, KeyName, Operation, Turn};
+use leasehold::lease::operation::{AcquireOp, Done, Key, KeyName, Operation, Turn};
 use leasehold::lease::store::memory::Model;
 use leasehold::lease::store::postgres::PostgresStore;
 use leasehold::lease::store::sqlite::SqliteStore;
@@ -67,6 +67,8 @@ struct Case {
     number: usize,
     ids: Vec<(LeaseId, Resource)>,
     ops: HashMap<LeaseId, AcquireOp>,
+    /// Stands in line since an earlier round.
+    queued: Option<LeaseId>,
 }
 
 impl Case {
@@ -114,9 +116,9 @@ impl Case {
     }
 
     fn acquire(&mut self, resource: u8, ttl: i64, key: Option<u8>, turn: u8) -> AcquireOp {
-        // Every fourth try is made on behalf of one that may stand in line already.
+        // Every fourth try is made on behalf of one that stands in line already.
         if turn == 3
-            && let Some(op) = self.ids.last().and_then(|(id, _)| self.ops.get(id))
+            && let Some(op) = self.queued.take().and_then(|id| self.ops.get(&id))
         {
             return AcquireOp {
                 turn: Turn::Waiting,
@@ -179,6 +181,7 @@ async fn run_case(home: &Home, store: &dyn Store, number: usize, rounds: &[Round
         number,
         ids: Vec::new(),
         ops: HashMap::new(),
+        queued: None,
     };
     store.tend().await.unwrap();
     for (place, (acts, ms)) in rounds.iter().enumerate() {
@@ -204,6 +207,11 @@ async fn run_case(home: &Home, store: &dyn Store, number: usize, rounds: &[Round
             applied.done, ran.done,
             "case {number}, round {place} of {rounds:#?}"
         );
+        for (operation, done) in operations.iter().zip(&ran.done) {
+            if let (Operation::Acquire(op), Done::Queued { .. }) = (operation, done) {
+                case.queued = Some(op.id);
+            }
+        }
     }
     let ids: Vec<LeaseId> = case.ids.iter().map(|(id, _)| *id).collect();
     let mut kept = store.leases(&ids).await.unwrap().value;

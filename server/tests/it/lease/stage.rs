@@ -60,6 +60,8 @@ impl Home {
     }
 
     pub(super) async fn serve_with(&self, config: LeaseConfig, caller: Option<Caller>) -> Stage {
+        // Only the first of a process counts; reqwest wants one even for plain HTTP.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let stop = CancellationToken::new();
         let service = LeaseService::open(&self.url, config, Clock::start(), stop.clone())
             .await

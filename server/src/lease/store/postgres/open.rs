@@ -161,6 +161,10 @@ async fn raise(connection: &mut PgConnection, identity: &str) -> Result<(), sqlx
 /// See [`LeaseOpenError`].
 pub async fn raise_epoch(url: &str) -> Result<i64, LeaseOpenError> {
     let mut connection = options(url)?.connect().await.map_err(LeaseOpenError::Store)?;
+    sqlx::query(sql::MEND_COUNTERS)
+        .execute(&mut connection)
+        .await
+        .map_err(LeaseOpenError::Store)?;
     let raise = "UPDATE store_meta SET epoch = epoch + 1, token_floor = $1 + greatest(token_floor,
         coalesce((SELECT max(last_token) FROM resource_tokens), 0)) RETURNING epoch";
     let query = sqlx::query_scalar(raise).bind(EPOCH_STEP.cast_signed());

@@ -220,3 +220,9 @@ pub(super) const IDENTITY: &str = "SELECT (SELECT system_identifier::text FROM p
 /// Leases that say more than their counter: a counter was put back.
 pub(super) const REWOUND: &str = "SELECT l.resource FROM leases l LEFT JOIN resource_tokens t USING (resource)
      WHERE l.fencing_token > greatest(coalesce(t.last_token, 0), (SELECT token_floor FROM store_meta)) LIMIT 1";
+
+/// Counters catch up with the leases that say more.
+pub(super) const MEND_COUNTERS: &str = "INSERT INTO resource_tokens AS t (resource, last_token, lease_id)
+     SELECT DISTINCT ON (resource) resource, fencing_token, lease_id FROM leases ORDER BY resource, fencing_token DESC
+     ON CONFLICT (resource) DO UPDATE SET last_token = excluded.last_token, lease_id = excluded.lease_id
+     WHERE excluded.last_token > t.last_token";

@@ -77,6 +77,10 @@ pub async fn raise_epoch(path: &Path) -> Result<i64, LeaseOpenError> {
     migrate(&mut writer).await?;
     let (_, epoch, _, _) = meta(&mut writer).await?;
     let seen = Witness::read(&path).map_or(epoch, |witness| witness.epoch.max(epoch));
+    sqlx::query(sql::MEND_COUNTERS)
+        .execute(&mut writer)
+        .await
+        .map_err(LeaseOpenError::Store)?;
     let raise = "UPDATE store_meta SET epoch = ?1 + 1, token_floor = ?2 + max(token_floor,
         coalesce((SELECT max(last_token) FROM resource_tokens), 0))";
     let query = sqlx::query(raise).bind(seen).bind(EPOCH_STEP.cast_signed());

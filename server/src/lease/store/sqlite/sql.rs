@@ -106,3 +106,9 @@ pub(super) const PRUNE_KEYS: &str = "DELETE FROM idempotency_keys WHERE (issuer,
 pub(super) const REWOUND: &str =
     "SELECT l.resource FROM leases l LEFT JOIN resource_tokens t USING (resource)
      WHERE l.fencing_token > max(coalesce(t.last_token, 0), (SELECT token_floor FROM store_meta)) LIMIT 1";
+
+/// Counters catch up with the leases that say more. SQLite takes the other columns from the row of the maximum.
+pub(super) const MEND_COUNTERS: &str = "INSERT INTO resource_tokens (resource, last_token, lease_id)
+     SELECT resource, max(fencing_token), lease_id FROM leases WHERE true GROUP BY resource
+     ON CONFLICT (resource) DO UPDATE SET last_token = excluded.last_token, lease_id = excluded.lease_id
+     WHERE excluded.last_token > resource_tokens.last_token";
