@@ -2,4 +2,11 @@
 //!
 //! **Invariant:** nothing here names a database, a lock system, telemetry or a runtime; data comes through the port.
 
+pub mod api;
+pub mod app;
+pub mod components;
 pub mod console;
+pub mod keys;
+pub mod links;
+pub mod live;
+pub mod pages;

@@ -3,9 +3,14 @@
 //! Adapters read and report. They keep no inventory, judge no lock and know no HTTP. The port has no way to
 //! change a backend yet: a forced unlock will add `release`, bound to a generation.
 
+pub mod broken;
 pub mod builtin;
+pub mod connect;
 pub mod error;
+pub mod etcd;
 pub mod hint;
+pub mod postgres;
+pub mod redis;
 
 use std::time::Duration;
 

@@ -6,6 +6,7 @@ pub mod fencing;
 pub mod health;
 pub mod inventory;
 pub mod lease;
+pub mod pages;
 pub mod problem;
 pub mod state;
 pub mod wire;

@@ -4,12 +4,18 @@
 //! `console`.
 
 pub mod backends;
+pub mod bench;
+pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod console;
+pub mod demo;
 pub mod http;
 pub mod inventory;
 pub mod lease;
 pub mod observer;
+pub mod serve;
+pub mod shutdown;
 pub mod tasks;
+pub mod telemetry;
 pub mod throwaway;

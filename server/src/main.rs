@@ -1,1 +1,32 @@
-fn main() {}
+//! The `leasehold` binary: one TLS provider, one runtime, one command.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use leasehold::cli::{Cli, Exit, report};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    // Every TLS client of this process uses it. A second provider can only be installed by a bug.
+    if rustls::crypto::ring::default_provider()
+        .install_default()
+        .is_err()
+    {
+        report("another TLS provider is installed already");
+        return Exit::Failure.into();
+    }
+    let runtime = match tokio::runtime::Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            report(&format!("cannot start the runtime: {error}"));
+            return Exit::Failure.into();
+        }
+    };
+    match runtime.block_on(cli.run()) {
+        Ok(code) => code,
+        Err(error) => {
+            report(&format!("{error:#}"));
+            Exit::Failure.into()
+        }
+    }
+}

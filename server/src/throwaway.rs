@@ -34,7 +34,7 @@ pub use redis::{Redis, RedisOptions};
 pub use server::Server;
 pub use tls::Tls;
 
-use std::io;
+use std::{io, path::Path};
 
 /// Starts throwaway servers. Call it on a tokio runtime whose clock is not paused: readiness has a real deadline.
 #[derive(Debug)]
@@ -63,6 +63,24 @@ impl Throwaway {
     /// See [`StartError`]; a port taken meanwhile is retried with another one.
     pub async fn etcd(options: EtcdOptions) -> Result<Etcd, StartError> {
         Etcd::start(options).await
+    }
+}
+
+/// A private temporary folder that goes the way of the servers' folders: removed on drop, and when we die.
+#[derive(Debug)]
+pub struct ThrowawayFolder(folder::Folder);
+
+impl ThrowawayFolder {
+    /// Owned by the account that runs us, closed to others.
+    ///
+    /// # Errors
+    /// When it cannot be made, or its guard cannot be started.
+    pub fn create(name: &str) -> io::Result<Self> {
+        folder::Folder::create(name, account::Account::ourselves(), "KILL").map(Self)
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
     }
 }
 

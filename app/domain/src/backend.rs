@@ -25,6 +25,11 @@ impl BackendKind {
             Self::Etcd => "etcd",
         }
     }
+
+    /// Grants in the order of its queue. Elsewhere a waiter may overtake another.
+    pub const fn keeps_order(self) -> bool {
+        matches!(self, Self::Builtin | Self::Etcd)
+    }
 }
 
 /// How much to believe of a backend right now.

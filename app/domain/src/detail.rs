@@ -15,7 +15,8 @@ pub struct LockDetail {
     pub lock: Lock,
     pub backend_status: BackendStatus,
     pub backend_fault: Option<Fault>,
-    /// The parts below were read just now; unknown with the reason when the backend could not be asked.
+    /// Read just now. Unknown with the reason when the backend could not be asked; absent when it answered that
+    /// the lock is not held any more, and `lock` is then what was last seen of it.
     pub fresh: Known<Fresh>,
     /// What we saw happen to it since we watch, newest first.
     pub seen: Vec<SeenEvent>,
@@ -31,6 +32,23 @@ pub struct Fresh {
     pub raw: Vec<RawField>,
     pub shares_fate_with: Vec<String>,
     pub read_at: chrono::DateTime<chrono::Utc>,
+}
+
+impl LockDetail {
+    /// The backend answered that nobody holds it now.
+    pub fn is_gone(&self) -> bool {
+        self.fresh.is_absent()
+    }
+
+    /// Who gets it next, where the backend keeps the order of its queue.
+    pub fn next_in_line(&self) -> Option<&Waiter> {
+        let waiters = &self.fresh.known()?.waiters;
+        if self.lock.kind.keeps_order() {
+            waiters.iter().min_by_key(|waiter| waiter.position)
+        } else {
+            None
+        }
+    }
 }
 
 /// A change of this lock that the console saw while it watched.

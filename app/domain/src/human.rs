@@ -14,6 +14,35 @@ pub fn duration(ms: i64) -> String {
     }
 }
 
+/// A round duration without idle digits: `0 s`, `250 ms`, `27.3 s`, `1 m 30 s`, `2 h`.
+pub fn period(ms: i64) -> String {
+    match ms {
+        0 => "0 s".to_owned(),
+        1..1000 => format!("{ms} ms"),
+        _ if ms < 60_000 && ms % 1000 != 0 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
+        _ if ms < 60_000 => format!("{} s", ms / 1000),
+        _ if ms < 3_600_000 => pair(ms / 60_000, "m", ms % 60_000 / 1000, "s"),
+        _ if ms < 86_400_000 => pair(ms / 3_600_000, "h", ms % 3_600_000 / 60_000, "m"),
+        _ => pair(ms / 86_400_000, "d", ms % 86_400_000 / 3_600_000, "h"),
+    }
+}
+
+fn pair(large: i64, unit: &str, small: i64, small_unit: &str) -> String {
+    if small == 0 {
+        format!("{large} {unit}")
+    } else {
+        format!("{large} {unit} {small:02} {small_unit}")
+    }
+}
+
+/// How old something is: tenths of a second matter below ten seconds only. `0.4 s`, `14 s`, `41 m 08 s`.
+pub fn age(ms: i64) -> String {
+    match ms {
+        10_000..60_000 => format!("{} s", ms / 1000),
+        _ => duration(ms.max(0)),
+    }
+}
+
 /// A short measured time: `0.4 ms` is not shown finer than the clock, so `< 1 ms`; then `12 ms`, `1.2 s`.
 pub fn latency(ms: i64) -> String {
     match ms {

@@ -2,6 +2,7 @@
 //!
 //! **Invariant:** nothing here performs IO, reads a clock, or knows a framework. Time is an argument.
 
+pub mod advice;
 pub mod backend;
 pub mod blockers;
 pub mod cadence;
@@ -21,5 +22,6 @@ pub mod query;
 pub mod runway;
 pub mod safety;
 pub mod segments;
+pub mod shell;
 pub mod state;
 pub mod token;

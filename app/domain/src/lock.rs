@@ -50,6 +50,9 @@ pub struct Lock {
     pub age_ms: i64,
     /// Length of the runway's track: the TTL, or the most that was ever left.
     pub track_ms: Option<i64>,
+    /// What is left when it will be called near expiry (see [`crate::diagnosis::notch_ms`]); none without a lease.
+    #[serde(default)]
+    pub notch_ms: Option<i64>,
     /// What was left when past renewals came, oldest first.
     pub low_marks_ms: Vec<i64>,
     /// Lives as long as a session: no lease to run down.

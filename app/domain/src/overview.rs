@@ -1,5 +1,9 @@
 //! What the first page shows: the worklist and the health of each backend.
 
+mod finding;
+
+pub use finding::{Finding, backends_title, finding};
+
 use serde::{Deserialize, Serialize};
 
 use crate::backend::BackendView;

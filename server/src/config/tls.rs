@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use serde::Deserialize;
+use super::reader::Section;
+use super::rules;
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TlsConfig {
     /// `ca_file`: PEM of the authority that signed the server's certificate. Default: the system's roots.
     pub ca_file: Option<PathBuf>,
@@ -19,5 +19,23 @@ pub struct TlsConfig {
 impl TlsConfig {
     pub fn is_configured(&self) -> bool {
         self.ca_file.is_some() || self.cert_file.is_some() || self.server_name.is_some()
+    }
+
+    pub(super) fn read(section: &mut Section<'_>) -> Self {
+        let tls = Self {
+            ca_file: section.optional("ca_file", &rules::path()),
+            cert_file: section.optional("cert_file", &rules::path()),
+            key_file: section.optional("key_file", &rules::path()),
+            server_name: section.optional("server_name", &rules::text("db.example.com")),
+        };
+        for (given, other) in [("cert_file", "key_file"), ("key_file", "cert_file")] {
+            if section.has(given) && !section.has(other) {
+                section.missing(
+                    other,
+                    &format!("{given} is given: write {other} too, or neither."),
+                );
+            }
+        }
+        tls
     }
 }

@@ -74,7 +74,6 @@ impl Entry {
 
     /// As of the last reading; `grain_ms` is how coarse the backend tells time.
     pub(super) fn facts<'a>(&'a self, gaps: &'a Gaps, grain_ms: i64, poll_ms: i64) -> Facts<'a> {
-        let told = self.gaps.ttl == super::gaps::FILLED;
         Facts {
             lifetime: match self.ends {
                 Ends::Leased => LifetimeFacts::Leased {
@@ -91,12 +90,24 @@ impl Entry {
             },
             cadence: self.cadence_facts(),
             renewals: self.cadence.as_ref().map_or(0, |cadence| cadence.count()),
-            // Where the TTL is told, a reading shows exactly when the last renewal came.
-            sampling_ms: grain_ms + if told { 250 } else { 250 + poll_ms },
+            sampling_ms: self.sampling_ms(grain_ms, poll_ms),
             waiters: (self.gaps.waiters == super::gaps::FILLED).then_some(self.waiters),
             oldest_waiter_ms: (self.oldest_waiter_ms > 0).then_some(i64::from(self.oldest_waiter_ms)),
             condition: self.condition.as_deref(),
         }
+    }
+
+    /// Where the TTL is told, a reading shows exactly when the last renewal came; else only between which two.
+    fn sampling_ms(&self, grain_ms: i64, poll_ms: i64) -> i64 {
+        let told = self.gaps.ttl == super::gaps::FILLED;
+        grain_ms + if told { 250 } else { 250 + poll_ms }
+    }
+
+    /// What is left when it will be called near expiry; none where nothing runs down.
+    pub(super) fn notch_ms(&self, grain_ms: i64, poll_ms: i64) -> Option<i64> {
+        let sampling_ms = self.sampling_ms(grain_ms, poll_ms);
+        let leased = self.ends == Ends::Leased;
+        leased.then(|| diagnosis::notch_ms(self.cadence_facts(), self.track_ms(), sampling_ms))
     }
 
     pub(super) fn cadence_facts(&self) -> Option<CadenceFacts> {

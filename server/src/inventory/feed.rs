@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use domain::backend::{BackendKind, Fault, WatchState};
 use domain::known::Known;
-use domain::names::{BackendName, Source};
+use domain::names::{BackendName, Resource, Source};
 use domain::observation::{Coverage, Tick};
 use domain::safety::Safety;
 
@@ -16,17 +16,20 @@ use super::{Inventory, status};
 use crate::backends::{Batch, Pass, Probe};
 use crate::clock::Now;
 
+/// Tells the safety class and the grain of time, in milliseconds, of a source.
+type Describe = dyn Fn(&Source) -> (Safety, i64) + Send + Sync;
+
 /// Writes what one backend says.
 pub struct Feed {
     inventory: Arc<Inventory>,
     slot: Arc<Slot>,
     /// Our wall clock at tick 0.
     epoch: DateTime<Utc>,
-    describe: Box<dyn Fn(&Source) -> (Safety, i64) + Send + Sync>,
+    describe: Box<Describe>,
 }
 
 impl Inventory {
-    /// `describe` tells the safety class and the grain of time, in milliseconds, of a source.
+    /// The way in for one configured backend; none when there is no such backend.
     pub fn feed(
         self: &Arc<Self>,
         backend: &BackendName,
@@ -73,9 +76,10 @@ impl Feed {
         self.publish(state, outcome);
     }
 
-    /// Locks read by name because of a hint: shown at once.
-    pub fn flush(&self, now: Now) {
+    /// Locks were read by name because of hints: they are shown at once.
+    pub fn refreshed(&self, names: &[(Source, Resource)], now: Now) {
         let mut state = self.slot.write();
+        state.heard(names);
         state.shard.flush();
         state.last_flush = now.tick;
     }
@@ -125,7 +129,9 @@ impl Feed {
         state.last_flush = context.last_flush;
         // Only a watch that promises every event can be caught having missed one.
         if self.slot.info.kind == BackendKind::Etcd && state.watch == WatchState::Live {
-            state.relist_differences += u64::from(outcome.changes);
+            state.convict(now.tick);
+            let gone = state.shard.named(&outcome.events);
+            state.suspect(gone, now.tick);
         }
         state.coverage = worst(pass.sources.into_iter().map(|part| part.coverage));
         state.passes.count += 1;

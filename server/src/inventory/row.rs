@@ -89,6 +89,7 @@ impl Shard {
                 .as_ref()
                 .map(|c| c.low_marks_ms())
                 .unwrap_or_default(),
+            notch_ms: entry.notch_ms(info.grain_ms, context.poll_ms),
             session_bound: entry.ends == Ends::Session,
         })
     }

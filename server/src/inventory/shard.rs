@@ -9,11 +9,12 @@ use domain::safety::Safety;
 use hashbrown::HashTable;
 
 use super::entry::Entry;
+use super::events::LockEvent;
 use super::gaps::Gaps;
 use super::order::Order;
 use super::slab::{Id, Slab};
 
-/// Owners kept once although many locks have them; beyond that each lock keeps its own copy.
+/// Owners remembered to be kept once although many locks have them; then the memory starts anew.
 const OWNERS_SHARED_MAX: usize = 20_000;
 
 /// One place in the backend where locks are found.
@@ -54,6 +55,15 @@ impl Shard {
         let source = self.source_number(source)?;
         self.lookup(source, resource.as_bytes())
             .and_then(|id| self.slab.get(id))
+    }
+
+    /// Which locks these events are about.
+    pub(super) fn named(&self, events: &[LockEvent]) -> Vec<(Source, Resource)> {
+        let named = |event: &LockEvent| {
+            let info = self.sources.get(usize::from(event.source))?;
+            Some((info.source.clone(), Resource::from_bytes(&event.name)))
+        };
+        events.iter().filter_map(named).collect()
     }
 
     pub(super) fn source_number(&self, source: &Source) -> Option<u16> {
@@ -109,11 +119,10 @@ impl Shard {
         }
         let fresh: Arc<str> = owner.into();
         if self.owners.len() >= OWNERS_SHARED_MAX {
-            self.owners.retain(|kept| Arc::strong_count(kept) > 1);
+            // Owners that are many are seldom shared, and a sweep per new one would cost more than it saves.
+            self.owners.clear();
         }
-        if self.owners.len() < OWNERS_SHARED_MAX {
-            self.owners.insert(fresh.clone());
-        }
+        self.owners.insert(fresh.clone());
         fresh
     }
 }

@@ -28,6 +28,11 @@ impl Account {
             .ok_or(StartError::NoAccount { what })
     }
 
+    /// No other one.
+    pub(super) fn ourselves() -> Self {
+        Self(None)
+    }
+
     /// User id and group id to take on, if any.
     pub(super) fn ids(self) -> Option<(u32, u32)> {
         self.0

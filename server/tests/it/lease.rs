@@ -6,5 +6,6 @@ mod faults;
 mod lifecycle;
 mod lines;
 mod model;
+mod pace;
 mod stage;
 mod tokens;

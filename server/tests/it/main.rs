@@ -3,11 +3,24 @@
 //!
 //! `cfg(test)` on each module, always true here, lets clippy know that helpers may unwrap too.
 
+mod cli;
+#[cfg(test)]
+mod demo_workload;
+#[cfg(test)]
+mod etcd_adapter;
+#[cfg(test)]
+mod http_inventory;
 #[cfg(test)]
 mod lease;
 #[cfg(test)]
+mod postgres_adapter;
+#[cfg(test)]
 mod proxy;
+#[cfg(test)]
+mod redis_adapter;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
 mod throwaway;
+#[cfg(test)]
+mod truth;

@@ -1,5 +1,7 @@
 //! What tests of several topics use.
 
 pub(crate) mod certs;
+pub(crate) mod console;
 pub(crate) mod eventually;
 pub(crate) mod proxy;
+pub(crate) mod traces;

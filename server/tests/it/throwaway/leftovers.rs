@@ -7,7 +7,7 @@ use std::{
     fs,
     io::{BufRead, BufReader},
     os::unix::fs::PermissionsExt,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Child, Command, Stdio},
 };
 
@@ -15,6 +15,7 @@ use leasehold::throwaway::{PostgresOptions, RedisOptions, Throwaway};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::eventually::eventually;
+use crate::support::traces::{folders_in, somebody_works_in};
 
 const WAY: &str = "LEASEHOLD_TEST_VICTIM_ENDS_BY";
 
@@ -78,21 +79,6 @@ fn command(way: &str) -> Command {
     ]);
     command.env(WAY, way).stdout(Stdio::null()).stderr(Stdio::null());
     command
-}
-
-/// Whether some process has its working folder below `root`.
-fn somebody_works_in(root: &Path) -> bool {
-    let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
-    processes
-        .filter_map(|entry| fs::read_link(entry.path().join("cwd")).ok())
-        .any(|cwd| cwd.starts_with(root))
-}
-
-fn folders_in(root: &Path) -> Vec<PathBuf> {
-    fs::read_dir(root)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect()
 }
 
 /// Not a test of its own.

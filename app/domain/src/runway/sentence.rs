@@ -1,0 +1,94 @@
+//! The words of a runway: the number at its right, and the sentence that a screen reader and the tooltip say.
+
+use super::{Form, form, left_ms, track_ms};
+use crate::human;
+use crate::lock::Lock;
+
+/// `27.0 s`, `≤ 7.0 s`, `no TTL`, `no lease`, `unknown`, `−6 m 12 s`.
+pub fn label(lock: &Lock, elapsed_ms: i64) -> String {
+    match form(lock) {
+        Form::Leased if lock.is_stale() => format!("\u{2264} {}", human::duration(left_ms(lock, elapsed_ms))),
+        Form::Leased | Form::Expired => human::duration(left_ms(lock, elapsed_ms)),
+        Form::NoTtl => "no TTL".to_owned(),
+        Form::Session => "no lease".to_owned(),
+        Form::Unknown => "unknown".to_owned(),
+    }
+}
+
+/// One or two sentences that say what the drawing shows.
+pub fn title(lock: &Lock) -> String {
+    let left = human::duration(left_ms(lock, 0));
+    let track = human::period(track_ms(lock));
+    match form(lock) {
+        Form::Leased if lock.is_stale() && left_ms(lock, 0) == 0 => {
+            format!(
+                "Not seen for {}: by its last reading the lease has run out since.",
+                human::duration(lock.age_ms)
+            )
+        }
+        Form::Leased if lock.is_stale() => {
+            format!(
+                "Not seen for {}: at most {left} of {track} left.",
+                human::duration(lock.age_ms)
+            )
+        }
+        Form::Leased => join(format!("{left} of {track} left."), &details(lock)),
+        Form::Expired => {
+            let ago = human::duration(left_ms(lock, 0).saturating_neg());
+            join(
+                format!("The lease ran out {ago} ago and the record is still there."),
+                &details(lock),
+            )
+        }
+        Form::NoTtl => format!("No TTL: {}.", why(lock, "it never expires by itself")),
+        Form::Session => {
+            "It lives as long as the session that holds it: there is no lease to run down.".to_owned()
+        }
+        Form::Unknown => format!(
+            "How much is left is unknown: {}.",
+            why(lock, "this backend does not tell")
+        ),
+    }
+}
+
+/// What was left when past renewals came: `Renewals came with 19.4 s to 20.6 s left`. None before the first.
+pub fn marks_sentence(lock: &Lock) -> Option<String> {
+    let lowest = lock.low_marks_ms.iter().min()?;
+    let highest = lock.low_marks_ms.iter().max()?;
+    let (from, to) = (human::duration(*lowest), human::duration(*highest));
+    let range = if from == to {
+        from
+    } else {
+        format!("{from} to {to}")
+    };
+    Some(if lock.low_marks_ms.len() == 1 {
+        format!("One renewal came with {range} left")
+    } else {
+        format!("Renewals came with {range} left")
+    })
+}
+
+fn details(lock: &Lock) -> String {
+    let marks = marks_sentence(lock).map(|sentence| format!("{sentence}."));
+    let notch = lock
+        .notch_ms
+        .filter(|ms| *ms > 0)
+        .map(|ms| format!("Near expiry below {}.", human::duration(ms)));
+    marks.into_iter().chain(notch).collect::<Vec<_>>().join(" ")
+}
+
+fn join(first: String, rest: &str) -> String {
+    if rest.is_empty() {
+        first
+    } else {
+        format!("{first} {rest}")
+    }
+}
+
+fn why<'a>(lock: &'a Lock, otherwise: &'a str) -> &'a str {
+    lock.remaining_ms
+        .why()
+        .filter(|why| !why.is_empty())
+        .unwrap_or(otherwise)
+        .trim_end_matches('.')
+}

@@ -1,0 +1,34 @@
+//! One lock with all that hangs on it.
+
+use domain::detail::LockDetail;
+use domain::names::{BackendName, NameError, Source};
+use domain::query::QueryError;
+use leptos::prelude::*;
+use leptos::server_fn::codec::GetUrl;
+
+use super::error::ApiError;
+use crate::console::ConsoleError;
+
+/// An empty `source` means: whichever holds it.
+#[server(name = GetLock, prefix = "/api", endpoint = "lock", input = GetUrl)]
+pub async fn lock(backend: String, source: String, resource: String) -> Result<LockDetail, ApiError> {
+    let asked = super::error::ask()?;
+    match names(&backend, &source) {
+        Ok((backend, source)) => asked.answer(asked.console.lock(backend, source, resource).await),
+        Err(error) => asked.answer(Err(error)),
+    }
+}
+
+/// # Errors
+/// [`ConsoleError::BadQuery`] with the field that is no name.
+pub fn names(backend: &str, source: &str) -> Result<(BackendName, Option<Source>), ConsoleError> {
+    let bad = |field: &'static str| {
+        move |error: NameError| ConsoleError::BadQuery(QueryError::new(field, error.to_string()))
+    };
+    let backend = BackendName::parse(backend).map_err(bad("backend"))?;
+    let source = (!source.is_empty())
+        .then(|| Source::parse(source))
+        .transpose()
+        .map_err(bad("source"))?;
+    Ok((backend, source))
+}

@@ -1,0 +1,46 @@
+//! Children of prefixes: the segment tree.
+
+use domain::segments::PrefixNode;
+use leptos::prelude::*;
+use leptos::server_fn::codec::GetUrl;
+
+use super::error::ApiError;
+
+/// The nodes on the way to `prefix`, the root first: each with its children. The deepest is `prefix` itself.
+#[server(name = GetPrefixes, prefix = "/api", endpoint = "prefixes", input = GetUrl)]
+pub async fn prefixes(prefix: String) -> Result<Vec<PrefixNode>, ApiError> {
+    let asked = super::error::ask()?;
+    let mut nodes = Vec::new();
+    for ancestor in ancestors(&prefix) {
+        nodes.push(asked.answer(asked.console.prefixes(ancestor).await)?);
+    }
+    Ok(nodes)
+}
+
+/// `a:b:c` → ``, `a:`, `a:b:`: whole segments only, at most eight of them, because each costs a question.
+pub fn ancestors(prefix: &str) -> Vec<String> {
+    let bytes = prefix.as_bytes();
+    let mut found = vec![String::new()];
+    let mut at = 0;
+    while at < bytes.len() && found.len() < 9 {
+        at += domain::segments::segment_len(bytes, at);
+        let whole = at > 0 && domain::segments::is_separator(bytes[at - 1]);
+        if let (true, Some(text)) = (whole, prefix.get(..at)) {
+            found.push(text.to_owned());
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ancestors_are_whole_segments_from_the_root_down() {
+        assert_eq!(ancestors(""), [""]);
+        assert_eq!(ancestors("a:b/c"), ["", "a:", "a:b/"]);
+        assert_eq!(ancestors("/locks/"), ["", "/locks/"]);
+        assert_eq!(ancestors(&"a:".repeat(50)).len(), 9);
+    }
+}

@@ -1,0 +1,82 @@
+//! The shell of every page: document, head, routes, and what all pages share.
+
+use leptos::prelude::*;
+use leptos_meta::{MetaTags, Title, provide_meta_context};
+use leptos_router::components::{Route, Router, Routes};
+use leptos_router::{SsrMode, path};
+
+use crate::api::error::set_status;
+use crate::components::empty::Empty;
+use crate::components::nav::Nav;
+use crate::components::tabs::Tabs;
+use crate::keys::Keys;
+use crate::live::Live;
+use crate::pages::backends::BackendsPage;
+use crate::pages::lock::LockPage;
+use crate::pages::locks::LocksPage;
+use crate::pages::overview::OverviewPage;
+
+/// Before the first paint, so that no page flashes in the wrong colours. The only script of our own.
+const THEME: &str =
+    "{let t=null;try{t=localStorage.getItem('theme')}catch{}if(t)document.documentElement.dataset.theme=t}";
+
+/// Shapes and hatches, once per document, outside what the browser hydrates.
+const SPRITE: &str = include_str!("components/sprite.svg");
+
+/// The document around the app. Made on the server only.
+pub fn shell(options: LeptosOptions) -> impl IntoView {
+    view! {
+        <!DOCTYPE html>
+        <html lang="en">
+            <head>
+                <meta charset="utf-8"/>
+                <meta name="viewport" content="width=device-width, initial-scale=1"/>
+                <meta name="color-scheme" content="light dark"/>
+                <script nonce=leptos::nonce::use_nonce()>{THEME}</script>
+                <link rel="preload" href="/fonts/inter-latin.woff2" r#as="font" r#type="font/woff2" crossorigin=""/>
+                <link rel="stylesheet" href="/pkg/leasehold.css"/>
+                <link rel="icon" href="/favicon.svg" r#type="image/svg+xml"/>
+                <HydrationScripts options/>
+                <MetaTags/>
+            </head>
+            <body>
+                <App/>
+                <svg class="sprite" aria-hidden="true" inner_html=SPRITE></svg>
+            </body>
+        </html>
+    }
+}
+
+#[component]
+pub fn App() -> impl IntoView {
+    provide_meta_context();
+    provide_context(Live::start());
+    view! {
+        <Title formatter=|page: String| if page.is_empty() { "Leasehold".to_owned() } else { format!("{page} · Leasehold") }/>
+        <Router>
+            <a class="skip" href="#main">"Skip to the page"</a>
+            <Nav/>
+            <main id="main" tabindex="-1">
+                <Routes fallback=|| view! { <NotFound/> }>
+                    <Route path=path!("/") view=OverviewPage ssr=SsrMode::Async/>
+                    <Route path=path!("/locks") view=LocksPage ssr=SsrMode::Async/>
+                    <Route path=path!("/locks/:backend/*resource") view=LockPage ssr=SsrMode::Async/>
+                    <Route path=path!("/backends") view=BackendsPage ssr=SsrMode::Async/>
+                </Routes>
+            </main>
+            <Tabs/>
+            <Keys/>
+        </Router>
+    }
+}
+
+#[component]
+fn NotFound() -> impl IntoView {
+    set_status(404);
+    view! {
+        <Title text="No such page"/>
+        <Empty title="There is no such page">
+            <p><a class="link" href="/">"Overview"</a>", or "<a class="link" href="/locks">"all locks"</a>"."</p>
+        </Empty>
+    }
+}

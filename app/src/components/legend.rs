@@ -1,0 +1,28 @@
+//! How to read a runway: names only what is drawn.
+
+use leptos::prelude::*;
+
+#[component]
+pub fn RunwayLegend() -> impl IntoView {
+    view! {
+        <p class="legend">
+            <span>"How to read a runway:"</span>
+            <span>
+                <svg class="wide" viewBox="0 0 28 12" aria-hidden="true"><rect y="3" width="28" height="6" fill="var(--track)"></rect><rect y="3" width="19" height="6" fill="var(--healthy-fill)"></rect></svg>
+                "time left of the TTL"
+            </span>
+            <span>
+                <svg viewBox="0 0 16 12" aria-hidden="true"><path d="M8 0v12" stroke="var(--ink-2)"></path></svg>
+                "where past renewals came"
+            </span>
+            <span>
+                <svg class="wide" viewBox="0 0 28 12" aria-hidden="true"><rect x=".5" y="2.5" width="27" height="7" fill="url(#hatch-dense)" stroke="var(--control)"></rect></svg>
+                "stale: at most this much"
+            </span>
+            <span>
+                <svg class="wide" viewBox="0 0 28 12" aria-hidden="true"><rect x=".5" y="2.5" width="27" height="7" fill="none" stroke="var(--control)" stroke-dasharray="3 3"></rect></svg>
+                "unknown"
+            </span>
+        </p>
+    }
+}

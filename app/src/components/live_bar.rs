@@ -1,0 +1,102 @@
+//! Live, or since when not; how old the data is; the oldest backend; what waits; pause. On every page.
+
+use domain::backend::BackendStatus;
+use domain::human;
+use leptos::either::Either;
+use leptos::prelude::*;
+
+use super::state_badge::{Shape, backend_look};
+use crate::live::{Link, Live, use_live};
+
+#[component]
+pub fn LiveBar() -> impl IntoView {
+    let live = use_live();
+    let class = move || if live.is_cut() { "live is-off" } else { "live" };
+    view! {
+        <div class=class role="group" aria-label="age of the data">
+            <LinkState live/>
+            <DataAge live/>
+            <OldestBackend live/>
+            <ChangesWaiting live/>
+            <Pause live/>
+        </div>
+    }
+}
+
+#[component]
+fn LinkState(live: Live) -> impl IntoView {
+    let state = move || match (live.link(), live.is_paused()) {
+        (Link::Opening, _) => ("blind", "pending", "Not live yet".to_owned()),
+        (Link::Cut { for_ms }, _) => ("critical", "x", format!("disconnected, {}", seconds(for_ms))),
+        (Link::Open, true) => ("blind", "pause", "Paused".to_owned()),
+        (Link::Open, false) => ("healthy", "healthy", "Live".to_owned()),
+    };
+    let state = Memo::new(move |_| state());
+    view! {
+        <span class=move || state.get().0 role="status">
+            {move || view! { <Shape name=state.get().1/> }}
+            {move || state.get().2}
+        </span>
+    }
+}
+
+/// Whole seconds: the tenths of a cut stream say nothing.
+fn seconds(ms: i64) -> String {
+    if ms < 60_000 {
+        format!("{} s", ms / 1000)
+    } else {
+        human::duration(ms)
+    }
+}
+
+#[component]
+fn DataAge(live: Live) -> impl IntoView {
+    let age = move || {
+        live.data_age_ms()
+            .map(|ms| format!("data {} old", human::duration(ms)))
+    };
+    let age = Memo::new(move |_| age());
+    move || age.get().map(|age| view! { <span>{age}</span> })
+}
+
+#[component]
+fn OldestBackend(live: Live) -> impl IntoView {
+    let oldest = Memo::new(move |_| live.oldest_backend());
+    move || {
+        let oldest = oldest
+            .get()
+            .filter(|oldest| oldest.status != BackendStatus::Live)?;
+        let (shape, hue, word) = backend_look(oldest.status);
+        let age = oldest.age_ms.map_or_else(|| "never seen".to_owned(), seconds);
+        Some(view! {
+            <span class=format!("lv-old {hue}")>
+                <Shape name=shape/>
+                <span><span class="o">"oldest: "</span>{oldest.name}" "{age}", "{word}</span>
+            </span>
+        })
+    }
+}
+
+#[component]
+fn ChangesWaiting(live: Live) -> impl IntoView {
+    move || match live.changes_waiting() {
+        0 => Either::Left(()),
+        count => Either::Right(view! {
+            <button class="lv-ch" type="button" on:click=move |_| live.show_waiting()>
+                {human::counted(u64::from(count), "change", "changes")}" waiting"
+            </button>
+        }),
+    }
+}
+
+#[component]
+fn Pause(live: Live) -> impl IntoView {
+    let word = move || if live.is_paused() { "Resume" } else { "Pause" };
+    view! {
+        <button class="lv-p" type="button" aria-label=word aria-keyshortcuts="p" on:click=move |_| live.toggle_pause()>
+            {move || view! { <Shape name=if live.is_paused() { "play" } else { "pause" }/> }}
+            <span class="pw">{word}</span>
+            <kbd aria-hidden="true">"p"</kbd>
+        </button>
+    }
+}

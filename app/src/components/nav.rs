@@ -1,0 +1,94 @@
+//! The bar on top: where one is, where one can go, search, and the theme switch.
+
+use domain::human;
+use leptos::prelude::*;
+use leptos_router::hooks::use_location;
+
+use super::search_box::SearchBox;
+use super::state_badge::Shape;
+use crate::keys::KeysOpen;
+use crate::live::use_live;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Overview,
+    Locks,
+    Backends,
+}
+
+/// The page that is open, for `aria-current`.
+#[derive(Clone, Copy)]
+pub struct Here(Memo<String>);
+
+impl Here {
+    pub fn now() -> Self {
+        Self(use_location().pathname)
+    }
+
+    pub fn is(self, place: Place) -> impl Fn() -> Option<&'static str> + Clone {
+        move || {
+            let path = self.0.get();
+            let found = match place {
+                Place::Overview => path == "/",
+                Place::Locks => path == "/locks" || path.starts_with("/locks/"),
+                Place::Backends => path == "/backends",
+            };
+            found.then_some("page")
+        }
+    }
+}
+
+#[component]
+pub fn Nav() -> impl IntoView {
+    let here = Here::now();
+    let live = use_live();
+    let held = move || {
+        live.held_total()
+            .map(|total| view! { <span>{human::count(total)}</span> })
+    };
+    view! {
+        <header class="bar">
+            <a class="brand" href="/">
+                <svg viewBox="0 0 16 16" aria-hidden="true"><path d="M1 3h14v3H1zM1 8.5h9v1.5H1zM1 12h5v1.5H1z" fill="currentColor"></path></svg>
+                "Leasehold"
+            </a>
+            <nav aria-label="pages">
+                <a href="/" aria-current=here.is(Place::Overview)>"Overview"</a>
+                <a href="/locks" aria-current=here.is(Place::Locks)>"Locks "{held}</a>
+                <a href="/backends" aria-current=here.is(Place::Backends)>"Backends"</a>
+            </nav>
+            <div class="end">
+                <SearchBox/>
+                <KeysOpen/>
+                <ThemeSwitch/>
+            </div>
+        </header>
+    }
+}
+
+/// Turns to the other theme and remembers it.
+#[component]
+fn ThemeSwitch() -> impl IntoView {
+    let turn = move |_| {
+        let Some(root) = document().document_element() else {
+            return;
+        };
+        let dark = match root.get_attribute("data-theme") {
+            Some(theme) => theme == "dark",
+            None => {
+                matches!(window().match_media("(prefers-color-scheme: dark)"), Ok(Some(query)) if query.matches())
+            }
+        };
+        let theme = if dark { "light" } else { "dark" };
+        // Either may be refused (storage switched off): then the switch lasts for this page only.
+        let _ = root.set_attribute("data-theme", theme);
+        if let Ok(Some(storage)) = window().local_storage() {
+            let _ = storage.set_item("theme", theme);
+        }
+    };
+    view! {
+        <button class="icon" type="button" on:click=turn aria-label="Switch between light and dark" title="Light or dark">
+            <Shape name="theme"/>
+        </button>
+    }
+}

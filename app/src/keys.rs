@@ -1,0 +1,151 @@
+//! The keyboard: one listener for the tab, and the dialog that lists the keys.
+//!
+//! Tables listen for `j` and `k` themselves, because only they know their rows.
+
+use leptos::ev;
+use leptos::prelude::*;
+use leptos_router::hooks::use_navigate;
+use wasm_bindgen::JsCast;
+use web_sys::{HtmlElement, HtmlInputElement, KeyboardEvent};
+
+use crate::components::legend::RunwayLegend;
+use crate::live::use_live;
+
+const KEYS: [(&[&str], &str); 8] = [
+    (&["/"], "search"),
+    (&["j", "k"], "next and previous row"),
+    (&["↵"], "open the row"),
+    (&["p"], "pause, and go on"),
+    (&["g", "o"], "Overview"),
+    (&["g", "l"], "Locks"),
+    (&["g", "b"], "Backends"),
+    (&["?"], "this list"),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Command {
+    Search,
+    Pause,
+    Go(&'static str),
+    List,
+}
+
+/// `before` is the key pressed just before, for those that come in pairs.
+fn command(before: Option<char>, key: &str) -> Option<Command> {
+    match (before, key) {
+        (Some('g'), "o") => Some(Command::Go("/")),
+        (Some('g'), "l") => Some(Command::Go("/locks")),
+        (Some('g'), "b") => Some(Command::Go("/backends")),
+        (_, "/") => Some(Command::Search),
+        (_, "p") => Some(Command::Pause),
+        (_, "?") => Some(Command::List),
+        _ => None,
+    }
+}
+
+/// The key, unless it belongs to a field, a dialog or the browser.
+pub fn plain_key(event: &KeyboardEvent) -> Option<String> {
+    if event.ctrl_key() || event.meta_key() || event.alt_key() || event.is_composing() {
+        return None;
+    }
+    let element = event.target()?.dyn_into::<web_sys::Element>().ok()?;
+    let taken = element.closest("input:not([type=checkbox]), textarea, select, dialog, [contenteditable]");
+    matches!(taken, Ok(None)).then(|| event.key())
+}
+
+fn focus_search() {
+    // The page's own search comes before the bar's.
+    let found = ["main [data-search]", "[data-search]"]
+        .into_iter()
+        .find_map(|selector| {
+            let element = document().query_selector(selector).ok().flatten()?;
+            element
+                .dyn_into::<HtmlInputElement>()
+                .ok()
+                .filter(|input| input.offset_parent().is_some())
+        });
+    if let Some(input) = found {
+        let _ = input.focus();
+        input.select();
+    }
+}
+
+/// The listener and the dialog. Once per tab, inside the router.
+#[component]
+pub fn Keys() -> impl IntoView {
+    let live = use_live();
+    let navigate = use_navigate();
+    let before = StoredValue::new(None::<char>);
+    Effect::new(move |_| {
+        let navigate = navigate.clone();
+        let listener = window_event_listener(ev::keydown, move |event| {
+            let Some(key) = plain_key(&event) else { return };
+            let last = before.get_value();
+            before.set_value((key == "g").then_some('g'));
+            let Some(command) = command(last, &key) else {
+                return;
+            };
+            event.prevent_default();
+            match command {
+                Command::Search => focus_search(),
+                Command::Pause => live.toggle_pause(),
+                Command::Go(path) => navigate(path, Default::default()),
+                Command::List => open_dialog(),
+            }
+        });
+        on_cleanup(move || listener.remove());
+    });
+    view! {
+        <dialog class="keys" id="keys" aria-labelledby="keys-title" closedby="any">
+            <header>
+                <h2 id="keys-title">"Keys"</h2>
+                <form method="dialog"><button class="btn s">"Close"</button></form>
+            </header>
+            <dl>
+                {KEYS.into_iter().map(|(keys, what)| view! {
+                    <dt>{keys.iter().map(|key| view! { <kbd>{*key}</kbd> }).collect_view()}</dt>
+                    <dd>{what}</dd>
+                }).collect_view()}
+            </dl>
+            <RunwayLegend/>
+        </dialog>
+    }
+}
+
+fn open_dialog() {
+    let dialog = document()
+        .get_element_by_id("keys")
+        .and_then(|found| found.dyn_into::<web_sys::HtmlDialogElement>().ok());
+    if let Some(dialog) = dialog.filter(|dialog| !dialog.open()) {
+        let _ = dialog.show_modal();
+    }
+}
+
+/// The button in the bar that opens the list.
+#[component]
+pub fn KeysOpen() -> impl IntoView {
+    view! {
+        <button class="icon keys-open" type="button" aria-label="Keys" aria-keyshortcuts="?" title="Keys" on:click=|_| open_dialog()>
+            <kbd aria-hidden="true">"?"</kbd>
+        </button>
+    }
+}
+
+/// Puts the focus on an element, if it is one that can have it.
+pub fn focus(element: &web_sys::Element) {
+    if let Some(element) = element.dyn_ref::<HtmlElement>() {
+        let _ = element.focus();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_need_the_g_before_their_letter() {
+        assert_eq!(command(Some('g'), "l"), Some(Command::Go("/locks")));
+        assert_eq!(command(None, "l"), None);
+        assert_eq!(command(Some('g'), "p"), Some(Command::Pause));
+    }
+}

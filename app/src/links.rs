@@ -1,0 +1,132 @@
+//! Addresses inside the console: how names get into paths and queries, and out of queries again.
+//!
+//! One parser for both halves, so that the server's first HTML and the browser read a query alike.
+
+use domain::lock::Lock;
+
+/// Percent-encodes all but the unreserved characters and those in `keep`.
+fn encode(text: &str, keep: &[u8]) -> String {
+    let mut out = String::with_capacity(text.len() + 8);
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) || keep.contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+fn decode(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, tail)) = rest.split_first() {
+        let escaped = match (byte, tail) {
+            (b'%', [high, low, ..]) => hex(*high).zip(hex(*low)),
+            _ => None,
+        };
+        rest = if let Some((high, low)) = escaped {
+            bytes.push(high << 4 | low);
+            &tail[2..]
+        } else {
+            bytes.push(if byte == b'+' { b' ' } else { byte });
+            tail
+        };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit)
+        .to_digit(16)
+        .and_then(|value| u8::try_from(value).ok())
+}
+
+/// The decoded pairs of a query string, with or without its question mark. Values that repeat stay.
+pub fn pairs(search: &str) -> Vec<(String, String)> {
+    search
+        .trim_start_matches('?')
+        .split('&')
+        .filter(|pair| !pair.is_empty())
+        .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+        .map(|(name, value)| (decode(name), decode(value)))
+        .collect()
+}
+
+/// `path?name=value&…`, or the path alone when there are no pairs.
+pub fn with_query<N: AsRef<str>, V: AsRef<str>>(
+    path: &str,
+    pairs: impl IntoIterator<Item = (N, V)>,
+) -> String {
+    let mut out = path.to_owned();
+    for (index, (name, value)) in pairs.into_iter().enumerate() {
+        out.push(if index == 0 { '?' } else { '&' });
+        out.push_str(&encode(name.as_ref(), b""));
+        out.push('=');
+        out.push_str(&encode(value.as_ref(), b":/,@"));
+    }
+    out
+}
+
+/// Address of a lock's own page. The source is always given: two sources may hold the same name.
+pub fn lock(lock: &Lock) -> String {
+    let path = format!(
+        "/locks/{}/{}",
+        lock.id.backend,
+        resource_path(&lock.id.resource.text())
+    );
+    with_query(&path, [("source", lock.id.source.as_str())])
+}
+
+/// Slashes stay readable unless a browser or a proxy would fold them away.
+fn resource_path(name: &str) -> String {
+    let foldable = name.split('/').any(|segment| matches!(segment, "" | "." | ".."));
+    encode(name, if foldable { b":,@" } else { b":,@/" })
+}
+
+/// The router in the browser decodes an address once before it navigates, which would change a name that has
+/// any of these in it: such links leave the following to the browser itself.
+pub fn needs_browser(name: &str) -> bool {
+    name.contains(['%', '\\']) || name.chars().any(char::is_control) || name.trim() != name
+}
+
+/// Address of the list narrowed to one prefix.
+pub fn prefix(text: &str) -> String {
+    if text.is_empty() {
+        "/locks".to_owned()
+    } else {
+        with_query("/locks", [("prefix", text)])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_into_a_query_comes_out_of_it() {
+        // Hostile values: separators, escapes, spaces, other scripts.
+        let values = ["a&b=c", "100%", "a+b c", "%41", "grüße/☃", "", "\u{202e}x"];
+        let url = with_query("/locks", values.map(|value| ("q", value)));
+        assert_eq!(
+            pairs(url.trim_start_matches("/locks")),
+            values.map(|value| ("q".to_owned(), value.to_owned()))
+        );
+        assert_eq!(pairs(""), []);
+        assert_eq!(
+            pairs("?a&%zz=%"),
+            [
+                ("a".to_owned(), String::new()),
+                ("%zz".to_owned(), "%".to_owned())
+            ]
+        );
+    }
+
+    #[test]
+    fn paths_keep_slashes_only_where_nothing_folds_them() {
+        assert_eq!(resource_path("jobs/a:b"), "jobs/a:b");
+        assert_eq!(resource_path("/locks/a"), "%2Flocks%2Fa");
+        assert_eq!(resource_path("a/../b?c#d"), "a%2F..%2Fb%3Fc%23d");
+        assert!(needs_browser("50%") && needs_browser(r"a\xff") && !needs_browser("tenant_1:a/b"));
+    }
+}

@@ -1,0 +1,6 @@
+//! One file per page: its resources and its layout.
+
+pub mod backends;
+pub mod lock;
+pub mod locks;
+pub mod overview;

@@ -1,0 +1,129 @@
+//! The figures of one backend: age, size, clock, watch, passes, and how quickly it answers.
+
+use domain::backend::{BackendView, WatchState};
+use domain::escape::visible;
+use domain::human;
+use domain::known::Known;
+use leptos::prelude::*;
+
+use crate::components::age::Age;
+use crate::components::age_bar::AgeBar;
+use crate::components::sparkline::{Sparkline, summary};
+use crate::components::time::Time;
+
+#[component]
+pub fn Health(backend: BackendView) -> impl IntoView {
+    let attention = human::count(backend.needing_attention);
+    let rows = [
+        ("locks", seen_only(&backend, human::count(backend.locks))),
+        ("waiters", waiters(&backend)),
+        ("need attention", seen_only(&backend, attention)),
+        ("coverage", coverage(&backend)),
+        ("clock, theirs minus ours", clock(&backend)),
+        ("watch", watch(&backend.watch)),
+        ("passes", human::count(backend.passes).into_any()),
+        ("re-list differences", differences(backend.relist_differences)),
+    ];
+    let rows = rows
+        .into_iter()
+        .map(|(name, value)| view! { <div><dt>{name}</dt><dd>{value}</dd></div> })
+        .collect_view();
+    let words = summary(&backend.answers_ms);
+    view! {
+        <div class="health" class:is-stale=backend.status.blinds_rows()>
+            <div class="age-of">{age(&backend)}</div>
+            <AgeBar backend=backend.clone()/>
+            <dl>{rows}</dl>
+            <div class="answers">
+                <h3>"Answers"</h3>
+                <Sparkline answers_ms=backend.answers_ms.clone()/>
+                <p class="small ink2">{words}</p>
+            </div>
+        </div>
+    }
+    .into_any()
+}
+
+fn age(backend: &BackendView) -> AnyView {
+    let poll = human::period(backend.poll_ms);
+    match (backend.age_ms, backend.observed_at) {
+        (Some(ms), Some(at)) => {
+            let at = backend
+                .status
+                .blinds_rows()
+                .then(|| view! { ", as of "<Time at/> });
+            view! { <b><Age ms/></b><span class="ink2 small">"old, polled every "{poll}{at}</span> }
+                .into_any()
+        }
+        _ => view! { <b class="never">"never seen"</b><span class="ink2 small">"polled every "{poll}</span> }
+            .into_any(),
+    }
+}
+
+/// A figure of a backend that was never seen is unknown, whatever stands in the view.
+fn seen_only(backend: &BackendView, figure: String) -> AnyView {
+    match backend.age_ms {
+        Some(_) => figure.into_any(),
+        None => view! { <span class="ink3">"unknown"</span> }.into_any(),
+    }
+}
+
+fn waiters(backend: &BackendView) -> AnyView {
+    match backend.age_ms {
+        Some(_) => known(&backend.waiters, |count| human::count(*count)),
+        None => view! { <span class="ink3">"unknown"</span> }.into_any(),
+    }
+}
+
+fn known<T>(value: &Known<T>, show: impl FnOnce(&T) -> String) -> AnyView {
+    match value {
+        Known::Known(value) => show(value).into_any(),
+        Known::Unknown(why) => view! { <span class="ink3" title=why.to_string()>"unknown"</span> }.into_any(),
+        Known::Absent(why) => view! { <span class="ink3" title=why.to_string()>"none"</span> }.into_any(),
+    }
+}
+
+fn coverage(backend: &BackendView) -> AnyView {
+    match (
+        backend.age_ms,
+        backend.coverage.percent(),
+        backend.coverage.is_complete(),
+    ) {
+        (None, ..) => view! { <span class="ink3">"unknown"</span> }.into_any(),
+        (_, _, true) => "complete".into_any(),
+        (_, Some(percent), _) => {
+            view! { <span class="st warning">{format!("{percent} %")}</span> }.into_any()
+        }
+        (_, None, _) => view! { <span class="st warning">"in part"</span> }.into_any(),
+    }
+}
+
+fn clock(backend: &BackendView) -> AnyView {
+    let error = backend.clock_error_ms;
+    known(&backend.clock_offset_ms, |ms| {
+        format!("{} \u{b1} {error} ms", human::offset(*ms))
+    })
+}
+
+fn watch(watch: &WatchState) -> AnyView {
+    match watch {
+        WatchState::Live => "live".into_any(),
+        WatchState::Reconnecting { since, why } => {
+            let why = visible(why).into_owned();
+            view! { <span class="st warning" title=why>"reconnecting since "<Time at=*since/></span> }
+                .into_any()
+        }
+        WatchState::Off { why } => {
+            let why = visible(why).into_owned();
+            view! { <span class="ink2">"off: "<bdi>{why}</bdi></span> }.into_any()
+        }
+    }
+}
+
+/// Should stay 0: anything else is a change that watching had missed.
+fn differences(count: u64) -> AnyView {
+    match count {
+        0 => view! { <span class="ink3">"0"</span> }.into_any(),
+        _ => view! { <span class="st warning" title="changes that watching had missed and a full list found">{human::count(count)}</span> }.into_any(),
+    }
+}

@@ -1,0 +1,118 @@
+//! One backend: its head, its present fault with what to do, its health, and its tables.
+
+use domain::backend::{BackendView, Fault};
+use domain::escape::visible;
+use domain::known::Known;
+use domain::observation::Coverage;
+use leptos::prelude::*;
+
+use super::health::Health;
+use super::tables::{Capabilities, PastFaults, Rights, Sources};
+use crate::components::state_badge::{BackendBadge, Shape};
+use crate::components::time::Time;
+use crate::links;
+
+#[component]
+pub fn OneBackend(backend: BackendView) -> impl IntoView {
+    let name = backend.name.to_string();
+    let version = match &backend.version {
+        Known::Known(version) => {
+            let said = visible(version).into_owned();
+            let names_itself = said.to_lowercase().contains(backend.kind.wire());
+            if names_itself {
+                said.into_any()
+            } else {
+                format!("{} {said}", backend.kind.wire()).into_any()
+            }
+        }
+        Known::Unknown(why) | Known::Absent(why) => {
+            let words = format!("{}, version unknown", backend.kind.wire());
+            view! { <span title=why.to_string()>{words}</span> }.into_any()
+        }
+    };
+    let locks = links::with_query("/locks", [("backend", name.as_str())]);
+    let class = if backend.status.blinds_rows() {
+        "sec backend is-blind"
+    } else {
+        "sec backend"
+    };
+    let (head, labelled_by) = (format!("{name}-head"), format!("{name}-head"));
+    view! {
+        <section class=class id=name.clone() aria-labelledby=labelled_by tabindex="-1">
+            <header>
+                <h2 id=head>{name.clone()}</h2>
+                <BackendBadge status=backend.status/>
+                <span class="note">{version}</span>
+                <span class="note mono address"><bdi>{visible(&backend.address).into_owned()}</bdi></span>
+                <a class="end link" href=locks>"Its locks"</a>
+            </header>
+            {notice(&backend)}
+            <div class="backend-parts">
+                <Health backend=backend.clone()/>
+                <div class="stack">
+                    <Sources sources=backend.sources.clone() is_seen=backend.age_ms.is_some()/>
+                    <PastFaults faults=backend.past_faults.clone()/>
+                </div>
+                <div class="stack">
+                    <Rights rights=backend.rights.clone()/>
+                    <Capabilities capabilities=backend.capabilities.clone()/>
+                </div>
+            </div>
+        </section>
+    }
+    .into_any()
+}
+
+/// The present fault, or why the picture is not whole.
+fn notice(backend: &BackendView) -> Option<AnyView> {
+    if let Some(fault) = &backend.fault {
+        return Some(view! { <Present fault=fault.clone() blind=backend.status.blinds_rows()/> }.into_any());
+    }
+    match &backend.coverage {
+        Coverage::Partial { seen, of, why } => {
+            let much = match of {
+                Some(of) => format!(
+                    "{} of about {} were seen.",
+                    domain::human::count(*seen),
+                    domain::human::count(*of)
+                ),
+                None => format!("{} were seen.", domain::human::count(*seen)),
+            };
+            let why = visible(why).into_owned();
+            Some(
+                view! {
+                    <p class="notice warning">
+                        <Shape name="near_expiry"/>
+                        <span><b>"Seen only in part. "</b><bdi>{why}</bdi>". "{much}</span>
+                    </p>
+                }
+                .into_any(),
+            )
+        }
+        Coverage::Complete => None,
+    }
+}
+
+#[component]
+fn Present(fault: Fault, blind: bool) -> impl IntoView {
+    let hue = if blind {
+        "notice critical is-stale"
+    } else {
+        "notice warning"
+    };
+    let times = (fault.times > 1).then(|| format!(", {} times in a row", fault.times));
+    let mend = (!fault.mend.is_empty()).then(|| {
+        view! { <span class="mend"><b>"How to fix it: "</b><bdi>{visible(&fault.mend).into_owned()}</bdi></span> }
+    });
+    view! {
+        <p class=hue>
+            <Shape name="x"/>
+            <span>
+                <b><bdi>{visible(&fault.message).into_owned()}</bdi></b>
+                <span class="ink2">" at "<Time at=fault.at/>{times}"."</span>
+                {mend}
+            </span>
+        </p>
+    }
+    .into_any()
+}

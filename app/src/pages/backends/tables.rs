@@ -1,0 +1,120 @@
+//! What one backend is asked for and may answer: its sources, the account's rights, capabilities, past faults.
+
+use domain::backend::{Capability, Fault, Right, SourceView};
+use domain::escape::visible;
+use domain::human;
+use domain::known::Known;
+use leptos::prelude::*;
+
+use crate::components::state_badge::Shape;
+use crate::components::time::Time;
+
+const FAULTS_SHOWN: usize = 8;
+
+#[component]
+pub fn Sources(sources: Vec<SourceView>, is_seen: bool) -> impl IntoView {
+    let rows = sources.into_iter().map(|source| {
+        let fault = source.fault.map(|fault| {
+            view! { <span class="st small critical wrap"><Shape name="x"/><bdi>{visible(&fault).into_owned()}</bdi></span> }
+        });
+        view! {
+            <tr>
+                <th scope="row" class="mono wrap"><bdi>{visible(source.source.as_str()).into_owned()}</bdi>{fault}</th>
+                <td class="num">{if is_seen { human::count(source.locks).into_any() } else { view! { <span class="ink3">"unknown"</span> }.into_any() }}</td>
+            </tr>
+        }
+    });
+    view! {
+        <table class="t bt">
+            <thead><tr><th scope="col">"source"</th><th scope="col" class="num">"locks"</th></tr></thead>
+            <tbody>{rows.collect_view()}</tbody>
+        </table>
+    }
+    .into_any()
+}
+
+#[component]
+pub fn Rights(rights: Vec<Right>) -> impl IntoView {
+    let rows = rights.into_iter().map(|right| {
+        let (shape, hue, word) = judge(&right);
+        let unmet = matches!(right.allowed, Known::Known(allowed) if allowed != right.wanted);
+        let mend = (unmet && !right.mend.is_empty()).then(|| {
+            view! { <span class="mend mono"><bdi>{visible(&right.mend).into_owned()}</bdi></span> }
+        });
+        view! {
+            <tr>
+                <th scope="row" class="wrap"><bdi>{visible(&right.what).into_owned()}</bdi>{mend}</th>
+                <td><span class=format!("st {hue}") title=right.allowed.why().unwrap_or_default().to_owned()><Shape name=shape/>{word}</span></td>
+            </tr>
+        }
+    });
+    view! {
+        <table class="t bt">
+            <thead><tr><th scope="col">"what this account may do"</th><th scope="col"><span class="sr">"verdict"</span></th></tr></thead>
+            <tbody>{rows.collect_view()}</tbody>
+        </table>
+    }
+    .into_any()
+}
+
+/// A right that is missing and one too many are both faults, and neither looks like the other.
+fn judge(right: &Right) -> (&'static str, &'static str, &'static str) {
+    match (&right.allowed, right.wanted) {
+        (Known::Known(true), true) => ("ok", "healthy quiet", "may"),
+        (Known::Known(false), false) => ("ok", "healthy quiet", "may not"),
+        (Known::Known(false), true) => ("x", "critical", "may not"),
+        (Known::Known(true), false) => ("near_expiry", "warning", "may, should not"),
+        (Known::Unknown(_) | Known::Absent(_), _) => ("unknown", "blind quiet", "unknown"),
+    }
+}
+
+#[component]
+pub fn Capabilities(capabilities: Vec<Capability>) -> impl IntoView {
+    let rows = capabilities.into_iter().map(|capability| {
+        let (shape, word) = if capability.can { ("ok", "yes") } else { ("unknown", "no") };
+        view! {
+            <tr>
+                <th scope="row">{capability.name}</th>
+                <td class="ink2 wrap"><bdi>{visible(&capability.how).into_owned()}</bdi></td>
+                <td><span class="st quiet">{capability.can.then(|| view! { <Shape name=shape/> })}{word}</span></td>
+            </tr>
+        }
+    });
+    view! {
+        <table class="t bt">
+            <thead><tr><th scope="col">"can tell"</th><th scope="col">"how"</th><th scope="col"><span class="sr">"whether"</span></th></tr></thead>
+            <tbody>{rows.collect_view()}</tbody>
+        </table>
+    }
+    .into_any()
+}
+
+#[component]
+pub fn PastFaults(faults: Vec<Fault>) -> impl IntoView {
+    let more = faults.len().saturating_sub(FAULTS_SHOWN);
+    let is_empty = faults.is_empty();
+    let rows = faults.into_iter().take(FAULTS_SHOWN).map(|fault| {
+        let times = (fault.times > 1).then(|| format!(" \u{d7}{}", fault.times));
+        view! {
+            <tr>
+                <td class="ink2"><Time at=fault.at/></td>
+                <td class="wrap">
+                    <bdi>{visible(&fault.message).into_owned()}</bdi><span class="ink3">{times}</span>
+                    <span class="mend"><bdi>{visible(&fault.mend).into_owned()}</bdi></span>
+                </td>
+            </tr>
+        }
+    });
+    let rows = rows.collect_view();
+    view! {
+        <table class="t bt past">
+            <thead><tr><th scope="col">"past faults"</th><th scope="col"><span class="sr">"what and how to mend it"</span></th></tr></thead>
+            <tbody>
+                {rows}
+                {is_empty.then(|| view! { <tr><td colspan="2" class="ink3">"none since this console started"</td></tr> })}
+                {(more > 0).then(|| view! { <tr><td colspan="2" class="ink3">{format!("and {more} more")}</td></tr> })}
+            </tbody>
+        </table>
+    }
+    .into_any()
+}

@@ -1,0 +1,105 @@
+//! The row of facts: who, since when, renewing or not, token, until when, lease, and how far to trust it.
+
+use domain::detail::LockDetail;
+use domain::escape::visible;
+use domain::human;
+use domain::known::Known;
+use domain::lock::Lock;
+use leptos::prelude::*;
+
+use crate::components::age::{Age, Elapsing, Held};
+use crate::components::facts::{Facts, known_or_why};
+use crate::components::time::{Time, is_of_another_day};
+
+/// Longer leases show their two ends.
+const LEASE_CHARS_MAX: usize = 20;
+
+#[component]
+pub fn LockFacts(detail: Signal<LockDetail>) -> impl IntoView {
+    move || detail.with(|detail| view! { <Row lock=detail.lock.clone()/> })
+}
+
+#[component]
+fn Row(lock: Lock) -> impl IntoView {
+    let token = known_or_why(&lock.fencing_token, |token| token.to_string().into_any());
+    let safety = {
+        let why = lock.safety.why.to_string();
+        view! { {lock.safety.class.wire()}<small>{why}</small> }.into_any()
+    };
+    let cells = [
+        ("held by", owner(&lock)),
+        ("since", since(&lock)),
+        ("renewing", renewing(&lock)),
+        ("fencing token", token),
+        ("held until, as observed", until(&lock)),
+        ("lease", lease(&lock)),
+        ("safety class", safety),
+    ];
+    view! { <Facts cells=cells.into()/> }
+}
+
+fn owner(lock: &Lock) -> AnyView {
+    let others = lock.owner_count.saturating_sub(1);
+    let others = (others > 0).then(|| {
+        let text = format!("and {} more share it", human::count(u64::from(others)));
+        view! { <small>{text}</small> }
+    });
+    let source = format!("source {}", lock.id.source);
+    known_or_why(&lock.owner_id, |owner| {
+        let name = visible(owner.as_str()).into_owned();
+        view! { <bdi class="long">{name}</bdi>{others}<small>{source}</small> }.into_any()
+    })
+}
+
+fn since(lock: &Lock) -> AnyView {
+    match &lock.acquired_at {
+        Known::Known(at) => {
+            let with_date = is_of_another_day(*at, lock.observed_at);
+            view! { <Time at=*at with_date/><small><Held lock=lock.clone()/>" ago"</small> }.into_any()
+        }
+        Known::Unknown(why) | Known::Absent(why) => {
+            let why = why.to_string();
+            view! { <Held lock=lock.clone()/><small>{why}</small> }.into_any()
+        }
+    }
+}
+
+fn renewing(lock: &Lock) -> AnyView {
+    known_or_why(&lock.renewal, |renewal| {
+        let seen = human::counted(u64::from(renewal.count), "renewal", "renewals");
+        view! {
+            {format!("every {}", human::duration(renewal.interval_ms))}
+            <small>"last "<Age ms=renewal.last_ago_ms/>" ago, "{seen}" seen"</small>
+        }
+        .into_any()
+    })
+}
+
+/// Promise 2: "held until, as observed at", never "safe".
+fn until(lock: &Lock) -> AnyView {
+    let age = lock.age_ms;
+    let backend = lock.id.backend.to_string();
+    known_or_why(&lock.expires_at, |at| {
+        let with_date = is_of_another_day(*at, lock.observed_at);
+        view! { <Time at=*at with_date/><small>"as observed "<Elapsing ms=age/>" ago by "{backend.clone()}</small> }.into_any()
+    })
+}
+
+fn lease(lock: &Lock) -> AnyView {
+    known_or_why(&lock.lease_id, |lease| {
+        let whole = visible(lease).into_owned();
+        let count = whole.chars().count();
+        let short = if count <= LEASE_CHARS_MAX {
+            whole.clone()
+        } else {
+            let ends: String = whole
+                .chars()
+                .take(8)
+                .chain(['\u{2026}'])
+                .chain(whole.chars().skip(count - 6))
+                .collect();
+            ends
+        };
+        view! { <bdi class="mono" title=whole>{short}</bdi> }.into_any()
+    })
+}

@@ -1,0 +1,65 @@
+//! Where a name leads to no lock, or to several: what is known, and the ways on.
+
+use domain::escape::visible;
+use domain::names::Source;
+use leptos::prelude::*;
+use leptos_meta::Title;
+
+use crate::components::empty::Empty;
+use crate::components::resource_name::ResourceName;
+use crate::links;
+
+#[component]
+pub fn Missing(backend: String, resource: String, what: String) -> impl IntoView {
+    let by_name = links::with_query("/locks", [("q", resource.as_str())]);
+    let prefix = &resource[..domain::segments::boundary(resource.as_bytes())];
+    let neighbours = (!prefix.is_empty()).then(|| {
+        view! { <a class="btn" href=links::prefix(prefix)>"Its neighbours"</a> }
+    });
+    view! {
+        <Title text="No such lock"/>
+        <Empty title="No such lock">
+            <p><ResourceName name=resource/>" on "{visible(&backend).into_owned()}</p>
+            <p><bdi>{visible(&what).into_owned()}</bdi></p>
+            <p class="small">"It may have been released: a lock that nobody holds is not kept here."</p>
+            <div class="do">
+                <a class="btn" href=by_name>"Look for this name everywhere"</a>
+                {neighbours}
+                <a class="btn" href="/backends">"Backends"</a>
+            </div>
+        </Empty>
+    }
+}
+
+#[component]
+pub fn BadAddress(what: String) -> impl IntoView {
+    view! {
+        <Title text="No such lock"/>
+        <Empty title="This address leads to no lock">
+            <p><bdi>{visible(&what).into_owned()}</bdi></p>
+            <div class="do"><a class="btn" href="/locks">"All locks"</a></div>
+        </Empty>
+    }
+}
+
+#[component]
+pub fn Choose(backend: String, resource: String, sources: Vec<Source>) -> impl IntoView {
+    let choices = sources
+        .into_iter()
+        .map(|source| {
+            let href = format!(
+                "?{}",
+                links::with_query("", [("source", source.as_str())]).trim_start_matches('?')
+            );
+            view! { <li><a class="link mono" href=href rel="external">{source.to_string()}</a></li> }
+        })
+        .collect_view();
+    view! {
+        <Title text="Which one?"/>
+        <Empty title="Several locks have this name">
+            <p><ResourceName name=resource/></p>
+            <p>{visible(&backend).into_owned()}" holds it in more than one source. Which one do you mean?"</p>
+            <ul class="choices">{choices}</ul>
+        </Empty>
+    }
+}

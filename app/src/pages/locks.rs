@@ -1,0 +1,96 @@
+//! Every lock by prefix: segment tree, filters, facets, and the windowed table.
+
+pub mod address;
+pub mod facets;
+pub mod feed;
+pub mod filters;
+pub mod foot;
+pub mod listing;
+pub mod notices;
+pub mod row;
+pub mod scroll;
+pub mod table;
+pub mod tree;
+pub mod window;
+
+use domain::query::InventoryPage;
+use leptos::prelude::*;
+use leptos_meta::Title;
+use leptos_router::hooks::use_location;
+use serde::{Deserialize, Serialize};
+
+use crate::api::inventory::inventory;
+use crate::api::prefixes::prefixes;
+use crate::components::live_bar::LiveBar;
+use crate::components::load_boundary::LoadBoundary;
+use crate::live::use_live;
+use address::Address;
+use facets::Facets;
+use feed::Feed;
+use filters::Filters;
+use foot::Foot;
+use listing::Listing;
+use notices::{Blindness, NoRows};
+use table::Table;
+use tree::Tree;
+
+/// A page of the list together with the question that it answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Loaded {
+    pub query: String,
+    pub page: InventoryPage,
+}
+
+#[component]
+pub fn LocksPage() -> impl IntoView {
+    let search = use_location().search;
+    let address = Memo::new(move |_| Address::parse(&search.get()));
+    let live = use_live();
+    let rows = live.refreshing(
+        move || address.with(Address::query),
+        |query| async move { inventory(query.clone()).await.map(|page| Loaded { query, page }) },
+    );
+    let tree = live.refreshing(
+        move || address.with(|address| address.first("prefix").to_owned()),
+        prefixes,
+    );
+    view! {
+        <Title text="Locks"/>
+        <div class="pagehead"><h1>"Locks"</h1><LiveBar/></div>
+        <div class="lk">
+            <LoadBoundary load=tree let:nodes><Tree nodes address/></LoadBoundary>
+            <section class="list" aria-label="list of locks">
+                <LoadBoundary load=rows let:loaded><List loaded address/></LoadBoundary>
+            </section>
+        </div>
+    }
+}
+
+#[component]
+fn List(loaded: Signal<Loaded>, address: Memo<Address>) -> impl IntoView {
+    let Feed { listing, scroll, .. } = Feed::new(loaded, address, use_live());
+    let page = Signal::derive(move || loaded.get().page);
+    let names = Memo::new(move |_| {
+        loaded.with(|loaded| {
+            loaded
+                .page
+                .backends
+                .iter()
+                .map(|view| view.name.clone())
+                .collect()
+        })
+    });
+    let states = Memo::new(move |_| loaded.with(|loaded| loaded.page.states));
+    let total = Memo::new(move |_| loaded.with(|loaded| loaded.page.total));
+    let empty = Memo::new(move |_| listing.with(Listing::is_empty));
+    view! {
+        <Filters backends=names.into() address/>
+        <Facets states=states.into() address/>
+        <Blindness page address/>
+        {move || if empty.get() {
+            view! { <NoRows page address/> }.into_any()
+        } else {
+            view! { <Table listing scroll total=total.into() address/> <Foot listing scroll page address/> }.into_any()
+        }}
+    }
+}

@@ -1,0 +1,92 @@
+//! Under the table: which rows one sees, of how many, in which order; the keys; and the way to the next page.
+
+use domain::human;
+use domain::query::{InventoryPage, Sort, SortKey};
+use leptos::prelude::*;
+
+use super::address::Address;
+use super::listing::Listing;
+use super::scroll::Scroll;
+use crate::components::legend::RunwayLegend;
+use crate::live::use_live;
+
+#[component]
+pub fn Foot(
+    listing: RwSignal<Listing>,
+    scroll: Scroll,
+    page: Signal<InventoryPage>,
+    address: Memo<Address>,
+) -> impl IntoView {
+    let total = Memo::new(move |_| page.with(|page| page.total));
+    let range = Memo::new(move |_| {
+        let (seen, from) = (scroll.seen(), address.with(Address::from));
+        let at = |row: usize| human::count(from + u64::try_from(row).unwrap_or(0));
+        let unseen = if page.with(|page| page.complete) {
+            ""
+        } else {
+            " known"
+        };
+        let order = order(address.with(Address::sort));
+        format!(
+            "Rows {} to {} of {}{unseen}, {order}",
+            at(seen.start + 1),
+            at(seen.end),
+            human::count(total.get())
+        )
+    });
+    view! {
+        <footer class="foot small">
+            <div class="fo">
+                <span class="ink2" aria-live="off">{range}</span>
+                <span class="ink3 not-narrow"><kbd>"j"</kbd>" "<kbd>"k"</kbd>" move"</span>
+                <span class="ink3 not-narrow"><kbd>"↵"</kbd>" open"</span>
+                <span class="ink3 not-narrow"><kbd>"?"</kbd>" all keys"</span>
+                <Pages listing page address/>
+            </div>
+            <RunwayLegend/>
+        </footer>
+    }
+}
+
+/// Links for those who have no script; with it, scrolling fetches.
+#[component]
+fn Pages(listing: RwSignal<Listing>, page: Signal<InventoryPage>, address: Memo<Address>) -> impl IntoView {
+    let live = use_live();
+    let rows = move || page.with(|page| u64::try_from(page.locks.len()).unwrap_or(0));
+    let before = move || {
+        address.with(|address| {
+            address
+                .previous(u64::from(address.limit()))
+                .map(|before| before.href())
+        })
+    };
+    let next = move || {
+        let cursor = page.with(|page| page.next_cursor.clone());
+        // While scrolling fetches, one page is as long as the list.
+        let shown = !live.is_awake() || listing.with(|listing| listing.next_cursor().is_some());
+        cursor
+            .filter(|_| shown)
+            .map(|cursor| address.with(|address| address.next(&cursor, rows()).href()))
+    };
+    view! {
+        <span class="nx">
+            {move || before().map(|href| view! { <a class="btn s" rel="prev" href=href>"Previous"</a> })}
+            {move || next().map(|href| view! { <a class="btn s" rel="next" href=href>{format!("Next {}", address.with(Address::limit))}</a> })}
+        </span>
+    }
+}
+
+fn order(sort: Sort) -> &'static str {
+    match (sort.key, sort.descending) {
+        (SortKey::State, true) => "worst first",
+        (SortKey::State, false) => "best first",
+        (SortKey::Resource, false) => "by name",
+        (SortKey::Resource, true) => "by name, backwards",
+        (SortKey::Held, true) => "longest held first",
+        (SortKey::Held, false) => "latest first",
+        (SortKey::Remaining, false) => "least left first",
+        (SortKey::Remaining, true) => "most left first",
+        (SortKey::Waiters, true) => "most waiters first",
+        (SortKey::Waiters, false) => "fewest waiters first",
+    }
+}

@@ -1,0 +1,133 @@
+//! One row: a lock on one line.
+
+use domain::escape::visible;
+use domain::human;
+use domain::known::Known;
+use domain::lock::Lock;
+use domain::segments::shared_len;
+use domain::state::LockState;
+use leptos::prelude::*;
+
+use super::listing::{Listing, Shown};
+use crate::components::age::Held;
+use crate::components::known_value::KnownValue;
+use crate::components::resource_name::ResourceName;
+use crate::components::runway::Runway;
+use crate::components::state_badge::StateBadge;
+use crate::links;
+use crate::live::use_live;
+
+/// How long a changed row is marked, in milliseconds.
+const MARKED_MS: i64 = 2_000;
+
+/// A row with what it needs to know of the row above.
+#[derive(Debug, Clone, PartialEq)]
+struct Placed {
+    row: Shown,
+    /// Leading bytes of the name that the row above has too.
+    shared: usize,
+}
+
+fn placed(listing: &Listing, index: usize) -> Option<Placed> {
+    let row = listing.row(index)?.clone();
+    let name = row.lock.id.resource.text();
+    let above = index.checked_sub(1).and_then(|above| listing.row(above));
+    let shared = above.map_or(0, |above| shared_len(&above.lock.id.resource.text(), &name));
+    // A name that says nothing new (the same on another backend) is not dimmed away.
+    Some(Placed {
+        row,
+        shared: if shared < name.len() { shared } else { 0 },
+    })
+}
+
+#[component]
+pub fn LockRow(
+    listing: RwSignal<Listing>,
+    index: usize,
+    /// Number of the list's first row, for readers of the table.
+    #[prop(into)]
+    from: Signal<u64>,
+) -> impl IntoView {
+    let live = use_live();
+    let placed = Memo::new(move |_| listing.with(|listing| placed(listing, index)));
+    let changed_at =
+        Memo::new(move |_| placed.with(|placed| placed.as_ref().and_then(|placed| placed.row.changed_at)));
+    let marked = move || {
+        changed_at
+            .get()
+            .is_some_and(|at| live.now_ms().is_some_and(|now| now - at < MARKED_MS))
+    };
+    let look =
+        Memo::new(move |_| placed.with(|placed| placed.as_ref().map_or("", |placed| look(&placed.row))));
+    let class = Memo::new(move |_| format!("{}{}", look.get(), if marked() { " is-new" } else { "" }));
+    let place = move || from.get() + u64::try_from(index).unwrap_or(0) + 2;
+    view! {
+        <tr class=class aria-rowindex=place data-row=index>
+            {move || placed.get().map(|placed| view! { <Cells placed/> }.into_any())}
+        </tr>
+    }
+}
+
+fn look(row: &Shown) -> &'static str {
+    match (row.gone, row.lock.state) {
+        (true, _) => "is-stale is-gone",
+        (false, LockState::Stale) => "is-stale",
+        (false, LockState::Unknown) => "is-blind",
+        (false, _) => "",
+    }
+}
+
+#[component]
+fn Cells(placed: Placed) -> impl IntoView {
+    let Placed { row, shared } = placed;
+    let lock = row.lock;
+    let name = lock.id.resource.text();
+    let rel = links::needs_browser(&name).then_some("external");
+    let backend = lock.id.backend.to_string();
+    let source = format!("{}, {}", lock.kind.wire(), lock.id.source);
+    let state = lock.state;
+    let note = (state == LockState::Stale).then(|| human::age(lock.age_ms));
+    let why = if row.gone {
+        GONE.to_owned()
+    } else {
+        visible(lock.cause()).into_owned()
+    };
+    let badge = if row.gone {
+        view! { <span class="st blind quiet" title=why>"not listed now"</span> }.into_any()
+    } else {
+        view! { <StateBadge state note=note.unwrap_or_default() why/> }.into_any()
+    };
+    view! {
+        <td class="c-res"><a href=links::lock(&lock) rel=rel><ResourceName name shared cut=true/></a></td>
+        <td class="c-b ink2" title=source>{backend}</td>
+        <td class="c-o"><Owner lock=(*lock).clone()/></td>
+        <td class="c-h num"><Held lock=(*lock).clone()/></td>
+        <td class="c-rw"><Runway lock=(*lock).clone()/></td>
+        <td class="c-w num"><Waiters count=lock.waiter_count.clone()/></td>
+        <td class="c-t num"><KnownValue value=lock.fencing_token.clone().map(|token| token.to_string())/></td>
+        <td class="c-st">{badge}</td>
+    }
+}
+
+const GONE: &str =
+    "Released, or moved to another place in the list; it goes when the pointer leaves the table";
+
+#[component]
+fn Owner(lock: Lock) -> impl IntoView {
+    let others = (lock.owner_count > 1 && lock.owner_id.is_known())
+        .then(|| view! { <small class="ink3">{format!(" {} owners", lock.owner_count)}</small> });
+    let owner = lock.owner_id.map(|owner| visible(owner.as_str()).into_owned());
+    let title = owner.known().filter(|owner| owner.len() > 14).cloned();
+    view! { <span class="cut" title=title><bdi dir="ltr"><KnownValue value=owner/>{others}</bdi></span> }
+}
+
+#[component]
+fn Waiters(count: Known<u32>) -> impl IntoView {
+    match count {
+        Known::Known(0) => view! { <span class="ink3">"0"</span> }.into_any(),
+        Known::Known(count) => {
+            view! { <span class="waiting wn">{human::count(u64::from(count))}</span> }.into_any()
+        }
+        unknown => view! { <KnownValue value=unknown.map(|count| count.to_string())/> }.into_any(),
+    }
+}

@@ -1,0 +1,169 @@
+//! The table: headers that sort, the rows in sight, and what keeps them in place.
+
+use domain::query::{Sort, SortKey};
+use leptos::ev::{FocusEvent, PointerEvent};
+use leptos::html::Tbody;
+use leptos::prelude::*;
+use wasm_bindgen::JsCast;
+
+use super::address::Address;
+use super::listing::Listing;
+use super::row::LockRow;
+use super::scroll::Scroll;
+use crate::components::state_badge::Shape;
+use crate::live::{Live, stream, use_live};
+
+#[component]
+pub fn Table(
+    listing: RwSignal<Listing>,
+    scroll: Scroll,
+    total: Signal<u64>,
+    address: Memo<Address>,
+) -> impl IntoView {
+    let rows = move || total.get() + 1;
+    let from = Signal::derive(move || address.with(Address::from));
+    let (tbody, hold) = (scroll.tbody, Hold::new(listing, scroll.tbody));
+    view! {
+        <table class="t locks" aria-label="locks" aria-rowcount=rows>
+            <Head address/>
+            <tbody
+                node_ref=tbody
+                on:pointerenter=move |event| hold.pointer(&event, true)
+                on:pointerleave=move |event| hold.pointer(&event, false)
+                on:focusin=move |event| hold.focus_in(&event, scroll)
+                on:focusout=move |event| hold.focus_out(&event)
+            >
+                <Gap rows=scroll.above()/>
+                <For each=move || scroll.drawn() key=|index| *index children=move |index| view! { <LockRow listing index from/> }.into_any()/>
+                <Gap rows=scroll.below(listing)/>
+            </tbody>
+        </table>
+    }
+}
+
+#[component]
+fn Head(address: Memo<Address>) -> impl IntoView {
+    view! {
+        <thead>
+            <tr aria-rowindex="1">
+                <Sortable address key=SortKey::Resource class="c-res" word="resource"/>
+                <th scope="col" class="c-b">"backend"</th>
+                <th scope="col" class="c-o">"held by"</th>
+                <Sortable address key=SortKey::Held class="c-h num" word="held for"/>
+                <Sortable address key=SortKey::Remaining class="c-rw" word="lease runway"/>
+                <Sortable address key=SortKey::Waiters class="c-w num" word="waiters"/>
+                <th scope="col" class="c-t num">"token"</th>
+                <Sortable address key=SortKey::State class="c-st" word="state"/>
+            </tr>
+        </thead>
+    }
+}
+
+/// The first click sorts the way one looks for trouble, the second turns it round.
+#[component]
+fn Sortable(address: Memo<Address>, key: SortKey, class: &'static str, word: &'static str) -> impl IntoView {
+    let now = move || address.with(Address::sort);
+    let worst_first = !matches!(key, SortKey::Resource | SortKey::Remaining);
+    let next = move || {
+        let now = now();
+        let descending = if now.key == key {
+            !now.descending
+        } else {
+            worst_first
+        };
+        let sort = Sort { key, descending };
+        let wire = if sort == Sort::default() {
+            String::new()
+        } else {
+            sort.wire()
+        };
+        address.with(|address| address.with("sort", &wire).href())
+    };
+    let direction = move || (now().key == key).then(|| now().descending);
+    let aria = move || direction().map(|descending| if descending { "descending" } else { "ascending" });
+    let arrow =
+        move || direction().map(|descending| view! { <Shape name=if descending { "down" } else { "up" }/> });
+    view! { <th scope="col" class=class aria-sort=aria><a href=next data-noscroll="">{word}{arrow}</a></th> }
+}
+
+/// Stands for rows that are not drawn, as high as they would be.
+#[component]
+fn Gap(#[prop(into)] rows: Signal<f64>) -> impl IntoView {
+    let cell = NodeRef::<leptos::html::Td>::new();
+    // Not as an attribute: the policy of the page forbids inline styles in the HTML.
+    Effect::new(move |_| {
+        if let Some(cell) = cell.get() {
+            let _ = web_sys::HtmlElement::style(&cell).set_property("height", &format!("{}px", rows.get()));
+        }
+    });
+    view! { <tr class="gap" aria-hidden="true"><td colspan="8" node_ref=cell></td></tr> }
+}
+
+/// Whether somebody points at the table, with the mouse or the focus.
+#[derive(Clone, Copy)]
+struct Hold {
+    live: Live,
+    listing: RwSignal<Listing>,
+    tbody: NodeRef<Tbody>,
+    pointed: StoredValue<bool>,
+    focused: StoredValue<bool>,
+}
+
+impl Hold {
+    fn new(listing: RwSignal<Listing>, tbody: NodeRef<Tbody>) -> Self {
+        Self {
+            // Taken here: event handlers run outside the context.
+            live: use_live(),
+            listing,
+            tbody,
+            pointed: StoredValue::new(false),
+            focused: StoredValue::new(false),
+        }
+    }
+
+    fn pointer(self, event: &PointerEvent, inside: bool) {
+        // A finger points only while it touches, and never says that it left.
+        if event.pointer_type() != "touch" {
+            self.pointed.set_value(inside);
+            self.tell();
+        }
+    }
+
+    fn focus_in(self, event: &FocusEvent, scroll: Scroll) {
+        self.focused.set_value(true);
+        if let Some(index) = row_of(event.target()) {
+            scroll.set_current(index);
+        }
+        self.tell();
+    }
+
+    fn focus_out(self, event: &FocusEvent) {
+        let next = event
+            .related_target()
+            .and_then(|next| next.dyn_into::<web_sys::Node>().ok());
+        let inside = self
+            .tbody
+            .get_untracked()
+            .is_some_and(|tbody| tbody.contains(next.as_ref()));
+        self.focused.set_value(inside);
+        self.tell();
+    }
+
+    fn tell(self) {
+        let held = self.pointed.get_value() || self.focused.get_value();
+        self.listing
+            .update(|listing| listing.hold(held, stream::now_ms()));
+        self.live.hold_back(self.listing.with_untracked(Listing::waiting));
+    }
+}
+
+/// The number of the row around an element, as [`LockRow`] numbers them, from the first of the list on screen.
+fn row_of(target: Option<web_sys::EventTarget>) -> Option<usize> {
+    let element = target?.dyn_into::<web_sys::Element>().ok()?;
+    element
+        .closest("tr")
+        .ok()??
+        .get_attribute("data-row")?
+        .parse()
+        .ok()
+}

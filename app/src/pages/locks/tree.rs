@@ -1,0 +1,167 @@
+//! The segment tree: where in the names the locks are. Each node is a link; the chosen one is open.
+
+use domain::escape::visible;
+use domain::human;
+use domain::segments::{PrefixChild, PrefixNode};
+use leptos::prelude::*;
+
+use super::address::Address;
+use crate::components::state_badge::{Shape, hue};
+
+/// Children shown of one node; the gravest and largest are chosen, the names' order stays.
+const SHOWN_MAX: usize = 24;
+
+/// One line of the tree, as deep as its place in it.
+#[derive(Debug, Clone, PartialEq)]
+enum Line {
+    Node {
+        depth: usize,
+        child: PrefixChild,
+        open: bool,
+        current: bool,
+        near: bool,
+    },
+    More {
+        depth: usize,
+        segments: u64,
+        locks: u64,
+    },
+}
+
+#[component]
+pub fn Tree(
+    /// From the root down to the chosen prefix.
+    nodes: Signal<Vec<PrefixNode>>,
+    address: Memo<Address>,
+) -> impl IntoView {
+    let total = move || nodes.with(|nodes| nodes.first().map_or(0, |root| root.total));
+    let all = move || {
+        address
+            .with(|address| address.first("prefix").is_empty())
+            .then_some("true")
+    };
+    let lines = move || {
+        let chosen = address.with(|address| address.first("prefix").to_owned());
+        nodes.with(|nodes| lines(nodes, &chosen))
+    };
+    view! {
+        <nav class="tree" aria-label="segments of names">
+            <header class="small ink3" aria-hidden="true"><span>"segment"</span><span>"locks"</span></header>
+            <ol>
+                <li class="near">
+                    <a href=move || address.get().with("prefix", "").href() aria-current=all>
+                        <span class="tn">"All resources"</span>
+                        <span class="tc">{move || human::count(total())}</span>
+                    </a>
+                </li>
+                {move || lines().into_iter().map(|line| view! { <TreeLine line address/> }).collect_view()}
+            </ol>
+        </nav>
+    }
+}
+
+#[component]
+fn TreeLine(line: Line, address: Memo<Address>) -> impl IntoView {
+    match line {
+        Line::More {
+            depth,
+            segments,
+            locks,
+        } => view! {
+            <li class=format!("more d{}", depth.min(3))>
+                <span class="ink3 tl">
+                    <span class="tn">{format!("{} more", human::count(segments))}</span>
+                    <span class="tc">{human::count(locks)}</span>
+                </span>
+            </li>
+        }
+        .into_any(),
+        Line::Node {
+            depth,
+            child,
+            open,
+            current,
+            near,
+        } => {
+            let href = {
+                let prefix = child.prefix.clone();
+                move || address.get().with("prefix", &prefix).href()
+            };
+            let class = format!("mono d{}{}", depth.min(3), if near { " near" } else { "" });
+            let badge = child.worst.needs_attention() || child.worst == domain::state::LockState::Stale;
+            let badge = badge.then(|| {
+                view! {
+                    <span class=format!("tb {}", hue(child.worst.severity())) title=child.worst.word()>
+                        <Shape name=child.worst.wire()/><span class="sr">{child.worst.word()}</span>
+                    </span>
+                }
+            });
+            let turn = (!child.is_leaf || child.locks > 1)
+                .then(|| view! { <span class="tw"><Shape name=if open { "chevd" } else { "chev" }/></span> });
+            view! {
+                <li class=class>
+                    <a href=href aria-current=current.then_some("true") title=visible(&child.prefix).into_owned()>
+                        {turn}
+                        <span class="tn"><bdi>{visible(&child.segment).into_owned()}</bdi></span>
+                        {badge}
+                        <span class="tc">{human::count(child.locks)}</span>
+                    </a>
+                </li>
+            }
+            .into_any()
+        }
+    }
+}
+
+fn lines(nodes: &[PrefixNode], chosen: &str) -> Vec<Line> {
+    let mut out = Vec::new();
+    if let Some(root) = nodes.first() {
+        grow(root, &nodes[1..], chosen, 0, &mut out);
+    }
+    out
+}
+
+/// The children of `node`, and below the one that leads to the choice its own.
+fn grow(node: &PrefixNode, deeper: &[PrefixNode], chosen: &str, depth: usize, out: &mut Vec<Line>) {
+    let (shown, segments, locks) = choose(node, chosen);
+    for child in shown {
+        let below = deeper.first().filter(|next| next.prefix == child.prefix);
+        out.push(Line::Node {
+            depth,
+            open: below.is_some(),
+            current: child.prefix == chosen,
+            near: below.is_some() || deeper.is_empty(),
+            child: child.clone(),
+        });
+        if let Some(below) = below {
+            grow(below, &deeper[1..], chosen, depth + 1, out);
+        }
+    }
+    if segments > 0 {
+        out.push(Line::More {
+            depth,
+            segments,
+            locks,
+        });
+    }
+}
+
+fn choose<'a>(node: &'a PrefixNode, chosen: &str) -> (Vec<&'a PrefixChild>, u64, u64) {
+    let mut ranked: Vec<(usize, &PrefixChild)> = node.children.iter().enumerate().collect();
+    ranked.sort_by_key(|(_, child)| {
+        (
+            !chosen.starts_with(child.prefix.as_str()),
+            child.worst,
+            std::cmp::Reverse(child.locks),
+        )
+    });
+    let rest = ranked.split_off(ranked.len().min(SHOWN_MAX));
+    ranked.sort_by_key(|(place, _)| *place);
+    let locks: u64 = rest.iter().map(|(_, child)| child.locks).sum();
+    let segments = u64::try_from(rest.len()).unwrap_or(0) + node.more_children;
+    (
+        ranked.into_iter().map(|(_, child)| child).collect(),
+        segments,
+        locks + node.more_locks,
+    )
+}

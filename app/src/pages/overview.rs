@@ -1,0 +1,161 @@
+//! Overview: what needs attention now, how whole the picture is, and how each backend does.
+
+pub mod blind;
+pub mod setup;
+pub mod states;
+
+use domain::backend::{BackendStatus, BackendView};
+use domain::human;
+use domain::overview::{Overview, finding};
+use leptos::prelude::*;
+use leptos_meta::Title;
+
+use self::blind::BlindBackends;
+use self::setup::Setup;
+use self::states::{States, Waiting};
+use crate::api::overview::overview;
+use crate::components::backend_strip::BackendStrip;
+use crate::components::live_bar::LiveBar;
+use crate::components::load_boundary::LoadBoundary;
+use crate::components::state_badge::Shape;
+use crate::components::worklist::Worklist;
+use crate::live::use_live;
+
+#[component]
+pub fn OverviewPage() -> impl IntoView {
+    let live = use_live();
+    let load = live.refreshing(|| (), |()| overview());
+    view! {
+        <Title text="Overview"/>
+        <div class="page">
+            <LiveBar/>
+            <LoadBoundary load let:data>
+                <Body data/>
+            </LoadBoundary>
+        </div>
+    }
+}
+
+#[component]
+fn Body(data: Signal<Overview>) -> impl IntoView {
+    let live = use_live();
+    Effect::new(move |_| live.note_shown(data.with(|data| data.revision)));
+    let is_set_up = Memo::new(move |_| data.with(|data| !data.backends.is_empty()));
+    view! {
+        <Head data/>
+        {move || if is_set_up.get() { view! { <Sections data/> }.into_any() } else { view! { <Setup/> }.into_any() }}
+    }
+}
+
+/// The finding, ageing with what it says.
+#[component]
+fn Head(data: Signal<Overview>) -> impl IntoView {
+    let since = move || {
+        data.track();
+        use_live().elapsed()
+    };
+    let since = Memo::new(move |_| since());
+    let finding = Memo::new(move |_| {
+        let elapsed = since.get().get();
+        data.with(|data| finding(data, elapsed))
+    });
+    view! {
+        <div class="pagehead">
+            <h1>{move || finding.with(|finding| finding.title.clone())}</h1>
+            <p>{move || finding.with(|finding| finding.detail.clone())}</p>
+        </div>
+    }
+    .into_any()
+}
+
+#[component]
+fn Sections(data: Signal<Overview>) -> impl IntoView {
+    let backends = Memo::new(move |_| data.with(|data| data.backends.clone()));
+    view! {
+        <div class="overview-top">
+            <NeedsAttention data/>
+            <div class="stack">
+                <States data/>
+                <Waiting data/>
+            </div>
+        </div>
+        <section class="sec" aria-labelledby="backends-head">
+            <header>
+                <h2 id="backends-head">"Backends"</h2>
+                <span class="note">"age of the last observation; the tick on each bar is two poll periods, where stale begins"</span>
+                <a class="end link" href="/backends">"Adapters and faults"</a>
+            </header>
+            <BackendStrip backends/>
+        </section>
+    }
+    .into_any()
+}
+
+#[component]
+fn NeedsAttention(data: Signal<Overview>) -> impl IntoView {
+    let attention = Memo::new(move |_| data.with(|data| data.attention.clone()));
+    let is_calm = Memo::new(move |_| attention.with(Vec::is_empty));
+    let note = move || {
+        data.with(|data| match (data.attention.len() as u64, data.attention_total) {
+            (_, 0) => None,
+            (shown, total) if shown < total => Some(format!("worst {shown} of {}", human::count(total))),
+            _ => Some("worst first".to_owned()),
+        })
+    };
+    let all = move || data.with(|data| format!("All {}", human::counted(data.held_total, "lock", "locks")));
+    view! {
+        <section class="sec attention" aria-labelledby="attention-head">
+            <header>
+                <h2 id="attention-head">"Needs attention"</h2>
+                <span class="note">{note}</span>
+                <a class="end link" href="/locks">{all}</a>
+            </header>
+            {move || if is_calm.get() {
+                view! { <Calm data/> }.into_any()
+            } else {
+                view! { <Worklist locks=attention/> }.into_any()
+            }}
+            <BlindBackends data/>
+        </section>
+    }
+    .into_any()
+}
+
+/// What stands here when nothing does: quiet, and it says what would. It vouches only for what was seen.
+#[component]
+fn Calm(data: Signal<Overview>) -> impl IntoView {
+    let seen = Memo::new(move |_| data.with(|data| Seen::of(&data.backends)));
+    move || match seen.get() {
+        Seen::All => calm("No lock is"),
+        Seen::Some => calm("No lock that can be seen is"),
+        Seen::Nothing => view! { <p class="calm">"Not known: no backend has been read."</p> }.into_any(),
+    }
+}
+
+fn calm(none: &'static str) -> AnyView {
+    view! {
+        <p class="calm healthy">
+            <Shape name="ok"/>
+            <span>{none}" silent, expired, without a TTL or waited for. One that becomes so will stand here, worst first, with the reason."</span>
+        </p>
+    }
+    .into_any()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    All,
+    Some,
+    Nothing,
+}
+
+impl Seen {
+    fn of(backends: &[BackendView]) -> Self {
+        let of = |status| backends.iter().filter(|backend| backend.status == status).count();
+        match (of(BackendStatus::Live), of(BackendStatus::Partial)) {
+            (live, _) if live == backends.len() => Self::All,
+            (0, 0) => Self::Nothing,
+            _ => Self::Some,
+        }
+    }
+}

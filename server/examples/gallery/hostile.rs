@@ -1,0 +1,40 @@
+//! Names that would hurt a careless page: markup, direction overrides, control bytes, great length, no UTF-8.
+
+use domain::known::Known;
+use domain::lock::Lock;
+use domain::names::{OwnerId, Resource};
+
+use crate::backends::{self, Shape};
+use crate::canned::Moment;
+
+pub(crate) fn rows(now: Moment) -> Vec<Lock> {
+    let long = format!("hostile:{}:the-end", "long-name-".repeat(1024));
+    let names: [&[u8]; 14] = [
+        b"hostile:<img src=x onerror=alert(1)>",
+        b"hostile:</script><script>alert(1)</script>",
+        "hostile:\u{202e}gpj.exe".as_bytes(),
+        "hostile:pay\u{200b}out".as_bytes(),
+        b"hostile:line\nbreak\ttab\x07bell\x00nul",
+        b"hostile:\xff\xfe not utf-8 \\ at all",
+        b"hostile:50% off?a=b&c#d",
+        b"hostile:\"quoted\" 'twice' `thrice`",
+        "hostile:\u{5e9}\u{5dc}\u{5d5}\u{5dd}:\u{645}\u{631}\u{62d}\u{628}\u{627}".as_bytes(),
+        "hostile:\u{1f512}\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}".as_bytes(),
+        b" hostile: leading and trailing ",
+        b"hostile/../../etc/passwd",
+        b"..",
+        long.as_bytes(),
+    ];
+    let mut rows: Vec<Lock> = names.into_iter().map(|name| row(name, now)).collect();
+    rows[0].owner_id = Known::Known(OwnerId::new("<b>worker</b>\u{202e}9-rekrow"));
+    rows[1].owner_id = Known::Known(OwnerId::new("owner-".repeat(100)));
+    rows
+}
+
+fn row(name: &[u8], now: Moment) -> Lock {
+    let mut lock = backends::lock("redis-cache", "hostile", now);
+    lock.id.resource = Resource::from_bytes(name);
+    lock.own("mallory", 60_000);
+    lock.lease(30_000, None, now);
+    lock
+}

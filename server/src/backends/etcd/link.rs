@@ -1,0 +1,172 @@
+//! Calls to etcd that end: one client for the endpoint in use, remade when it breaks, the next endpoint when one fails.
+//!
+//! etcd's Rust client would spread calls over all endpoints, dead ones included, so each client here has one
+//! endpoint. Only reads go through here, so a call may be tried again.
+//!
+//! **Invariant**: no call takes longer than the configured timeout, whatever the endpoints do.
+
+use std::future::Future;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use etcd_client::{Client, Error};
+
+use super::fault::{Fault, Kind};
+use super::settings::Settings;
+use crate::clock::Clock;
+
+pub(super) struct Link {
+    pub(super) settings: Settings,
+    pub(super) clock: Clock,
+    slot: Mutex<Slot>,
+    /// One login at a time: etcd spends 50 ms of CPU on each.
+    connecting: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct Slot {
+    /// Which endpoint is in use.
+    index: usize,
+    client: Option<Connected>,
+    /// Counts the clients given up, so that many calls that fail together move on once.
+    epoch: u64,
+}
+
+#[derive(Clone)]
+pub(super) struct Connected {
+    pub(super) client: Client,
+    pub(super) login: Login,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Login {
+    /// No user is configured.
+    None,
+    Done,
+    /// A user is configured and etcd says that authentication is off.
+    Off,
+}
+
+impl Link {
+    pub(super) fn new(settings: Settings, clock: Clock) -> Self {
+        Self {
+            settings,
+            clock,
+            slot: Mutex::default(),
+            connecting: tokio::sync::Mutex::new(()),
+        }
+    }
+
+    /// Runs `work`; on a fault that another connection or endpoint may not have, again there.
+    pub(super) async fn call<T, F, W>(&self, work: F) -> Result<T, Fault>
+    where
+        F: Fn(Client) -> W,
+        W: Future<Output = Result<T, Error>>,
+    {
+        let timeout_ms = self.settings.timeout_ms();
+        let started = self.clock.tick();
+        let endpoints = self.settings.endpoints.len();
+        let mut last = Fault::no_answer(timeout_ms);
+        for attempt in 0..endpoints.max(2) {
+            let left_ms = timeout_ms - self.clock.tick().since(started);
+            if left_ms <= 0 {
+                break;
+            }
+            // A dead endpoint must leave time for the others.
+            let others = i64::try_from(endpoints.saturating_sub(attempt).max(1)).unwrap_or(1);
+            let share = Duration::from_millis(u64::try_from(left_ms / others).unwrap_or(0));
+            let epoch = self.slot().epoch;
+            match tokio::time::timeout(share, self.attempt(&work)).await {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(fault)) => last = fault,
+                Err(_) => last = Fault::no_answer(timeout_ms),
+            }
+            match last.kind {
+                Kind::Transport => self.give_up(epoch, 1),
+                Kind::LoginLost | Kind::AuthOff if self.settings.user.is_some() => self.give_up(epoch, 0),
+                _ => return Err(last),
+            }
+        }
+        Err(last)
+    }
+
+    async fn attempt<T, F, W>(&self, work: &F) -> Result<T, Fault>
+    where
+        F: Fn(Client) -> W,
+        W: Future<Output = Result<T, Error>>,
+    {
+        let connected = self.connected().await?;
+        work(connected.client).await.map_err(|error| self.fault(&error))
+    }
+
+    pub(super) fn fault(&self, error: &Error) -> Fault {
+        Fault::of(error, self.settings.timeout_ms())
+    }
+
+    /// The client in use, or a new one.
+    pub(super) async fn connected(&self) -> Result<Connected, Fault> {
+        if let Some(connected) = self.in_use() {
+            return Ok(connected);
+        }
+        let _turn = self.connecting.lock().await;
+        if let Some(connected) = self.in_use() {
+            return Ok(connected);
+        }
+        let (index, epoch) = {
+            let slot = self.slot();
+            (slot.index, slot.epoch)
+        };
+        let connected = self.connect(index).await?;
+        let mut slot = self.slot();
+        if slot.epoch == epoch {
+            slot.client = Some(connected.clone());
+        }
+        Ok(connected)
+    }
+
+    /// A client of its own for one endpoint (counted round). Bounded by the callers.
+    pub(super) async fn connect(&self, index: usize) -> Result<Connected, Fault> {
+        let endpoint = [&self.settings.endpoints[index % self.settings.endpoints.len()]];
+        let login = self.settings.user.is_some();
+        match Client::connect(endpoint, Some(self.settings.options(login))).await {
+            Ok(client) => Ok(Connected {
+                client,
+                login: if login { Login::Done } else { Login::None },
+            }),
+            Err(error) => {
+                let fault = self.fault(&error);
+                if fault.kind != Kind::AuthOff {
+                    return Err(fault);
+                }
+                let client = Client::connect(endpoint, Some(self.settings.options(false))).await;
+                let client = client.map_err(|error| self.fault(&error))?;
+                Ok(Connected {
+                    client,
+                    login: Login::Off,
+                })
+            }
+        }
+    }
+
+    /// The endpoint in use, as a number to count on from.
+    pub(super) fn index(&self) -> usize {
+        self.slot().index
+    }
+
+    fn give_up(&self, epoch: u64, step: usize) {
+        let mut slot = self.slot();
+        if slot.epoch == epoch {
+            slot.client = None;
+            slot.index = (slot.index + step) % self.settings.endpoints.len();
+            slot.epoch += 1;
+        }
+    }
+
+    fn in_use(&self) -> Option<Connected> {
+        self.slot().client.clone()
+    }
+
+    fn slot(&self) -> MutexGuard<'_, Slot> {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

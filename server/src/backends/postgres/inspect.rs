@@ -1,0 +1,170 @@
+//! One lock read fresh, with everything that hangs on it.
+
+use domain::known::Known;
+use domain::limits;
+use domain::names::{OwnerId, Resource, Source};
+use domain::observation::{Inspection, Waiter};
+
+use super::fault::Failure;
+use super::link::Link;
+use super::party::Party;
+use super::snapshot::{self, LockRow, Snapshot};
+use super::tree::Waits;
+use super::{PostgresBackend, advisory, catalog, known_keys, lease_tables, record, relation};
+use crate::backends::BackendError;
+
+pub(super) async fn inspect(
+    backend: &PostgresBackend,
+    source: &Source,
+    resource: &Resource,
+) -> Result<Inspection, BackendError> {
+    let timeout_ms = backend.links.timeout_ms();
+    let mut link = backend.links.acquire().await?;
+    let inspected = if *source == advisory::source() {
+        advisory_lock(backend, &mut link, resource).await
+    } else if *source == relation::source() {
+        blocked_relation(&mut link, resource).await
+    } else {
+        return lease(backend, &mut link, source, resource).await;
+    };
+    inspected.map_err(|failure| failure.into_backend(timeout_ms))
+}
+
+/// A row of a lease table. What keeps it from being read is the answer, with the mend.
+async fn lease(
+    backend: &PostgresBackend,
+    link: &mut Link<'_>,
+    source: &Source,
+    resource: &Resource,
+) -> Result<Inspection, BackendError> {
+    let timeout_ms = backend.links.timeout_ms();
+    let to_backend = |failure: Failure| failure.into_backend(timeout_ms);
+    let Some(table) = backend.table(source) else {
+        return Ok(Inspection::default());
+    };
+    let mut plans = catalog::check(link, std::slice::from_ref(table))
+        .await
+        .map_err(to_backend)?;
+    let plan = match plans.pop() {
+        Some(Ok(plan)) => plan,
+        Some(Err(detail)) => return Err(BackendError::Misconfigured { detail, mend: mend() }),
+        None => return Ok(Inspection::default()),
+    };
+    let read = async {
+        let lock = lease_tables::named(link, &plan, &[resource]).await?.pop();
+        let raw = if lock.is_some() {
+            record::of_row(link, &plan, resource).await?
+        } else {
+            Vec::new()
+        };
+        Ok((lock, raw))
+    };
+    let (lock, raw) = match read.await {
+        Ok(read) => read,
+        Err(failure) => {
+            let detail = lease_tables::explain(link, &plan, failure)
+                .await
+                .map_err(to_backend)?;
+            return Err(BackendError::Misconfigured { detail, mend: mend() });
+        }
+    };
+    let owners = lock
+        .iter()
+        .filter_map(|lock| lock.owner.known().cloned())
+        .collect();
+    Ok(Inspection {
+        lock,
+        owners,
+        raw,
+        ..Inspection::default()
+    })
+}
+
+fn mend() -> String {
+    "The other locks of this backend are not affected; docs/backends/postgres.md has the rights and the mapping."
+        .to_owned()
+}
+
+async fn advisory_lock(
+    backend: &PostgresBackend,
+    link: &mut Link<'_>,
+    resource: &Resource,
+) -> Result<Inspection, Failure> {
+    let snapshot = snapshot::take(link).await?;
+    let groups = advisory::groups(&snapshot);
+    let Some(group) = groups.iter().find(|group| group.resource() == *resource) else {
+        return Ok(Inspection::default());
+    };
+    let hashes = known_keys::hashes(link, &backend.advisory_names).await?;
+    let name = known_keys::name(group.key, &group.database, &backend.advisory_names, &hashes);
+    let holders: Vec<i32> = group.holders.iter().map(|row| row.pid).collect();
+    let all: Vec<i32> = group
+        .waiters
+        .iter()
+        .map(|row| row.pid)
+        .chain(holders.iter().copied())
+        .collect();
+    Ok(Inspection {
+        lock: Some(group.lock(&snapshot)),
+        waiters: waiters(&snapshot, &group.waiters),
+        owners: kept(group.owners(&snapshot)),
+        blockers: if group.waiters.is_empty() {
+            Vec::new()
+        } else {
+            Waits::of(&snapshot).trees(&all)
+        },
+        session: session(&snapshot, &holders),
+        raw: record::of_advisory(&snapshot, group, name.as_deref()),
+        shares_fate_with: record::shares_fate(link, &snapshot, &holders, &group.holders).await?,
+    })
+}
+
+async fn blocked_relation(link: &mut Link<'_>, resource: &Resource) -> Result<Inspection, Failure> {
+    let snapshot = snapshot::take(link).await?;
+    let groups = relation::groups(&snapshot);
+    let Some(group) = groups.iter().find(|group| group.resource() == *resource) else {
+        return Ok(Inspection::default());
+    };
+    Ok(Inspection {
+        lock: Some(group.lock(&snapshot)),
+        waiters: waiters(&snapshot, &group.waiters),
+        owners: kept(group.owners(&snapshot)),
+        blockers: Waits::of(&snapshot).trees(&group.pids()),
+        session: session(&snapshot, &group.roots),
+        raw: record::of_relation(&snapshot, group),
+        shares_fate_with: record::shares_fate(link, &snapshot, &group.roots, &[]).await?,
+    })
+}
+
+fn waiters(snapshot: &Snapshot, rows: &[&LockRow]) -> Vec<Waiter> {
+    let waiter = |(at, row): (u32, &&LockRow)| Waiter {
+        position: at,
+        owner_id: snapshot
+            .parties
+            .get(&row.pid)
+            .map_or_else(|| super::party::owner_of("", row.pid), Party::owner_id),
+        waited_ms: match snapshot.waited_ms(row) {
+            Some(ms) => Known::Known(ms),
+            None => Known::unknown("this server does not tell since when a session waits"),
+        },
+        lease_remaining_ms: None,
+    };
+    (1..)
+        .zip(rows)
+        .map(waiter)
+        .take(limits::WAITERS_KEPT_MAX)
+        .collect()
+}
+
+fn kept(mut owners: Vec<OwnerId>) -> Vec<OwnerId> {
+    owners.truncate(limits::WAITERS_KEPT_MAX);
+    owners
+}
+
+fn session(snapshot: &Snapshot, pids: &[i32]) -> Option<domain::observation::Session> {
+    let now = snapshot.now?;
+    pids.iter().find_map(|pid| match snapshot.parties.get(pid)? {
+        Party::Session(session) => Some(session.shown(now)),
+        Party::Prepared(_) => None,
+    })
+}

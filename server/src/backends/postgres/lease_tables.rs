@@ -1,0 +1,230 @@
+//! Reads lease tables: all of one in batches, or some of its rows by name. A table that cannot be read is a fault of
+//! that source alone.
+
+use domain::human;
+use domain::names::{Resource, Source};
+use domain::observation::{Coverage, ObservedLock, Tick};
+use sqlx::postgres::PgRow;
+use sqlx::{AssertSqlSafe, Row};
+
+use super::fault::{Failure, Refusal};
+use super::link::Link;
+use super::plan::Plan;
+use super::rows::{self, Skipped};
+use crate::backends::{Batch, Sink, SourcePass};
+use crate::clock::Clock;
+
+/// Rows of one round trip.
+const BATCH_ROWS: usize = 1000;
+
+const BLOCKER: &str = "
+SELECT l.pid, coalesce(nullif(a.application_name, ''), 'session') AS name, l.granted
+FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid
+WHERE l.locktype = 'relation' AND l.relation = $1 AND l.mode = 'AccessExclusiveLock'
+  AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+ORDER BY l.granted DESC LIMIT 1";
+
+/// What happened to the rows of one table.
+#[derive(Debug, Default)]
+struct Tally {
+    seen: u64,
+    skipped: u64,
+    skipped_why: Option<Skipped>,
+}
+
+impl Tally {
+    fn keep(&mut self, plan: &Plan, rows: &[PgRow]) -> Vec<ObservedLock> {
+        let mut locks = Vec::with_capacity(rows.len());
+        for row in rows {
+            match rows::lock(plan, row) {
+                Ok(lock) => locks.push(lock),
+                Err(why) => {
+                    self.skipped += 1;
+                    self.skipped_why = Some(why);
+                }
+            }
+        }
+        self.seen += locks.len() as u64;
+        locks
+    }
+
+    fn pass(self, plan: &Plan, cut: Option<String>) -> SourcePass {
+        let source = plan.table.source.clone();
+        let skipped = self.skipped_why.map(|why| {
+            let rows = human::counted(self.skipped, "row", "rows");
+            match why {
+                Skipped::NoName => format!("{rows} without a resource (NULL) cannot be shown"),
+                Skipped::NameTooLong => format!("{rows} with a resource of more than 64 KiB cannot be shown"),
+                Skipped::Unreadable => format!("{rows} could not be decoded"),
+            }
+        });
+        let of = if cut.is_some() {
+            plan.found.about
+        } else {
+            Some(self.seen + self.skipped)
+        };
+        let of = of.map(|of| of.max(self.seen));
+        match cut.or(skipped) {
+            None => SourcePass {
+                source,
+                coverage: Coverage::Complete,
+                fault: None,
+            },
+            Some(why) => {
+                let coverage = Coverage::Partial {
+                    seen: self.seen,
+                    of,
+                    why: why.clone().into(),
+                };
+                SourcePass {
+                    source,
+                    coverage,
+                    fault: Some(why),
+                }
+            }
+        }
+    }
+}
+
+/// A source that was not read at all, and why.
+pub(super) fn unread(source: &Source, why: String) -> SourcePass {
+    let coverage = Coverage::Partial {
+        seen: 0,
+        of: None,
+        why: why.clone().into(),
+    };
+    SourcePass {
+        source: source.clone(),
+        coverage,
+        fault: Some(why),
+    }
+}
+
+/// Lists one table until it ends or `deadline` comes.
+pub(super) async fn list(
+    link: &mut Link<'_>,
+    plan: &Plan,
+    clock: &Clock,
+    deadline: Tick,
+    sink: &mut dyn Sink,
+) -> Result<SourcePass, Failure> {
+    let mut tally = Tally::default();
+    let listed = batches(link, plan, clock, deadline, sink, &mut tally).await;
+    let ended = match listed {
+        Err(Failure::Lost(error)) => return Err(Failure::Lost(error)),
+        other => {
+            link.end().await?;
+            other
+        }
+    };
+    match ended {
+        Ok(cut) => Ok(tally.pass(plan, cut)),
+        Err(Failure::Refused(refusal)) => {
+            let why = reason(link, plan, &refusal).await?;
+            Ok(tally.pass(plan, Some(why)))
+        }
+        Err(lost) => Err(lost),
+    }
+}
+
+/// Why the listing was cut, if it was.
+async fn batches(
+    link: &mut Link<'_>,
+    plan: &Plan,
+    clock: &Clock,
+    deadline: Tick,
+    sink: &mut dyn Sink,
+    tally: &mut Tally,
+) -> Result<Option<String>, Failure> {
+    let mut first = true;
+    loop {
+        let sent_at = clock.tick();
+        let rows = if first {
+            link.first(&plan.list(), BATCH_ROWS).await?
+        } else {
+            link.more(BATCH_ROWS).await?
+        };
+        first = false;
+        let locks = tally.keep(plan, &rows);
+        if !locks.is_empty() {
+            sink.accept(Batch {
+                sent_at,
+                locks,
+                gone: Vec::new(),
+            });
+        }
+        if rows.len() < BATCH_ROWS {
+            return Ok(None);
+        }
+        if clock.tick() >= deadline {
+            return Ok(Some(
+                "the time budget of one pass ran out: raise `budget`".to_owned(),
+            ));
+        }
+    }
+}
+
+/// The server's refusal as a sentence about this table.
+async fn reason(link: &mut Link<'_>, plan: &Plan, refusal: &Refusal) -> Result<String, Failure> {
+    let table = &plan.found.shown;
+    if refusal.is_lock_timeout() {
+        return Ok(match blocker(link, plan).await? {
+            Some(who) => format!("table {table} is blocked by {who}"),
+            None => format!("table {table} was blocked for a moment by another session's lock"),
+        });
+    }
+    if refusal.is_statement_timeout() {
+        return Ok(format!("table {table} did not answer in time: raise `timeout`"));
+    }
+    if refusal.is_insufficient_privilege() {
+        let account = &plan.found.account;
+        return Ok(format!(
+            "this account may not read {table}: GRANT SELECT ON {table} TO {account};"
+        ));
+    }
+    Ok(format!(
+        "table {table} cannot be read: {} ({})",
+        refusal.message, refusal.code
+    ))
+}
+
+/// `pid 4711 (psql)`, the session whose lock is in the way.
+async fn blocker(link: &mut Link<'_>, plan: &Plan) -> Result<Option<String>, Failure> {
+    let rows = link.rows(sqlx::query(BLOCKER).bind(plan.found.oid)).await?;
+    let Some(row) = rows.first() else { return Ok(None) };
+    let name: String = row.try_get("name").unwrap_or_default();
+    let waits = if row.try_get("granted").unwrap_or(true) {
+        ""
+    } else {
+        ", which itself waits for the table"
+    };
+    Ok(Some(match row.try_get::<Option<i32>, _>("pid") {
+        Ok(Some(pid)) => format!("pid {pid} ({name}){waits}"),
+        Ok(None) | Err(_) => "a prepared transaction (pg_prepared_xacts names it)".to_owned(),
+    }))
+}
+
+/// The rows with these names, as they are now.
+pub(super) async fn named(
+    link: &mut Link<'_>,
+    plan: &Plan,
+    resources: &[&Resource],
+) -> Result<Vec<ObservedLock>, Failure> {
+    // A name that is not UTF-8 cannot be in a text column.
+    let names: Vec<&str> = resources
+        .iter()
+        .filter_map(|name| std::str::from_utf8(name.as_bytes()).ok())
+        .collect();
+    let rows = link
+        .rows(sqlx::query(AssertSqlSafe(plan.named())).bind(names))
+        .await?;
+    Ok(Tally::default().keep(plan, &rows))
+}
+
+/// The sentence for a table that refused while some of its rows were asked for.
+pub(super) async fn explain(link: &mut Link<'_>, plan: &Plan, failure: Failure) -> Result<String, Failure> {
+    match failure {
+        Failure::Refused(refusal) => reason(link, plan, &refusal).await,
+        lost @ Failure::Lost(_) => Err(lost),
+    }
+}

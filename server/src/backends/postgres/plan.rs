@@ -1,0 +1,221 @@
+//! The one SELECT that lists a lease table, once its columns are known to fit; and the sentences when they do not.
+
+use super::catalog::Found;
+use super::ident::{self, quoted};
+use super::table::{LeaseTable, Role};
+use crate::config::postgres::LeaseTablePreset;
+use domain::limits;
+
+/// A column of a found table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Column {
+    pub(super) name: String,
+    pub(super) type_shown: String,
+    /// The type's own name, or that of a domain's base type: `timestamptz`, `int8`, …
+    pub(super) type_base: String,
+    /// One letter, as in `pg_type.typcategory`.
+    pub(super) category: String,
+    pub(super) may_read: bool,
+}
+
+impl Column {
+    fn is_text(&self) -> bool {
+        matches!(self.type_base.as_str(), "text" | "varchar")
+    }
+
+    /// A name, a number or an address: what people call things by.
+    fn is_name(&self) -> bool {
+        matches!(self.category.as_str(), "S" | "N" | "E" | "I") || self.type_base == "uuid"
+    }
+
+    fn fits(&self, role: Role) -> Result<(), &'static str> {
+        let (fits, wanted) = match role {
+            Role::Resource | Role::Owner | Role::LeaseId => (self.is_name(), "text, a number or a uuid"),
+            Role::FencingToken => (
+                matches!(self.category.as_str(), "S" | "N"),
+                "an integer, numeric or text",
+            ),
+            Role::ExpiresAt | Role::CreatedAt | Role::UpdatedAt => (
+                matches!(self.type_base.as_str(), "timestamptz" | "timestamp"),
+                "a timestamp",
+            ),
+            Role::Locked => (self.type_base == "bool", "a boolean"),
+        };
+        if fits { Ok(()) } else { Err(wanted) }
+    }
+}
+
+/// How to read one table.
+#[derive(Debug, Clone)]
+pub(super) struct Plan {
+    pub(super) table: LeaseTable,
+    pub(super) found: Found,
+    /// Selects the listing's columns, without WHERE.
+    select: String,
+    /// Keeps rows that are locks; always true where every row is one.
+    held: String,
+    /// Text of the resource, for comparing with a bound text.
+    key: String,
+    /// A time without zone that is not known to be UTC: Liquibase writes its client's own time.
+    pub(super) local_times: bool,
+}
+
+impl Plan {
+    /// The table of the database that was found for a configured one, if it fits.
+    pub(super) fn fit(table: &LeaseTable, found: Found) -> Result<Self, String> {
+        if !found.may_enter {
+            return Err(format!(
+                "this account may not use schema {0}: GRANT USAGE ON SCHEMA {0} TO {1};",
+                found.schema_shown, found.account
+            ));
+        }
+        let mut columns = Vec::new();
+        for (role, name) in &table.columns {
+            let column = name
+                .find(&found.columns, |column| column.name.as_str())
+                .ok_or_else(|| no_column(*role, &name.text, &found))?;
+            column
+                .fits(*role)
+                .map_err(|wanted| wrong_type(*role, column, wanted, &found))?;
+            columns.push((*role, column.clone()));
+        }
+        if columns.iter().any(|(_, column)| !column.may_read) {
+            return Err(format!(
+                "this account may not read {0}: GRANT SELECT ON {0} TO {1};",
+                found.shown, found.account
+            ));
+        }
+        Ok(Self::build(table, found, &columns))
+    }
+
+    fn build(table: &LeaseTable, found: Found, columns: &[(Role, Column)]) -> Self {
+        let of = |role: Role| {
+            columns
+                .iter()
+                .find(|(played, _)| *played == role)
+                .map(|(_, column)| column)
+        };
+        let text = |role: Role, chars_max: usize| {
+            of(role).map_or_else(
+                || "NULL::text".to_owned(),
+                |column| format!("left({}::text, {})", quoted(&column.name), chars_max + 1),
+            )
+        };
+        let time =
+            |role: Role| of(role).map_or_else(|| "NULL::text".to_owned(), |column| micros(&instant(column)));
+        let key = of(Role::Resource).map_or_else(String::new, |column| {
+            let name = quoted(&column.name);
+            // Only where it is the same can an index on the column be used.
+            if column.is_text() {
+                name
+            } else {
+                format!("{name}::text")
+            }
+        });
+        let select = format!(
+            "SELECT {}, {}, {}, {}, {}, {}, {}, {} FROM {}.{}",
+            text(Role::Resource, limits::RESOURCE_BYTES_MAX),
+            text(Role::Owner, limits::OWNER_CHARS_MAX),
+            text(Role::LeaseId, limits::OWNER_CHARS_MAX),
+            text(Role::FencingToken, 100),
+            time(Role::ExpiresAt),
+            time(Role::CreatedAt),
+            time(Role::UpdatedAt),
+            micros("clock_timestamp()"),
+            quoted(&found.schema),
+            quoted(&found.name),
+        );
+        let held = match (table.preset, of(Role::ExpiresAt), of(Role::Locked)) {
+            (LeaseTablePreset::Shedlock, Some(until), _) => format!("{} > clock_timestamp()", instant(until)),
+            (_, _, Some(locked)) => quoted(&locked.name),
+            _ => "true".to_owned(),
+        };
+        let local_times = table.preset == LeaseTablePreset::Liquibase
+            && of(Role::CreatedAt).is_some_and(|column| column.type_base == "timestamp");
+        Self {
+            table: table.clone(),
+            found,
+            select,
+            held,
+            key,
+            local_times,
+        }
+    }
+
+    /// Every lock of the table.
+    pub(super) fn list(&self) -> String {
+        format!("{} WHERE {}", self.select, self.held)
+    }
+
+    /// The locks named in `$1`, a text array.
+    pub(super) fn named(&self) -> String {
+        format!("{} WHERE {} AND {} = ANY($1)", self.select, self.held, self.key)
+    }
+
+    /// The whole record of `$1`, column by column in the table's order, each as text of at most `chars_max`.
+    pub(super) fn record(&self, chars_max: usize) -> String {
+        let readable = self
+            .readable()
+            .map(|name| format!("left({}::text, {chars_max})", quoted(name)));
+        let columns: Vec<String> = readable.collect();
+        format!(
+            "SELECT {} FROM {}.{} WHERE {} AND {} = $1 LIMIT 1",
+            columns.join(", "),
+            quoted(&self.found.schema),
+            quoted(&self.found.name),
+            self.held,
+            self.key
+        )
+    }
+
+    pub(super) fn readable(&self) -> impl Iterator<Item = &str> {
+        self.found
+            .columns
+            .iter()
+            .filter(|column| column.may_read)
+            .map(|column| column.name.as_str())
+    }
+}
+
+/// A column as a moment. Without a zone it is UTC, as ShedLock writes it.
+fn instant(column: &Column) -> String {
+    let name = quoted(&column.name);
+    if column.type_base == "timestamptz" {
+        name
+    } else {
+        format!("({name} AT TIME ZONE 'UTC')")
+    }
+}
+
+/// Microseconds since 1970 as text (by `date_part`, which is twice as fast as `extract` and exact enough); `far` and `past` outside the years 1 to 9999, infinity included.
+fn micros(moment: &str) -> String {
+    format!(
+        "CASE WHEN {moment} >= timestamptz '9999-12-31 00:00:00+00' THEN 'far' \
+              WHEN {moment} < timestamptz '0001-01-01 00:00:00+00' THEN 'past' \
+              ELSE (date_part('epoch', {moment}) * 1000000)::int8::text END"
+    )
+}
+
+fn no_column(role: Role, name: &str, found: &Found) -> String {
+    let said = format!("table {} has no column {name} for `{}`", found.shown, role.key());
+    match ident::nearest(name, found.columns.iter().map(|column| column.name.as_str())) {
+        Some(near) => format!(
+            "{said}; the nearest is {near}: set columns = {{ {} = {near:?} }}, or \"\" if there is none",
+            role.key()
+        ),
+        None => format!(
+            "{said}: set columns = {{ {} = \"…\" }}, or \"\" if there is none",
+            role.key()
+        ),
+    }
+}
+
+fn wrong_type(role: Role, column: &Column, wanted: &str, found: &Found) -> String {
+    format!(
+        "column {} of table {} is {}, but `{}` needs {wanted}: map it to another column, or to \"\" if there is none",
+        column.name,
+        found.shown,
+        column.type_shown,
+        role.key()
+    )
+}

@@ -1,0 +1,208 @@
+//! The record of a lock as Postgres keeps it, field by field, and what else dies with its session.
+
+use domain::human;
+use domain::names::Resource;
+use domain::observation::RawField;
+use sqlx::{AssertSqlSafe, Row};
+
+use super::advisory::{self, Key};
+use super::fault::Failure;
+use super::link::Link;
+use super::party::{self, Party};
+use super::plan::Plan;
+use super::relation;
+use super::snapshot::{LockRow, Snapshot};
+use super::tree;
+
+/// Longest value shown of one column, in characters.
+const VALUE_CHARS_MAX: usize = 64 * 1024;
+/// Locks named when a session's fate is told; more are counted.
+const FATE_SHOWN: usize = 20;
+
+const HELD: &str = "
+SELECT l.locktype, l.mode, l.classid::int8 AS class, l.objid::int8 AS object, l.objsubid::int4 AS sub,
+       coalesce(n.nspname || '.' || c.relname, l.relation::text) AS name
+FROM pg_locks l
+LEFT JOIN pg_database d ON d.oid = l.database
+LEFT JOIN pg_class c ON c.oid = l.relation AND d.datname = current_database()
+LEFT JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE l.pid = ANY($1) AND l.granted AND l.locktype IN ('advisory', 'relation')
+  AND coalesce(c.relkind IN ('r', 'p', 'm'), true) AND coalesce(n.nspname <> 'pg_catalog', true)
+ORDER BY l.locktype, name, l.mode, l.classid, l.objid LIMIT 1000";
+
+/// Every column that we may read, in the table's order.
+pub(super) async fn of_row(
+    link: &mut Link<'_>,
+    plan: &Plan,
+    resource: &Resource,
+) -> Result<Vec<RawField>, Failure> {
+    let text = resource.text();
+    let query = sqlx::query(AssertSqlSafe(plan.record(VALUE_CHARS_MAX))).bind(text);
+    let rows = link.rows(query).await?;
+    let Some(row) = rows.first() else {
+        return Ok(Vec::new());
+    };
+    let value = |at: usize| row.try_get::<Option<String>, _>(at).ok().flatten();
+    let field = |(at, name): (usize, &str)| RawField {
+        name: name.to_owned(),
+        value: value(at).unwrap_or_else(|| "NULL".to_owned()),
+    };
+    Ok(plan.readable().enumerate().map(field).collect())
+}
+
+fn field(name: &str, value: impl Into<String>) -> RawField {
+    RawField {
+        name: name.to_owned(),
+        value: value.into(),
+    }
+}
+
+pub(super) fn of_advisory(
+    snapshot: &Snapshot,
+    group: &advisory::Group<'_>,
+    name: Option<&str>,
+) -> Vec<RawField> {
+    let mut raw = vec![field("database", group.database.clone())];
+    match group.key {
+        Key::One(key) => raw.push(field("key", key.to_string())),
+        Key::Two(first, second) => raw.extend([
+            field("key1", first.to_string()),
+            field("key2", second.to_string()),
+        ]),
+    }
+    if let Some(name) = name {
+        raw.push(field("known as", name));
+    }
+    if let Some(row) = group.holders.first() {
+        raw.extend([
+            field("classid", row.class.to_string()),
+            field("objid", row.object.to_string()),
+            field("objsubid", row.sub.to_string()),
+            field("mode", row.mode.clone()),
+        ]);
+        if let Some(party) = snapshot.parties.get(&row.pid) {
+            raw.push(field("level", party.level().words()));
+            raw.extend(of_party(party));
+        }
+    }
+    raw
+}
+
+pub(super) fn of_relation(snapshot: &Snapshot, group: &relation::Group<'_>) -> Vec<RawField> {
+    let mut raw = Vec::new();
+    if let Some(row) = group.waiters.first() {
+        raw.push(field("first in line waits for", tree::described(row)));
+    }
+    if let Some(party) = group.roots.first().and_then(|pid| snapshot.parties.get(pid)) {
+        raw.extend(of_party(party));
+    }
+    raw
+}
+
+fn of_party(party: &Party) -> Vec<RawField> {
+    let time = |at: Option<chrono::DateTime<chrono::Utc>>| at.map(party::moment);
+    let fields = match party {
+        Party::Session(session) if session.hidden => vec![
+            ("pid", Some(session.pid.to_string())),
+            ("usename", session.account.clone()),
+            ("application_name", Some(session.application_name.clone())),
+            (
+                "state, query, times",
+                Some("unknown: this account is not a member of pg_monitor".to_owned()),
+            ),
+        ],
+        Party::Session(session) => vec![
+            ("pid", Some(session.pid.to_string())),
+            ("usename", session.account.clone()),
+            ("application_name", Some(session.application_name.clone())),
+            ("client_addr", session.client.clone()),
+            ("state", session.state.clone()),
+            ("query", session.query.clone()),
+            ("backend_start", time(session.backend_start)),
+            ("xact_start", time(session.xact_start)),
+            ("state_change", time(session.state_change)),
+        ],
+        Party::Prepared(prepared) => vec![
+            ("gid", Some(prepared.gid.clone())),
+            ("transaction", Some(prepared.xid.clone())),
+            ("prepared", Some(party::moment(prepared.prepared))),
+            ("owner", Some(prepared.account.clone())),
+        ],
+    };
+    fields
+        .into_iter()
+        .map(|(name, value)| field(name, value.unwrap_or_else(|| "NULL".to_owned())))
+        .collect()
+}
+
+/// What else these sessions hold, as a sentence each; `known` is the lock itself.
+pub(super) async fn shares_fate(
+    link: &mut Link<'_>,
+    snapshot: &Snapshot,
+    pids: &[i32],
+    known: &[&LockRow],
+) -> Result<Vec<String>, Failure> {
+    let mut told: Vec<String> = pids
+        .iter()
+        .filter_map(|pid| transaction(snapshot.parties.get(pid)?))
+        .collect();
+    let sessions: Vec<i32> = pids.iter().copied().filter(|pid| *pid > 0).collect();
+    if sessions.is_empty() {
+        return Ok(told);
+    }
+    let rows = link.rows(sqlx::query(HELD).bind(sessions)).await?;
+    let itself = |class: u32, object: u32, sub: i32| {
+        known
+            .iter()
+            .any(|row| (row.class, row.object, row.sub) == (class, object, sub))
+    };
+    let mut held = Vec::new();
+    for row in &rows {
+        let number = |name: &str| row.try_get::<Option<i64>, _>(name).ok().flatten();
+        let half = |name: &str| {
+            number(name)
+                .and_then(|n| u32::try_from(n).ok())
+                .unwrap_or_default()
+        };
+        let mode: String = row.try_get("mode").unwrap_or_default();
+        if row
+            .try_get::<&str, _>("locktype")
+            .is_ok_and(|kind| kind == "advisory")
+        {
+            let sub = row
+                .try_get::<Option<i32>, _>("sub")
+                .ok()
+                .flatten()
+                .unwrap_or_default();
+            if !itself(half("class"), half("object"), sub) {
+                let key = Key::decode(half("class"), half("object"), sub);
+                held.push(format!("advisory lock {} ({mode})", key.text()));
+            }
+        } else {
+            let name: Option<String> = row.try_get("name").ok().flatten();
+            held.push(format!("{mode} on {}", name.unwrap_or_default()));
+        }
+    }
+    let more = held.len().saturating_sub(FATE_SHOWN);
+    held.truncate(FATE_SHOWN);
+    told.extend(held);
+    if more > 0 {
+        told.push(format!(
+            "and {} more",
+            human::counted(more as u64, "lock", "locks")
+        ));
+    }
+    Ok(told)
+}
+
+fn transaction(party: &Party) -> Option<String> {
+    match party {
+        Party::Session(session) => session
+            .xact_start
+            .map(|start| format!("a transaction open since {}", party::moment(start))),
+        Party::Prepared(prepared) => Some(format!(
+            "the prepared transaction {:?} with all that it changed",
+            prepared.gid
+        )),
+    }
+}

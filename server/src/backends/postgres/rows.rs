@@ -1,0 +1,262 @@
+//! One row of a lease table as a lock. The row's own clock reading decides what is left.
+
+use chrono::{DateTime, Utc};
+use domain::escape;
+use domain::generation::Generation;
+use domain::known::Known;
+use domain::limits;
+use domain::names::{OwnerId, Resource};
+use domain::observation::{Lifetime, ObservedLock};
+use domain::token::FencingToken;
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use super::plan::Plan;
+use super::table::Role;
+use crate::config::postgres::LeaseTablePreset;
+
+/// A moment as the listing sends it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Moment {
+    At(i64),
+    /// Infinity, or after the year 9999.
+    Far,
+    /// Minus infinity, or before the year 1.
+    Past,
+}
+
+/// A row of [`Plan::list`], borrowed from the answer.
+struct Fields<'r> {
+    resource: Option<&'r str>,
+    owner: Option<&'r str>,
+    lease_id: Option<&'r str>,
+    token: Option<&'r str>,
+    expires: Option<Moment>,
+    created: Option<Moment>,
+    updated: Option<Moment>,
+    now_us: i64,
+}
+
+/// Why a row cannot be shown as a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Skipped {
+    NoName,
+    NameTooLong,
+    Unreadable,
+}
+
+pub(super) fn lock(plan: &Plan, row: &PgRow) -> Result<ObservedLock, Skipped> {
+    let fields = fields(row).ok_or(Skipped::Unreadable)?;
+    let name = fields.resource.ok_or(Skipped::NoName)?;
+    if name.len() > limits::RESOURCE_BYTES_MAX {
+        return Err(Skipped::NameTooLong);
+    }
+    Ok(ObservedLock {
+        source: plan.table.source.clone(),
+        resource: Resource::from(name),
+        owner: owner(plan, &fields),
+        owner_count: 1,
+        lease_id: lease_id(plan, &fields),
+        generation: generation(&fields),
+        fencing_token: token(plan, &fields),
+        acquired_at: acquired_at(plan, &fields),
+        renewed_at: renewed_at(plan, &fields),
+        lifetime: lifetime(plan, &fields),
+        waiter_count: Known::unknown("a lease table does not record who waits"),
+        oldest_waiter_ms: None,
+        condition: None,
+    })
+}
+
+fn fields(row: &PgRow) -> Option<Fields<'_>> {
+    let text = |index: usize| row.try_get::<Option<&str>, _>(index).ok();
+    let moment = |index: usize| Some(text(index)?.and_then(moment));
+    Some(Fields {
+        resource: text(0)?,
+        owner: text(1)?,
+        lease_id: text(2)?,
+        token: text(3)?,
+        expires: moment(4)?,
+        created: moment(5)?,
+        updated: moment(6)?,
+        now_us: text(7)??.parse().ok()?,
+    })
+}
+
+fn moment(text: &str) -> Option<Moment> {
+    match text {
+        "far" => Some(Moment::Far),
+        "past" => Some(Moment::Past),
+        micros => micros.parse().ok().map(Moment::At),
+    }
+}
+
+fn date(moment: Option<Moment>) -> Option<DateTime<Utc>> {
+    match moment {
+        Some(Moment::At(micros)) => DateTime::from_timestamp_micros(micros),
+        Some(Moment::Far | Moment::Past) | None => None,
+    }
+}
+
+/// The name of the column that plays a role, for reasons.
+fn column(plan: &Plan, role: Role) -> &str {
+    plan.table
+        .column(role)
+        .map_or(role.key(), |name| name.text.as_str())
+}
+
+fn null<T>(plan: &Plan, role: Role) -> Known<T> {
+    Known::Unknown(format!("{} is NULL", column(plan, role)).into())
+}
+
+fn owner(plan: &Plan, fields: &Fields<'_>) -> Known<OwnerId> {
+    match fields.owner {
+        Some(owner) => Known::Known(OwnerId::new(cut(owner, limits::OWNER_CHARS_MAX))),
+        None if plan.table.column(Role::Owner).is_some() => null(plan, Role::Owner),
+        None => Known::unknown("this table does not record the owner"),
+    }
+}
+
+fn cut(text: &str, chars_max: usize) -> &str {
+    text.char_indices()
+        .nth(chars_max)
+        .map_or(text, |(end, _)| &text[..end])
+}
+
+fn is_cut(text: &str, chars_max: usize) -> bool {
+    text.len() > chars_max && text.chars().count() > chars_max
+}
+
+fn lease_id(plan: &Plan, fields: &Fields<'_>) -> Known<Box<str>> {
+    match fields.lease_id {
+        Some(id) if is_cut(id, limits::OWNER_CHARS_MAX) => {
+            Known::unknown("the lease id is longer than 1024 characters")
+        }
+        Some(id) => Known::Known(id.into()),
+        None if plan.table.column(Role::LeaseId).is_some() => null(plan, Role::LeaseId),
+        None => match plan.table.preset {
+            LeaseTablePreset::Common => Known::absent("this table has no lease id"),
+            LeaseTablePreset::Shedlock => Known::absent("ShedLock has no lease id"),
+            LeaseTablePreset::Liquibase => Known::absent("Liquibase has no lease id"),
+        },
+    }
+}
+
+/// The lease id; without one the token, then the owner with the time it took the lock.
+fn generation(fields: &Fields<'_>) -> Known<Generation> {
+    if let Some(id) = fields.lease_id.filter(|id| !is_cut(id, limits::OWNER_CHARS_MAX)) {
+        return Known::Known(Generation::new(format!("lease:{id}")));
+    }
+    if let Some(token) = fields.token {
+        return Known::Known(Generation::new(format!("token:{token}")));
+    }
+    match (fields.owner, fields.created) {
+        (Some(owner), Some(Moment::At(micros))) if !is_cut(owner, limits::OWNER_CHARS_MAX) => {
+            Known::Known(Generation::new(format!("owner:{owner}@{micros}")))
+        }
+        _ => Known::unknown("nothing in this row tells one acquisition from the next"),
+    }
+}
+
+fn token(plan: &Plan, fields: &Fields<'_>) -> Known<FencingToken> {
+    let Some(text) = fields.token else {
+        return match (plan.table.column(Role::FencingToken), plan.table.preset) {
+            (Some(_), _) => null(plan, Role::FencingToken),
+            (None, LeaseTablePreset::Common) => Known::absent("this table has no fencing token"),
+            (None, LeaseTablePreset::Shedlock) => Known::absent("ShedLock issues no fencing tokens"),
+            (None, LeaseTablePreset::Liquibase) => Known::absent("Liquibase issues no fencing tokens"),
+        };
+    };
+    // A numeric with decimals writes 7 as 7.00.
+    let whole = text
+        .split_once('.')
+        .filter(|(_, rest)| rest.bytes().all(|digit| digit == b'0'));
+    match whole.map_or(text, |(whole, _)| whole).parse() {
+        Ok(number) => Known::Known(FencingToken::new(number)),
+        Err(_) => Known::Unknown(
+            format!(
+                "{} is no token: {}",
+                column(plan, Role::FencingToken),
+                escape::visible(cut(text, 40))
+            )
+            .into(),
+        ),
+    }
+}
+
+fn acquired_at(plan: &Plan, fields: &Fields<'_>) -> Known<DateTime<Utc>> {
+    if plan.local_times {
+        return Known::unknown(
+            "Liquibase writes lockgranted in its client's own time zone, which it does not record",
+        );
+    }
+    match (date(fields.created), plan.table.column(Role::CreatedAt)) {
+        (Some(at), _) => Known::Known(at),
+        (None, Some(_)) if fields.created.is_none() => null(plan, Role::CreatedAt),
+        (None, Some(_)) => Known::Unknown(format!("{} is infinite", column(plan, Role::CreatedAt)).into()),
+        (None, None) => Known::unknown("this table does not record when a lock was taken"),
+    }
+}
+
+fn renewed_at(plan: &Plan, fields: &Fields<'_>) -> Known<DateTime<Utc>> {
+    match (
+        date(fields.updated),
+        date(fields.created),
+        plan.table.column(Role::UpdatedAt),
+    ) {
+        (Some(updated), Some(created), _) if updated > created => Known::Known(updated),
+        (Some(_), Some(_), _) => Known::unknown("not renewed since it was taken"),
+        (Some(updated), None, _) => Known::Known(updated),
+        (None, _, Some(_)) => null(plan, Role::UpdatedAt),
+        (None, _, None) => Known::unknown("this table does not record renewals"),
+    }
+}
+
+fn lifetime(plan: &Plan, fields: &Fields<'_>) -> Lifetime {
+    let expires = column(plan, Role::ExpiresAt);
+    match fields.expires {
+        Some(Moment::At(micros)) => {
+            // Rounded down: never shown longer than it is.
+            let remaining_ms = micros.saturating_sub(fields.now_us).div_euclid(1000);
+            Lifetime::Leased {
+                remaining_ms,
+                ttl_ms: ttl_ms(fields, micros),
+            }
+        }
+        Some(Moment::Far) => Lifetime::NoTtl {
+            why: format!("{expires} is infinitely far").into(),
+        },
+        Some(Moment::Past) => {
+            let ttl_ms = Known::Unknown(format!("{expires} is infinitely long ago").into());
+            Lifetime::Leased {
+                remaining_ms: i64::MIN / 1_000_000,
+                ttl_ms,
+            }
+        }
+        None if plan.table.preset == LeaseTablePreset::Liquibase => Lifetime::NoTtl {
+            why: "a Liquibase lock has no expiry: it stays until it is released".into(),
+        },
+        None if plan.table.column(Role::ExpiresAt).is_some() => Lifetime::NoTtl {
+            why: format!("{expires} is NULL").into(),
+        },
+        None => Lifetime::NoTtl {
+            why: "this table records no expiry".into(),
+        },
+    }
+}
+
+/// What the last grant or renewal gave.
+fn ttl_ms(fields: &Fields<'_>, expires_us: i64) -> Known<i64> {
+    let at = |moment| {
+        if let Some(Moment::At(micros)) = moment {
+            Some(micros)
+        } else {
+            None
+        }
+    };
+    match at(fields.updated).max(at(fields.created)) {
+        Some(granted_us) if expires_us > granted_us => Known::Known((expires_us - granted_us) / 1000),
+        Some(_) => Known::unknown("it expired before its last update: that was no grant"),
+        None => Known::unknown("this row does not record when it was granted"),
+    }
+}

@@ -1,0 +1,174 @@
+//! A lease table as configured: its name, its preset, and which column plays which role. Not yet compared with the
+//! database; `catalog` does that.
+
+use domain::names::Source;
+use domain::safety::{Safety, SafetyClass};
+
+use super::ident::{self, Name};
+use crate::backends::BackendError;
+use crate::config::postgres::{LeaseTableConfig, LeaseTablePreset};
+
+/// What a column tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    Resource,
+    Owner,
+    LeaseId,
+    FencingToken,
+    ExpiresAt,
+    CreatedAt,
+    UpdatedAt,
+    /// Liquibase's flag: false is free.
+    Locked,
+}
+
+impl Role {
+    pub(super) const ALL: [Self; 8] = [
+        Self::Resource,
+        Self::Owner,
+        Self::LeaseId,
+        Self::FencingToken,
+        Self::ExpiresAt,
+        Self::CreatedAt,
+        Self::UpdatedAt,
+        Self::Locked,
+    ];
+
+    /// The key in `columns = { … }`.
+    pub(super) const fn key(self) -> &'static str {
+        match self {
+            Self::Resource => "resource",
+            Self::Owner => "owner",
+            Self::LeaseId => "lease_id",
+            Self::FencingToken => "fencing_token",
+            Self::ExpiresAt => "expires_at",
+            Self::CreatedAt => "created_at",
+            Self::UpdatedAt => "updated_at",
+            Self::Locked => "locked",
+        }
+    }
+
+    const fn default_column(self, preset: LeaseTablePreset) -> &'static str {
+        match (preset, self) {
+            (LeaseTablePreset::Common, Self::Resource) => "resource",
+            (LeaseTablePreset::Common, Self::Owner) => "owner_id",
+            (LeaseTablePreset::Common, Self::LeaseId) => "lease_id",
+            (LeaseTablePreset::Common, Self::FencingToken) => "fencing_token",
+            (LeaseTablePreset::Common, Self::ExpiresAt) => "expires_at",
+            (LeaseTablePreset::Common, Self::CreatedAt) => "created_at",
+            (LeaseTablePreset::Common, Self::UpdatedAt) => "updated_at",
+            (LeaseTablePreset::Shedlock, Self::Resource) => "name",
+            (LeaseTablePreset::Shedlock, Self::Owner) => "locked_by",
+            (LeaseTablePreset::Shedlock, Self::ExpiresAt) => "lock_until",
+            (LeaseTablePreset::Shedlock, Self::CreatedAt) => "locked_at",
+            (LeaseTablePreset::Liquibase, Self::Resource) => "id",
+            (LeaseTablePreset::Liquibase, Self::Owner) => "lockedby",
+            (LeaseTablePreset::Liquibase, Self::CreatedAt) => "lockgranted",
+            (LeaseTablePreset::Liquibase, Self::Locked) => "locked",
+            _ => "",
+        }
+    }
+
+    fn parse(key: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.key() == key)
+    }
+}
+
+/// One `[[backend.lease_table]]`.
+#[derive(Debug, Clone)]
+pub(super) struct LeaseTable {
+    pub(super) source: Source,
+    pub(super) schema: Name,
+    pub(super) name: Name,
+    pub(super) preset: LeaseTablePreset,
+    /// The roles that a column plays; a role without a column is not in here.
+    pub(super) columns: Vec<(Role, Name)>,
+    pub(super) notify: Option<String>,
+}
+
+impl LeaseTable {
+    pub(super) fn read(config: &LeaseTableConfig) -> Result<Self, BackendError> {
+        let (schema, name) = ident::table(&config.table).ok_or_else(|| BackendError::Misconfigured {
+            detail: format!("`table = {:?}` is not the name of a table", config.table),
+            mend: "Write `table` as \"schema.table\", with names that hold dots in double quotes.".to_owned(),
+        })?;
+        let source = Source::parse(&format!("table:{}.{}", schema.text, name.text)).map_err(|_| {
+            BackendError::Misconfigured {
+                detail: format!(
+                    "the table name {:?} is too long or has control characters",
+                    config.table
+                ),
+                mend: "Show a view with a shorter name instead.".to_owned(),
+            }
+        })?;
+        let columns = columns(config)?;
+        Ok(Self {
+            source,
+            schema,
+            name,
+            preset: config.preset,
+            columns,
+            notify: config.notify.clone(),
+        })
+    }
+
+    /// As people write it.
+    pub(super) fn shown(&self) -> String {
+        format!("{}.{}", self.schema.text, self.name.text)
+    }
+
+    pub(super) fn column(&self, role: Role) -> Option<&Name> {
+        self.columns
+            .iter()
+            .find(|(played, _)| *played == role)
+            .map(|(_, name)| name)
+    }
+
+    pub(super) fn safety(&self) -> Safety {
+        if self.column(Role::FencingToken).is_some() {
+            Safety {
+                class: SafetyClass::Correctness,
+                why: "one database, rising token".into(),
+            }
+        } else {
+            let why = match self.preset {
+                LeaseTablePreset::Common => "this table has no fencing token",
+                LeaseTablePreset::Shedlock => "ShedLock issues no fencing tokens",
+                LeaseTablePreset::Liquibase => "Liquibase issues no fencing tokens",
+            };
+            Safety {
+                class: SafetyClass::Efficiency,
+                why: why.into(),
+            }
+        }
+    }
+}
+
+fn columns(config: &LeaseTableConfig) -> Result<Vec<(Role, Name)>, BackendError> {
+    if let Some(stranger) = config.columns.keys().find(|key| Role::parse(key).is_none()) {
+        let nearest = ident::nearest(stranger, Role::ALL.map(Role::key));
+        return Err(BackendError::Misconfigured {
+            detail: format!("`columns` of table {} has no entry {stranger:?}", config.table),
+            mend: nearest.map_or_else(
+                || format!("Its entries are: {}.", Role::ALL.map(Role::key).join(", ")),
+                |near| format!("Did you mean {near:?}?"),
+            ),
+        });
+    }
+    let column = |role: Role| {
+        let name = config
+            .columns
+            .get(role.key())
+            .map_or(role.default_column(config.preset), String::as_str);
+        (!name.is_empty()).then(|| (role, Name::new(name)))
+    };
+    let columns: Vec<_> = Role::ALL.into_iter().filter_map(column).collect();
+    if columns.iter().any(|(role, _)| *role == Role::Resource) {
+        Ok(columns)
+    } else {
+        Err(BackendError::Misconfigured {
+            detail: format!("table {} needs a column for the resource", config.table),
+            mend: "Name it: `columns = { resource = \"…\" }`.".to_owned(),
+        })
+    }
+}

@@ -1,0 +1,25 @@
+//! Every limit of this adapter, with its unit, in one place.
+
+use std::time::Duration;
+
+/// Keys that one SCAN step looks at. More would hold the server's one thread for longer than 1 ms at a time.
+pub(super) const SCAN_COUNT: u32 = 1000;
+/// Pages whose reads are under way at once: enough that the server never waits for us, and no more.
+pub(super) const PAGES_IN_FLIGHT: usize = 3;
+/// Longest value that is read as a lock, in bytes.
+pub(super) const VALUE_BYTES_MAX: usize = 64 * 1024;
+/// Most fields of a hash that is read as a lock.
+pub(super) const HASH_FIELDS_MAX: i64 = 1000;
+/// Names read with one request in `refresh`.
+pub(super) const NAMES_PER_READ: usize = 500;
+
+/// The watch asks whether its connection still answers, and whether notifications are still on, after so many poll
+/// periods: 10 s and a minute with the default poll of 2 s.
+pub(super) const PING_POLLS: u32 = 5;
+pub(super) const RECHECK_POLLS: u32 = 30;
+/// Wait between two attempts of the watch to connect: first, and at most.
+pub(super) const BACKOFF_FIRST: Duration = Duration::from_millis(100);
+pub(super) const BACKOFF_MAX: Duration = Duration::from_secs(10);
+
+const _: () = assert!(PING_POLLS < RECHECK_POLLS);
+const _: () = assert!(VALUE_BYTES_MAX <= domain::limits::RESOURCE_BYTES_MAX);

@@ -1,0 +1,222 @@
+//! Reads the keys that a hint named, and one key with all that can be said about it.
+
+use std::collections::HashSet;
+
+use ::redis::{Pipeline, Value};
+use domain::escape;
+use domain::names::{OwnerId, Resource, Source};
+use domain::observation::{Inspection, RawField};
+
+use super::fingerprint::Fingerprint;
+use super::json;
+use super::limits::{NAMES_PER_READ, VALUE_BYTES_MAX};
+use super::link::Line;
+use super::odd::fields;
+use super::page::{self, on_key};
+use super::redisson::RedissonLock;
+use super::server_info::text;
+use super::{RedisBackend, fault, glob};
+use crate::backends::{BackendError, Batch, Sink};
+
+/// Reads the named keys. A name is read whatever it holds by now, string or hash, and is said to be gone from each
+/// source where it is not.
+pub(super) async fn refresh(
+    backend: &RedisBackend,
+    names: &[(Source, Resource)],
+    sink: &mut dyn Sink,
+) -> Result<(), BackendError> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    let line = backend.asks.line().await?;
+    let mut resources: Vec<&Resource> = names.iter().map(|(_, resource)| resource).collect();
+    resources.sort_unstable();
+    resources.dedup();
+    for some in resources.chunks(NAMES_PER_READ) {
+        let ours = some.iter().filter(|resource| is_ours(backend, resource));
+        let keys = ours.map(|resource| resource.as_bytes().to_vec()).collect();
+        let page = match page::read(&line, &backend.rows, &backend.clock, keys, true).await {
+            Ok(page) => page,
+            Err(error) => {
+                backend.asks.discard(&line).await;
+                return Err(error);
+            }
+        };
+        let there: HashSet<(&Source, &Resource)> = page
+            .locks
+            .iter()
+            .map(|lock| (&lock.source, &lock.resource))
+            .collect();
+        let mut gone = Vec::new();
+        for resource in some {
+            for source in [&backend.rows.key, &backend.rows.hash] {
+                if !there.contains(&(source, *resource)) {
+                    gone.push((source.clone(), (*resource).clone()));
+                }
+            }
+        }
+        sink.accept(Batch {
+            sent_at: page.sent_at,
+            locks: page.locks,
+            gone,
+        });
+    }
+    Ok(())
+}
+
+/// Reads one key fresh.
+pub(super) async fn inspect(
+    backend: &RedisBackend,
+    source: &Source,
+    resource: &Resource,
+) -> Result<Inspection, BackendError> {
+    if !is_ours(backend, resource) {
+        return Ok(Inspection::default());
+    }
+    let line = backend.asks.line().await?;
+    let inspected = read_one(backend, &line, source, resource).await;
+    if inspected.is_err() {
+        backend.asks.discard(&line).await;
+    }
+    inspected
+}
+
+async fn read_one(
+    backend: &RedisBackend,
+    line: &Line,
+    source: &Source,
+    resource: &Resource,
+) -> Result<Inspection, BackendError> {
+    let key = resource.as_bytes();
+    let page = page::read(line, &backend.rows, &backend.clock, vec![key.to_vec()], true).await?;
+    let Some(lock) = page.locks.into_iter().find(|lock| lock.source == *source) else {
+        return Ok(Inspection::default());
+    };
+    let mut raw = about(line, key).await?;
+    let mut owners = Vec::new();
+    let unread = lock.generation.is_unknown();
+    match raw.kind.as_deref() {
+        Some("string") if !unread => value_fields(backend, line, key, &mut raw.fields).await?,
+        Some("hash") if !unread => owners = hash_fields(line, key, &mut raw.fields).await?,
+        _ => {}
+    }
+    if owners.is_empty() {
+        owners.extend(lock.owner.known().cloned());
+    }
+    Ok(Inspection {
+        lock: Some(lock),
+        owners,
+        raw: raw.fields,
+        ..Inspection::default()
+    })
+}
+
+/// Whether the operator's patterns make it a lock. Names come from URLs too: no other key is ever read for them.
+fn is_ours(backend: &RedisBackend, resource: &Resource) -> bool {
+    backend
+        .patterns
+        .iter()
+        .any(|pattern| glob::matches(pattern.as_bytes(), resource.as_bytes()))
+}
+
+struct About {
+    kind: Option<String>,
+    fields: Vec<RawField>,
+}
+
+/// What the server says about the key itself; what it refuses to say is left out.
+async fn about(line: &Line, key: &[u8]) -> Result<About, BackendError> {
+    let mut commands = Pipeline::with_capacity(4);
+    commands.add_command(on_key("TYPE", key));
+    commands.add_command(on_key("PTTL", key));
+    commands.cmd("OBJECT").arg("ENCODING").arg(key);
+    commands.cmd("OBJECT").arg("IDLETIME").arg(key);
+    let answers = line.ask_all(&commands).await?;
+    let [kind, pttl, encoding, idle] = answers.as_slice() else {
+        return Err(fault::unexpected("TYPE"));
+    };
+    let kind = text(kind).map(str::to_owned);
+    let mut about = About {
+        kind: kind.clone(),
+        fields: Vec::new(),
+    };
+    let mut add =
+        |name: &str, value: Option<String>| about.fields.extend(value.map(|value| field(name, value)));
+    add("type", kind);
+    add(
+        "PTTL",
+        match pttl {
+            Value::Int(-1) => Some("-1 (no TTL)".to_owned()),
+            Value::Int(ms) => Some(format!("{ms} ms")),
+            _ => None,
+        },
+    );
+    add("encoding", text(encoding).map(str::to_owned));
+    add(
+        "idle",
+        if let Value::Int(seconds) = idle {
+            Some(format!("{seconds} s"))
+        } else {
+            None
+        },
+    );
+    Ok(about)
+}
+
+async fn value_fields(
+    backend: &RedisBackend,
+    line: &Line,
+    key: &[u8],
+    raw: &mut Vec<RawField>,
+) -> Result<(), BackendError> {
+    // Bounded even if the value grew since its length was asked for.
+    let mut command = ::redis::cmd("MGET");
+    command.arg(key);
+    let Value::Array(values) = line.ask(&command).await? else {
+        return Err(fault::unexpected("MGET"));
+    };
+    let Some(Value::BulkString(value)) = values.into_iter().next() else {
+        return Ok(());
+    };
+    if value.len() > VALUE_BYTES_MAX {
+        return Ok(());
+    }
+    raw.push(field("size", format!("{} bytes", value.len())));
+    if let Some(lock) = json::parse(&value) {
+        raw.push(field("ownerId", lock.owner_id.0.into_owned()));
+        raw.extend(lock.lease_id.map(|lease| field("leaseId", lease.0.into_owned())));
+        raw.extend(
+            lock.fencing_token
+                .map(|token| field("fencingToken", token.0.to_string())),
+        );
+    }
+    let shown = if backend.rows.shows_values() {
+        escape::text(&value).into_owned()
+    } else {
+        Fingerprint::of(&value).owner()
+    };
+    raw.push(field("value", shown));
+    Ok(())
+}
+
+async fn hash_fields(line: &Line, key: &[u8], raw: &mut Vec<RawField>) -> Result<Vec<OwnerId>, BackendError> {
+    let answer = line.ask(&on_key("HGETALL", key)).await?;
+    let read = fields(answer).ok_or_else(|| fault::unexpected("HGETALL"))?;
+    let Some(lock) = RedissonLock::parse(&read) else {
+        return Ok(Vec::new());
+    };
+    raw.extend(lock.mode.map(|mode| field("mode", mode.to_owned())));
+    raw.extend(
+        lock.holds
+            .iter()
+            .map(|(owner, count)| field(owner, format!("re-entered {count}"))),
+    );
+    Ok(lock.owners.iter().map(OwnerId::new).collect())
+}
+
+fn field(name: &str, value: String) -> RawField {
+    RawField {
+        name: name.to_owned(),
+        value,
+    }
+}

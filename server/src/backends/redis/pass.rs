@@ -1,0 +1,215 @@
+//! One pass over all keys that fit the patterns, within its budget.
+//!
+//! `SCAN` runs ahead of the reads: while the server reads one page, the next is asked for already, and at most
+//! [`PAGES_IN_FLIGHT`] pages are under way. `SCAN` may name a key twice or give empty pages; both are harmless here.
+
+use std::borrow::Cow;
+use std::pin::pin;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use ::redis::{Pipeline, Value};
+use domain::known::Known;
+use domain::observation::{Coverage, Tick};
+use futures::StreamExt;
+use futures::future::OptionFuture;
+use futures::stream::FuturesUnordered;
+
+use super::limits::{PAGES_IN_FLIGHT, SCAN_COUNT};
+use super::link::Line;
+use super::page::{self, Key};
+use super::server_info::{self, ServerInfo};
+use super::troubles::Troubles;
+use super::{RedisBackend, fault};
+use crate::backends::{BackendError, Batch, Budget, ClockReading, Pass, Sink, SourcePass};
+
+/// What a pass has come to so far.
+struct Progress<'a> {
+    sink: &'a mut dyn Sink,
+    ends_at: Tick,
+    seen: u64,
+    pages: u64,
+    troubles: Troubles,
+}
+
+enum End {
+    AllSeen,
+    BudgetUsed,
+}
+
+pub(super) async fn run(
+    backend: &RedisBackend,
+    budget: Budget,
+    sink: &mut dyn Sink,
+) -> Result<Pass, BackendError> {
+    let started = backend.clock.tick();
+    let budget_ms = i64::try_from(budget.time_max.as_millis()).unwrap_or(i64::MAX);
+    let line = backend.passes.line().await?;
+    let read = read_all(backend, &line, started.plus(budget_ms), sink).await;
+    if read.is_err() {
+        backend.passes.discard(&line).await;
+        // Whatever it was, the next pass asks for the lengths of values before it reads them.
+        backend.careful.store(true, Ordering::Relaxed);
+    }
+    read
+}
+
+async fn read_all(
+    backend: &RedisBackend,
+    line: &Line,
+    ends_at: Tick,
+    sink: &mut dyn Sink,
+) -> Result<Pass, BackendError> {
+    let (clock, info) = greet(backend, line).await?;
+    let mut progress = Progress {
+        sink,
+        ends_at,
+        seen: 0,
+        pages: 0,
+        troubles: Troubles::default(),
+    };
+    let mut end = End::AllSeen;
+    for pattern in &backend.patterns {
+        if let End::BudgetUsed = scan(backend, line, pattern, &mut progress).await? {
+            end = End::BudgetUsed;
+            break;
+        }
+    }
+    if progress.pages == 0 && matches!(end, End::BudgetUsed) {
+        return Err(fault::no_answer(backend.target.timeout));
+    }
+    backend
+        .careful
+        .store(progress.troubles.long_values > 0, Ordering::Relaxed);
+    Ok(Pass {
+        sources: sources(backend, &end, &progress, &info),
+        clock,
+    })
+}
+
+/// The server's clock, and whether it is one that can be believed.
+async fn greet(
+    backend: &RedisBackend,
+    line: &Line,
+) -> Result<(Known<ClockReading>, ServerInfo), BackendError> {
+    let mut commands = Pipeline::with_capacity(2);
+    commands.cmd("TIME");
+    commands.cmd("INFO");
+    let before = backend.clock.now();
+    let answers = line.ask_all(&commands).await?;
+    let after = backend.clock.now();
+    let clock = match answers.first().and_then(server_info::time) {
+        Some(backend_now) => {
+            let half_ms = after.tick.since(before.tick) / 2;
+            let our_now = before.wall + chrono::TimeDelta::milliseconds(half_ms);
+            Known::Known(ClockReading {
+                backend_now,
+                our_now,
+                error_ms: half_ms.max(1),
+            })
+        }
+        None => Known::unknown("this account may not ask the server's clock (TIME)"),
+    };
+    let info = answers
+        .get(1)
+        .and_then(server_info::text)
+        .map(ServerInfo::parse)
+        .unwrap_or_default();
+    if let Some(mode) = &info.other_mode {
+        return Err(fault::other_mode(mode));
+    }
+    Ok((clock, info))
+}
+
+async fn scan(
+    backend: &RedisBackend,
+    line: &Line,
+    pattern: &str,
+    progress: &mut Progress<'_>,
+) -> Result<End, BackendError> {
+    let careful = backend.careful.load(Ordering::Relaxed);
+    let mut reads = FuturesUnordered::new();
+    let mut next = pin!(OptionFuture::from(Some(step(line, pattern, 0))));
+    let mut scanning = true;
+    while scanning || !reads.is_empty() {
+        let left_ms = progress.ends_at.since(backend.clock.tick());
+        let Ok(left_ms @ 1..) = u64::try_from(left_ms) else {
+            return Ok(End::BudgetUsed);
+        };
+        tokio::select! {
+            biased;
+            Some(found) = &mut next, if scanning && reads.len() < PAGES_IN_FLIGHT => {
+                let (cursor, keys) = found?;
+                progress.pages += 1;
+                scanning = cursor != 0;
+                next.set(OptionFuture::from(scanning.then(|| step(line, pattern, cursor))));
+                if !keys.is_empty() {
+                    // The first page of a pass is read with care: nothing is known about its values yet.
+                    let careful = careful || progress.pages == 1 || progress.troubles.long_values > 0;
+                    reads.push(page::read(line, &backend.rows, &backend.clock, keys, careful));
+                }
+            }
+            Some(read) = reads.next(), if !reads.is_empty() => {
+                let page = read?;
+                progress.seen += page.locks.len() as u64;
+                progress.troubles.merge(page.troubles);
+                progress.sink.accept(Batch { sent_at: page.sent_at, locks: page.locks, gone: Vec::new() });
+            }
+            () = tokio::time::sleep(Duration::from_millis(left_ms)) => return Ok(End::BudgetUsed),
+        }
+    }
+    Ok(End::AllSeen)
+}
+
+/// One `SCAN`: the cursor to go on from (0: done), and the keys.
+async fn step(line: &Line, pattern: &str, cursor: u64) -> Result<(u64, Vec<Key>), BackendError> {
+    let mut scan = ::redis::cmd("SCAN");
+    scan.arg(cursor)
+        .arg("MATCH")
+        .arg(pattern)
+        .arg("COUNT")
+        .arg(SCAN_COUNT);
+    let Value::Array(answer) = line.ask(&scan).await? else {
+        return Err(fault::unexpected("SCAN"));
+    };
+    let Ok([cursor, Value::Array(found)]) = <[Value; 2]>::try_from(answer) else {
+        return Err(fault::unexpected("SCAN"));
+    };
+    let cursor = server_info::text(&cursor).and_then(|text| text.parse().ok());
+    let mut keys = Vec::with_capacity(found.len());
+    for key in found {
+        let Value::BulkString(key) = key else {
+            return Err(fault::unexpected("SCAN"));
+        };
+        keys.push(key);
+    }
+    Ok((cursor.ok_or_else(|| fault::unexpected("SCAN"))?, keys))
+}
+
+fn sources(backend: &RedisBackend, end: &End, progress: &Progress<'_>, info: &ServerInfo) -> Vec<SourcePass> {
+    let coverage = match end {
+        End::AllSeen => progress.troubles.coverage(progress.seen),
+        End::BudgetUsed => Coverage::Partial {
+            seen: progress.seen,
+            of: None,
+            why: Cow::Borrowed("the budget of the pass was used up; raise `budget` or narrow `patterns`"),
+        },
+    };
+    let replica = info.replica.as_ref().map(server_info::Replica::fault);
+    let joined = |own: Option<String>| match (own, replica.clone()) {
+        (Some(own), Some(replica)) => Some(format!("{own}. {replica}")),
+        (own, replica) => own.or(replica),
+    };
+    vec![
+        SourcePass {
+            source: backend.rows.key.clone(),
+            coverage: coverage.clone(),
+            fault: joined(progress.troubles.of_keys()),
+        },
+        SourcePass {
+            source: backend.rows.hash.clone(),
+            coverage,
+            fault: joined(progress.troubles.of_hashes()),
+        },
+    ]
+}

@@ -1,0 +1,183 @@
+//! What this account may do, as told by the server: by trying each command dry (`ACL DRYRUN`, Redis 7), else by
+//! reading the account's own rules, else unknown.
+
+use std::borrow::Cow;
+
+use ::redis::{Pipeline, Value};
+use domain::backend::Right;
+use domain::known::Known;
+
+use super::link::Line;
+use super::server_info::text;
+use crate::backends::BackendError;
+
+/// A command, the rest of its arguments after the key, and what it is wanted for.
+struct Wish {
+    command: &'static [&'static str],
+    key: bool,
+    rest: &'static [&'static str],
+    wanted: bool,
+}
+
+const fn read(command: &'static [&'static str]) -> Wish {
+    Wish {
+        command,
+        key: true,
+        rest: &[],
+        wanted: true,
+    }
+}
+
+const fn unwanted(command: &'static [&'static str], key: bool, rest: &'static [&'static str]) -> Wish {
+    Wish {
+        command,
+        key,
+        rest,
+        wanted: false,
+    }
+}
+
+const WISHES: [Wish; 12] = [
+    Wish {
+        command: &["SCAN"],
+        key: false,
+        rest: &["0"],
+        wanted: true,
+    },
+    read(&["PTTL"]),
+    read(&["MGET"]),
+    read(&["STRLEN"]),
+    read(&["TYPE"]),
+    read(&["HLEN"]),
+    read(&["HGETALL"]),
+    unwanted(&["SET"], true, &["x"]),
+    unwanted(&["DEL"], true, &[]),
+    unwanted(&["FLUSHALL"], false, &[]),
+    unwanted(&["CONFIG", "SET"], false, &["maxmemory", "0"]),
+    unwanted(&["EVAL"], false, &["return 1", "0"]),
+];
+
+const NO_ACL: &str = "the server has no ACL, or this account may not ask it (ACL WHOAMI)";
+const NO_DRYRUN: &str = "this account may not run ACL DRYRUN (Redis 7) or ACL GETUSER";
+
+/// `sample` is a name such as the locks have.
+pub(super) async fn ask(line: &Line, sample: &[u8]) -> Result<Vec<Right>, BackendError> {
+    let mut commands = Pipeline::with_capacity(1);
+    commands.cmd("ACL").arg("WHOAMI");
+    let answers = line.ask_all(&commands).await?;
+    let Some(user) = answers.first().and_then(text) else {
+        return Ok(all(&|_| Known::unknown(NO_ACL)));
+    };
+    let dry = dry_run(line, user, sample).await?;
+    if dry.iter().any(Option::is_some) {
+        let mut dry = dry.into_iter();
+        let told = move || {
+            dry.next()
+                .flatten()
+                .map_or(Known::unknown(NO_DRYRUN), Known::Known)
+        };
+        return Ok(with_answers(told));
+    }
+    let mut commands = Pipeline::with_capacity(1);
+    commands.cmd("ACL").arg("GETUSER").arg(user);
+    let rules = line.ask_all(&commands).await?.first().and_then(rules_of);
+    Ok(match rules {
+        Some(rules) => all(&|wish| judge(&rules, wish.command)),
+        None => all(&|_| Known::unknown(NO_DRYRUN)),
+    })
+}
+
+async fn dry_run(line: &Line, user: &str, sample: &[u8]) -> Result<Vec<Option<bool>>, BackendError> {
+    let mut commands = Pipeline::with_capacity(WISHES.len());
+    for wish in &WISHES {
+        let cmd = commands.cmd("ACL").arg("DRYRUN").arg(user).arg(wish.command);
+        if wish.key {
+            cmd.arg(sample);
+        }
+        cmd.arg(wish.rest);
+    }
+    let answers = line.ask_all(&commands).await?;
+    Ok(answers
+        .iter()
+        .map(|answer| match answer {
+            Value::Okay => Some(true),
+            other => text(other).map(|text| text == "OK"),
+        })
+        .collect())
+}
+
+/// The `commands` line of ACL GETUSER.
+fn rules_of(answer: &Value) -> Option<String> {
+    let Value::Array(parts) = answer else { return None };
+    let at = parts.iter().position(|part| text(part) == Some("commands"))?;
+    parts.get(at + 1).and_then(text).map(str::to_owned)
+}
+
+/// Only what the rules say in so many words: categories are the server's to resolve.
+fn judge(rules: &str, command: &[&str]) -> Known<bool> {
+    let name = command.join("|").to_lowercase();
+    let family = command.first().copied().unwrap_or_default().to_lowercase();
+    let mut told = None;
+    for rule in rules.split_whitespace() {
+        let (allows, what) = match (rule.strip_prefix('+'), rule.strip_prefix('-')) {
+            (Some(what), _) => (true, what),
+            (_, Some(what)) => (false, what),
+            _ => continue,
+        };
+        match what.strip_prefix('@') {
+            Some("all") => told = Some(allows),
+            Some(_) => told = None,
+            None if what == name || what == family => told = Some(allows),
+            None => {}
+        }
+    }
+    told.map_or(
+        Known::unknown("this account's rules name categories, and it may not run ACL DRYRUN"),
+        Known::Known,
+    )
+}
+
+fn all(told: &dyn Fn(&Wish) -> Known<bool>) -> Vec<Right> {
+    WISHES.iter().map(|wish| right(wish, told(wish))).collect()
+}
+
+fn with_answers(mut told: impl FnMut() -> Known<bool>) -> Vec<Right> {
+    WISHES.iter().map(|wish| right(wish, told())).collect()
+}
+
+fn right(wish: &Wish, allowed: Known<bool>) -> Right {
+    let name = wish.command.join("|").to_lowercase();
+    let mend: Cow<'static, str> = if wish.wanted {
+        Cow::Owned(format!(
+            "ACL SETUSER … +{name}, and %R~ for the patterns of the locks"
+        ))
+    } else {
+        Cow::Owned(format!("Watching needs no writes: ACL SETUSER … -{name}"))
+    };
+    Right {
+        what: wish.command.join(" "),
+        allowed,
+        wanted: wish.wanted,
+        mend: mend.into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_believed_only_where_they_name_the_command() {
+        // A category after the command's own rule may have changed it.
+        assert_eq!(judge("+@all", &["SET"]), Known::Known(true));
+        assert_eq!(judge("-@all +scan +config|get", &["SET"]), Known::Known(false));
+        assert_eq!(
+            judge("-@all +scan +config|get", &["CONFIG", "SET"]),
+            Known::Known(false)
+        );
+        assert_eq!(judge("-@all +config", &["CONFIG", "SET"]), Known::Known(true));
+        assert_eq!(judge("-@all +scan", &["SCAN"]), Known::Known(true));
+        assert!(judge("-@all +@read", &["SCAN"]).is_unknown());
+        assert_eq!(judge("+@all -@dangerous -del", &["DEL"]), Known::Known(false));
+    }
+}

@@ -1,0 +1,189 @@
+//! Turns what was read of one key into the row that the inventory keeps. Pure; runs a million times a pass.
+
+use std::borrow::Cow;
+
+use domain::escape;
+use domain::generation::Generation;
+use domain::known::{Known, Why};
+use domain::limits::OWNER_CHARS_MAX;
+use domain::names::{OwnerId, Resource, Source};
+use domain::observation::{Condition, Lifetime, ObservedLock};
+use domain::token::FencingToken;
+
+use super::fingerprint::Fingerprint;
+use super::json;
+use super::limits::VALUE_BYTES_MAX;
+use super::redisson::RedissonLock;
+use crate::config::redis::RedisValues;
+
+const NO_TTL_LENGTH: &str = "Redis tells what is left, not what was granted";
+const NO_ACQUIRED: &str = "Redis does not record when a key was set";
+const NO_RENEWED: &str = "Redis does not record renewals";
+const NO_WAITERS: &str = "Redis keeps no queue of waiters";
+const NO_TOKEN: &str = "Redis issues no fencing tokens";
+const RAW_LEASE: &str = "the value is one secret, with no lease id of its own";
+const JSON_LEASE: &str = "the value names no leaseId";
+const REDISSON_LEASE: &str = "Redisson keeps no lease id";
+const UNREAD: &str = "this key is no lock that can be read";
+
+/// Makes rows; holds what all rows of this backend share.
+pub(super) struct Rows {
+    pub(super) key: Source,
+    pub(super) hash: Source,
+    values: RedisValues,
+}
+
+impl Rows {
+    pub(super) fn new(values: RedisValues) -> Self {
+        Self {
+            key: Source::fixed("key"),
+            hash: Source::fixed("hash"),
+            values,
+        }
+    }
+
+    pub(super) fn shows_values(&self) -> bool {
+        self.values == RedisValues::Show
+    }
+
+    /// A string key: JSON or a raw value. `pttl_ms` is the answer of PTTL, -1 for none.
+    pub(super) fn string(&self, key: &[u8], pttl_ms: i64, value: &[u8]) -> ObservedLock {
+        if value.len() > VALUE_BYTES_MAX {
+            return self.too_long(key, value.len() as u64);
+        }
+        let mut row = self.base(&self.key, key, lifetime(pttl_ms));
+        let print = Fingerprint::of(value);
+        row.generation = Known::Known(Generation::new(print.generation("value:")));
+        match json::parse(value) {
+            Some(lock) => {
+                row.owner = Known::Known(owner(&lock.owner_id.0));
+                row.lease_id = match lock.lease_id {
+                    Some(lease) => Known::Known(lease.0.as_ref().into()),
+                    None => Known::absent(JSON_LEASE),
+                };
+                if let Some(token) = lock.fencing_token {
+                    row.fencing_token = Known::Known(FencingToken::new(token.0));
+                }
+            }
+            None => {
+                row.owner = Known::Known(match self.values {
+                    RedisValues::Show => owner(&escape::text(value)),
+                    RedisValues::Fingerprint => OwnerId::new(print.owner()),
+                });
+                row.lease_id = Known::absent(RAW_LEASE);
+            }
+        }
+        row
+    }
+
+    /// A hash of Redisson's.
+    pub(super) fn redisson(&self, key: &[u8], pttl_ms: i64, lock: &RedissonLock) -> ObservedLock {
+        let mut row = self.base(&self.hash, key, lifetime(pttl_ms));
+        row.generation = Known::Known(Generation::new(lock.generation()));
+        row.lease_id = Known::absent(REDISSON_LEASE);
+        row.owner_count = u32::try_from(lock.owners.len()).unwrap_or(u32::MAX);
+        if let Some(first) = lock.owners.first() {
+            row.owner = Known::Known(owner(first));
+        }
+        row
+    }
+
+    /// A string that is too long to be read as a lock.
+    pub(super) fn too_long(&self, key: &[u8], bytes: u64) -> ObservedLock {
+        let why = format!("The value has {bytes} bytes, and locks are read up to {VALUE_BYTES_MAX}");
+        self.unrecognised(key, why)
+    }
+
+    /// A key that fits a pattern and is no lock we know. Never unlocked: it has no generation.
+    pub(super) fn unrecognised(&self, key: &[u8], why: impl Into<Why>) -> ObservedLock {
+        let lifetime = Lifetime::Unknown {
+            why: Cow::Borrowed(UNREAD),
+        };
+        let mut row = self.base(&self.key, key, lifetime);
+        row.condition = Some(Condition::Unrecognised { why: why.into() });
+        row
+    }
+
+    fn base(&self, source: &Source, key: &[u8], lifetime: Lifetime) -> ObservedLock {
+        ObservedLock {
+            source: source.clone(),
+            resource: Resource::from_bytes(key),
+            owner: Known::unknown(UNREAD),
+            owner_count: 1,
+            lease_id: Known::unknown(UNREAD),
+            generation: Known::unknown(UNREAD),
+            fencing_token: Known::absent(NO_TOKEN),
+            acquired_at: Known::unknown(NO_ACQUIRED),
+            renewed_at: Known::unknown(NO_RENEWED),
+            lifetime,
+            waiter_count: Known::unknown(NO_WAITERS),
+            oldest_waiter_ms: None,
+            condition: None,
+        }
+    }
+}
+
+fn lifetime(pttl_ms: i64) -> Lifetime {
+    if pttl_ms < 0 {
+        Lifetime::NoTtl {
+            why: Cow::Borrowed("The key has no TTL"),
+        }
+    } else {
+        Lifetime::Leased {
+            // Rounded down by the server: 0 is a key that still is, and Redis shows none that has expired.
+            remaining_ms: pttl_ms.max(1),
+            ttl_ms: Known::unknown(NO_TTL_LENGTH),
+        }
+    }
+}
+
+fn owner(text: &str) -> OwnerId {
+    // Bytes first: characters are never fewer than a quarter of them.
+    if text.len() <= OWNER_CHARS_MAX {
+        return OwnerId::new(text);
+    }
+    match text.char_indices().nth(OWNER_CHARS_MAX) {
+        Some((end, _)) => OwnerId::new(&text[..end]),
+        None => OwnerId::new(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_raw_value_is_never_shown_unless_told_to() {
+        // The value is the owner's secret: who knows it can release the lock.
+        let hidden = Rows::new(RedisValues::Fingerprint).string(b"lock:a", 5_000, b"secret");
+        assert_eq!(hidden.owner.known().unwrap().as_str(), "fingerprint:2bb80d53");
+        assert!(!format!("{hidden:?}").contains("secret\""));
+        let shown = Rows::new(RedisValues::Show).string(b"lock:a", 5_000, b"\xffsecret");
+        assert_eq!(shown.owner.known().unwrap().as_str(), r"\xffsecret");
+    }
+
+    #[test]
+    fn a_key_without_ttl_is_said_to_be_one_and_what_redis_cannot_tell_is_unknown() {
+        // PTTL answers -1.
+        let row =
+            Rows::new(RedisValues::Fingerprint).string(b"lock:a", -1, br#"{"ownerId":"w","fencingToken":7}"#);
+        assert!(matches!(row.lifetime, Lifetime::NoTtl { .. }));
+        assert_eq!(row.fencing_token, Known::Known(FencingToken::new(7)));
+        assert!(row.acquired_at.is_unknown() && row.waiter_count.is_unknown() && row.lease_id.is_absent());
+    }
+
+    #[test]
+    fn a_long_value_is_a_row_that_cannot_be_unlocked() {
+        // One byte over the limit; and an owner longer than is shown.
+        let rows = Rows::new(RedisValues::Fingerprint);
+        let row = rows.string(b"lock:a", 5_000, &vec![b'x'; VALUE_BYTES_MAX + 1]);
+        assert!(row.generation.is_unknown() && row.owner.is_unknown());
+        assert!(matches!(row.condition, Some(Condition::Unrecognised { .. })));
+        let long = format!(r#"{{"ownerId":"{}"}}"#, "é".repeat(OWNER_CHARS_MAX + 9));
+        let row = rows.string(b"lock:a", 5_000, long.as_bytes());
+        assert_eq!(
+            row.owner.known().unwrap().as_str().chars().count(),
+            OWNER_CHARS_MAX
+        );
+    }
+}

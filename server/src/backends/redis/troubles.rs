@@ -1,0 +1,79 @@
+//! What stood in the way of a pass without ending it, and how that is said on the Backends page.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use domain::limits::RESOURCE_BYTES_MAX;
+use domain::observation::Coverage;
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Troubles {
+    /// Keys that this account may not read.
+    pub(super) refused_keys: u64,
+    /// Commands that this account may not run and that were needed for some key.
+    pub(super) refused_commands: BTreeSet<&'static str>,
+    long_names: u64,
+    pub(super) long_values: u64,
+}
+
+impl Troubles {
+    /// Counts a key whose name is too long to keep; false, for `retain`.
+    pub(super) fn long_name(&mut self) -> bool {
+        self.long_names += 1;
+        false
+    }
+
+    pub(super) fn long_value(&mut self, is_long: bool) {
+        self.long_values += u64::from(is_long);
+    }
+
+    pub(super) fn merge(&mut self, other: Self) {
+        self.refused_keys += other.refused_keys;
+        self.refused_commands.extend(other.refused_commands);
+        self.long_names += other.long_names;
+        self.long_values += other.long_values;
+    }
+
+    /// Coverage of a pass over all keys. Keys with names too long are not in it; all others are rows.
+    pub(super) fn coverage(&self, seen: u64) -> Coverage {
+        if self.long_names == 0 {
+            return Coverage::Complete;
+        }
+        let why = format!(
+            "{} keys have names of more than {RESOURCE_BYTES_MAX} bytes",
+            self.long_names
+        );
+        Coverage::Partial {
+            seen,
+            of: Some(seen + self.long_names),
+            why: Cow::Owned(why),
+        }
+    }
+
+    /// For the source of strings.
+    pub(super) fn of_keys(&self) -> Option<String> {
+        (self.refused_keys > 0).then(|| {
+            format!(
+                "{} keys fit the patterns, but this account may not read them: grant them with ACL SETUSER … %R~pattern, \
+                 or narrow `patterns`",
+                self.refused_keys
+            )
+        })
+    }
+
+    /// For the source of hashes.
+    pub(super) fn of_hashes(&self) -> Option<String> {
+        (!self.refused_commands.is_empty()).then(|| {
+            let commands: Vec<&str> = self.refused_commands.iter().copied().collect();
+            let grants: Vec<String> = commands
+                .iter()
+                .map(|command| format!("+{}", command.to_lowercase()))
+                .collect();
+            format!(
+                "This account may not run {}, so some keys cannot be told: ACL SETUSER … {}",
+                commands.join(", "),
+                grants.join(" ")
+            )
+        })
+    }
+}

@@ -1,0 +1,247 @@
+//! Hints from keyspace notifications. They are lost while disconnected and late for expiries, so each reconnect asks
+//! for a re-list and nothing is ever concluded from silence.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use ::redis::aio::MultiplexedConnection;
+use ::redis::{ErrorKind, PushInfo, PushKind, RedisError, ServerErrorKind, Value};
+use domain::backend::WatchState;
+use domain::names::{Resource, Source};
+use tokio::sync::Notify;
+
+use super::limits::{BACKOFF_FIRST, BACKOFF_MAX, PING_POLLS, RECHECK_POLLS};
+use super::notify::{Filter, Setting, WANTED};
+use super::server_info::text;
+use super::{RedisBackend, fault};
+use crate::backends::Hints;
+
+const UNTOLD: &str = "subscribed, but whether the server sends keyspace notifications is not known: this account may \
+    not run CONFIG GET, and no notification has come yet";
+
+/// How one connection's time as a watch ended.
+enum End {
+    /// The connection broke, or could not be made.
+    Lost(String),
+    /// Connected, but there is nothing to hear.
+    Off(String),
+    /// The server's setting changed.
+    Changed,
+}
+
+/// Watches for ever; see [`crate::backends::Backend::watch`].
+pub(super) async fn run(backend: &RedisBackend, hints: Hints) {
+    let mut backoff = BACKOFF_FIRST;
+    let mut lost_since = None;
+    let mut said = None;
+    loop {
+        let heard = Arc::new(Ears::new(backend, &hints));
+        let end = session(backend, &hints, &heard).await;
+        if heard.subscribed.load(Ordering::Relaxed) {
+            (backoff, lost_since, said) = (BACKOFF_FIRST, None, None);
+        }
+        let (state, pause) = match end {
+            End::Changed => continue,
+            End::Off(why) => {
+                lost_since = None;
+                (WatchState::Off { why }, backend.poll * RECHECK_POLLS)
+            }
+            End::Lost(why) => {
+                let since = *lost_since.get_or_insert_with(|| backend.clock.now().wall);
+                let pause = backoff;
+                backoff = (backoff * 2).min(BACKOFF_MAX);
+                (WatchState::Reconnecting { since, why }, pause)
+            }
+        };
+        if said.as_ref() != Some(&state) {
+            note(
+                backend,
+                match &state {
+                    WatchState::Off { why } | WatchState::Reconnecting { why, .. } => why,
+                    WatchState::Live => "",
+                },
+            );
+            hints.state(state.clone());
+            said = Some(state);
+        }
+        tokio::time::sleep(pause).await;
+    }
+}
+
+/// What the connection's own task tells us.
+struct Ears {
+    hints: Hints,
+    filter: Filter,
+    source: Source,
+    /// Set while it is not known whether anything will ever come.
+    doubtful: AtomicBool,
+    subscribed: AtomicBool,
+    broken: Notify,
+}
+
+impl Ears {
+    fn new(backend: &RedisBackend, hints: &Hints) -> Self {
+        Self {
+            hints: hints.clone(),
+            filter: Filter::new(backend.target.database, &backend.patterns),
+            source: backend.rows.key.clone(),
+            doubtful: AtomicBool::new(false),
+            subscribed: AtomicBool::new(false),
+            broken: Notify::new(),
+        }
+    }
+
+    /// Quick: it runs between two messages. Many names at once are bounded by [`Hints`].
+    fn hear(&self, push: &PushInfo) {
+        match (&push.kind, push.data.as_slice()) {
+            (PushKind::Disconnection, _) => self.broken.notify_one(),
+            (PushKind::PMessage, [_, Value::BulkString(channel), Value::BulkString(payload)]) => {
+                if self.doubtful.swap(false, Ordering::Relaxed) {
+                    self.hints.state(WatchState::Live);
+                }
+                if let Some(key) = self.filter.key(channel, payload) {
+                    // A key's type is not told here; `refresh` finds out which source it belongs to.
+                    self.hints.changed(self.source.clone(), Resource::from_bytes(key));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+async fn session(backend: &RedisBackend, hints: &Hints, ears: &Arc<Ears>) -> End {
+    let listener = Arc::clone(ears);
+    let push = move |info: PushInfo| -> Result<(), ::redis::aio::SendError> {
+        listener.hear(&info);
+        Ok(())
+    };
+    let settings = backend.target.settings().set_push_sender(push);
+    let connecting = backend
+        .target
+        .pushing()
+        .get_multiplexed_async_connection_with_config(&settings);
+    let mut connection = match tokio::time::timeout(backend.target.timeout, connecting).await {
+        Ok(Ok(connection)) => connection,
+        Ok(Err(error)) if error.kind() == ErrorKind::RESP3NotSupported => {
+            return End::Off("the server is older than Redis 6; polling finds changes".to_owned());
+        }
+        Ok(Err(error)) => return End::Lost(fault::connecting(&error, &backend.target).to_string()),
+        Err(_) => return End::Lost(fault::no_answer(backend.target.timeout).to_string()),
+    };
+    let (setting, flags) = match setting(&mut connection).await {
+        Ok(found) => found,
+        Err(error) => return lost(backend, &error),
+    };
+    if setting == Setting::Off {
+        return End::Off(format!(
+            "keyspace notifications are off on this server (notify-keyspace-events is \"{flags}\"); polling finds \
+             changes. To turn them on: CONFIG SET notify-keyspace-events {WANTED}"
+        ));
+    }
+    ears.doubtful.store(setting == Setting::Untold, Ordering::Relaxed);
+    for channel in setting.channels(backend.target.database, &backend.patterns) {
+        match connection.psubscribe(&channel).await {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoPerm) => {
+                return End::Off(format!(
+                    "this account may not subscribe to {channel}; polling finds changes. To allow it: \
+                     ACL SETUSER … +psubscribe &{channel}"
+                ));
+            }
+            Err(error) => return lost(backend, &error),
+        }
+    }
+    ears.subscribed.store(true, Ordering::Relaxed);
+    if setting == Setting::Untold {
+        note(backend, UNTOLD);
+        hints.state(WatchState::Off {
+            why: UNTOLD.to_owned(),
+        });
+    } else {
+        note(backend, &described(setting, &flags));
+        hints.state(WatchState::Live);
+    }
+    // What changed before this moment was not heard.
+    hints.relist();
+    listen(backend, connection, (setting, flags), ears).await
+}
+
+/// Until the connection breaks or the server's setting changes.
+async fn listen(
+    backend: &RedisBackend,
+    mut connection: MultiplexedConnection,
+    told: (Setting, String),
+    ears: &Ears,
+) -> End {
+    let mut pings: u32 = 0;
+    loop {
+        tokio::select! {
+            () = ears.broken.notified() => return End::Lost("the connection broke".to_owned()),
+            () = tokio::time::sleep(pause(backend.poll)) => {}
+        }
+        pings += 1;
+        // CONFIG GET answers whether the line is alive as well as PING does; a refusal is an answer too.
+        let alive = if pings.is_multiple_of(RECHECK_POLLS / PING_POLLS) {
+            setting(&mut connection).await.map(|now| now == told)
+        } else {
+            match ::redis::cmd("PING").query_async::<Value>(&mut connection).await {
+                Err(error) if !fault::is_answer(&error) => Err(error),
+                Ok(_) | Err(_) => Ok(true),
+            }
+        };
+        match alive {
+            Ok(true) => {}
+            Ok(false) => return End::Changed,
+            Err(error) => return lost(backend, &error),
+        }
+    }
+}
+
+fn pause(poll: Duration) -> Duration {
+    poll * PING_POLLS
+}
+
+/// What the server is set to send; that it may not be asked is an answer.
+async fn setting(connection: &mut MultiplexedConnection) -> Result<(Setting, String), RedisError> {
+    let mut ask = ::redis::cmd("CONFIG");
+    ask.arg("GET").arg("notify-keyspace-events");
+    match ask.query_async::<Value>(connection).await {
+        Ok(answer) => {
+            let flags = match &answer {
+                Value::Map(pairs) => pairs.first().and_then(|(_, flags)| text(flags)),
+                Value::Array(parts) => parts.get(1).and_then(text),
+                _ => None,
+            };
+            Ok(flags.map_or((Setting::Untold, String::new()), |flags| {
+                (Setting::of(flags), flags.to_owned())
+            }))
+        }
+        // Refused, or a service that has no CONFIG at all.
+        Err(error) if matches!(error.kind(), ErrorKind::Server(kind) if kind != ServerErrorKind::BusyLoading) => {
+            Ok((Setting::Untold, String::new()))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn described(setting: Setting, flags: &str) -> String {
+    let how = match setting {
+        Setting::Keyspace => "keyspace notifications, filtered by the server",
+        _ => "keyevent notifications of the whole database, filtered here",
+    };
+    match Setting::missing(flags).as_str() {
+        "" => how.to_owned(),
+        missing => {
+            format!("{how}; classes {missing} are not sent, so some changes are found by polling only")
+        }
+    }
+}
+
+fn lost(backend: &RedisBackend, error: &RedisError) -> End {
+    End::Lost(fault::mapped(error, backend.target.timeout).to_string())
+}
+
+fn note(backend: &RedisBackend, text: &str) {
+    text.clone_into(&mut backend.watching.lock().unwrap_or_else(PoisonError::into_inner));
+}

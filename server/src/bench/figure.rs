@@ -1,0 +1,69 @@
+//! One measured figure beside its goal.
+
+use std::fmt;
+
+use serde::Serialize;
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Goal {
+    AtMost(f64),
+    AtLeast(f64),
+    /// No goal of its own: it explains another.
+    None,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Figure {
+    pub name: String,
+    pub measured: f64,
+    pub unit: &'static str,
+    pub goal: Goal,
+}
+
+impl Figure {
+    pub fn at_most(name: &str, measured: f64, most: f64, unit: &'static str) -> Self {
+        Self {
+            name: name.to_owned(),
+            measured,
+            unit,
+            goal: Goal::AtMost(most),
+        }
+    }
+
+    pub fn plain(name: &str, measured: f64, unit: &'static str) -> Self {
+        Self {
+            name: name.to_owned(),
+            measured,
+            unit,
+            goal: Goal::None,
+        }
+    }
+
+    /// None: there is no goal to meet.
+    pub fn met(&self) -> Option<bool> {
+        match self.goal {
+            Goal::AtMost(most) => Some(self.measured <= most),
+            Goal::AtLeast(least) => Some(self.measured >= least),
+            Goal::None => None,
+        }
+    }
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = match self.met() {
+            Some(true) => "met   ",
+            Some(false) => "MISSED",
+            None => "      ",
+        };
+        let digits = if self.measured < 10.0 { 2 } else { 0 };
+        write!(f, "{mark}  {:>10.digits$} {:<6}", self.measured, self.unit)?;
+        match self.goal {
+            Goal::AtMost(most) => write!(f, " goal <= {most:<7}")?,
+            Goal::AtLeast(least) => write!(f, " goal >= {least:<7}")?,
+            Goal::None => write!(f, " {:15}", "")?,
+        }
+        write!(f, "  {}", self.name)
+    }
+}

@@ -1,0 +1,80 @@
+//! The command line: what can be asked, and with which exit code it ends.
+//!
+//! Owns arguments and what is printed. What commands do lives in the modules that they call.
+
+pub mod bench;
+pub mod check_config;
+mod client;
+pub mod demo;
+mod exit;
+pub mod locks;
+mod output;
+pub mod serve;
+mod sse;
+mod table;
+mod terminal;
+mod watch;
+mod width;
+pub mod wire;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+pub use exit::Exit;
+pub use output::report;
+
+/// The operator console for distributed locks.
+#[derive(Debug, Parser)]
+#[command(name = "leasehold", version, after_help = concat!(
+    "Exit codes: 0 done, 1 failure, 2 wrong usage or configuration, 3 server unreachable,\n",
+    "4 done, but some backend is stale, down or seen in part.",
+))]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Serve(serve::Args),
+    Demo(demo::Args),
+    Locks(locks::Args),
+    CheckConfig(check_config::Args),
+    Bench(bench::Args),
+}
+
+impl Cli {
+    /// # Errors
+    /// What no command expects; expected failures are reported and have an exit code.
+    pub async fn run(self) -> anyhow::Result<ExitCode> {
+        match self.command {
+            Command::Serve(args) => Box::pin(serve::run(args)).await,
+            Command::Demo(args) => Box::pin(demo::run(args)).await,
+            Command::Locks(args) => Box::pin(locks::run(args)).await,
+            Command::CheckConfig(args) => check_config::run(&args),
+            Command::Bench(args) => Box::pin(bench::run(args)).await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn every_command_has_an_example_and_its_exit_codes_in_its_help() {
+        // clap's own consistency check, then the help of each command.
+        let mut cli = Cli::command();
+        cli.clone().debug_assert();
+        for command in cli.get_subcommands_mut() {
+            let name = command.get_name().to_owned();
+            let help = command.render_long_help().to_string();
+            assert!(help.contains("Example"), "{help}");
+            assert!(help.contains(&format!("  leasehold {name}")), "{help}");
+            assert!(help.contains("Exit codes: 0 "), "{help}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! `leasehold check-config`: what the configuration is, where each part came from, and what is wrong with it.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use super::exit::Exit;
+use super::output::{print, report};
+use super::table::align;
+use crate::config::{self, ConfigErrors, Loaded, Sources};
+
+/// Explain the configuration: each key, its value, where it came from, and every mistake.
+#[derive(Debug, clap::Args)]
+#[command(after_help = concat!(
+    "Connects to nothing. Secrets are never shown.\n\n",
+    "Example:\n  leasehold check-config --config leasehold.toml\n\n",
+    "Exit codes: 0 nothing is wrong, 2 wrong usage or configuration.",
+))]
+pub struct Args {
+    /// Configuration file; without it, leasehold.toml in this folder, where there is one
+    #[arg(long, value_name = "FILE", env = "LEASEHOLD_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// Print JSON: {ok, file, settings: [{key, value, origin}], errors: [{key, origin, message, mend}]}
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// # Errors
+/// Standard output cannot be written.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let (file, loaded) = match Sources::gather(args.config.as_deref(), Vec::new()) {
+        Ok(sources) => {
+            let file = sources.file.as_ref().map(|file| file.path.display().to_string());
+            (file, config::read(&sources))
+        }
+        Err(errors) => (None, unread(errors)),
+    };
+    print(&if args.json {
+        json(file.as_deref(), &loaded)
+    } else {
+        text(file.as_deref(), &loaded)
+    })?;
+    match &loaded.config {
+        Ok(_) => Ok(Exit::Ok.into()),
+        Err(errors) => {
+            report(&errors.to_string());
+            Ok(Exit::Usage.into())
+        }
+    }
+}
+
+fn unread(errors: ConfigErrors) -> Loaded {
+    Loaded {
+        config: Err(errors),
+        entries: Vec::new(),
+        known: std::collections::BTreeSet::new(),
+    }
+}
+
+fn json(file: Option<&str>, loaded: &Loaded) -> String {
+    let errors = loaded.config.as_ref().err();
+    let answer = serde_json::json!({
+        "ok": errors.is_none(),
+        "file": file,
+        "settings": loaded.entries,
+        "errors": errors.map_or(&[][..], |errors| errors.0.as_slice()),
+    });
+    format!("{answer:#}\n")
+}
+
+fn text(file: Option<&str>, loaded: &Loaded) -> String {
+    let mut out = match file {
+        Some(file) => format!("Read {file}, then the environment.\n"),
+        None => "Read no file, only the environment.\n".to_owned(),
+    };
+    let rows: Vec<Vec<String>> = loaded
+        .entries
+        .iter()
+        .map(|entry| vec![entry.key.clone(), entry.value.clone(), entry.origin.to_string()])
+        .collect();
+    if !rows.is_empty() {
+        out.push('\n');
+        out.push_str(&align(&["KEY", "VALUE", "FROM"], &rows));
+    }
+    if let Ok(config) = &loaded.config {
+        out.push('\n');
+        out.push_str(&match config.backends.len() {
+            0 => {
+                "Nothing is wrong, but there is no [[backend]]: the console would show no locks.\n".to_owned()
+            }
+            count => format!(
+                "Nothing is wrong. {}.\n",
+                domain::human::counted(count as u64, "backend", "backends")
+            ),
+        });
+    }
+    out
+}

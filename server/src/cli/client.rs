@@ -1,0 +1,242 @@
+//! Asks a running server. Knows its paths and its errors, and nothing of tables.
+
+use std::time::Duration;
+
+use futures::{Stream, TryStreamExt};
+use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::{RequestBuilder, StatusCode, redirect};
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+use serde_json::Value;
+use thiserror::Error;
+use url::{Host, Url};
+
+use super::exit::Exit;
+use super::wire::{Page, Problem};
+use domain::escape::visible;
+use domain::limits::PAGE_ROWS_MAX;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
+
+#[derive(Debug, Error)]
+pub(super) enum ClientError {
+    #[error("cannot reach {server}: {why}. Is it running? Name it with --server or LEASEHOLD_SERVER")]
+    Unreachable { server: String, why: String },
+    #[error("{server} asks who you are ({status}): give a token with --token or LEASEHOLD_TOKEN")]
+    NotAllowed { server: String, status: StatusCode },
+    #[error("{server} does not accept this: {why}")]
+    BadRequest { server: String, why: String },
+    #[error("{server} answers {status}: {why}")]
+    Failed {
+        server: String,
+        status: StatusCode,
+        why: String,
+    },
+    #[error("{server} does not answer like a Leasehold server: {why}")]
+    NotOurs { server: String, why: String },
+    #[error("the token holds characters that no header can carry")]
+    BadToken,
+    #[error("the HTTP client does not start: {0}")]
+    NoClient(reqwest::Error),
+}
+
+impl ClientError {
+    pub(super) fn exit(&self) -> Exit {
+        match self {
+            Self::Unreachable { .. } => Exit::Unreachable,
+            Self::BadRequest { .. } | Self::BadToken => Exit::Usage,
+            Self::NotAllowed { .. } | Self::Failed { .. } | Self::NotOurs { .. } | Self::NoClient(_) => {
+                Exit::Failure
+            }
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Client {
+    http: reqwest::Client,
+    server: Url,
+}
+
+impl Client {
+    pub(super) fn new(server: Url, token: Option<&SecretString>) -> Result<Self, ClientError> {
+        let mut headers = HeaderMap::new();
+        if let Some(token) = token {
+            let mut value = HeaderValue::try_from(format!("Bearer {}", token.expose_secret()))
+                .map_err(|_| ClientError::BadToken)?;
+            value.set_sensitive(true);
+            headers.insert(AUTHORIZATION, value);
+        }
+        let mut http = reqwest::Client::builder()
+            .default_headers(headers)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .redirect(redirect::Policy::none());
+        if is_loopback(&server) {
+            http = http.no_proxy();
+        }
+        Ok(Self {
+            http: http.build().map_err(ClientError::NoClient)?,
+            server,
+        })
+    }
+
+    /// All pages of a query, as one, up to `limit` rows.
+    pub(super) async fn inventory(
+        &self,
+        query: &[(&'static str, String)],
+        limit: usize,
+    ) -> Result<Page, ClientError> {
+        let mut all = Page {
+            complete: true,
+            ..Page::default()
+        };
+        let mut cursor = None;
+        loop {
+            let mut pairs = query.to_vec();
+            let left = limit.saturating_sub(all.locks.len()).min(PAGE_ROWS_MAX as usize);
+            pairs.push(("limit", left.to_string()));
+            pairs.extend(cursor.map(|cursor| ("cursor", cursor)));
+            let page = self.page(&pairs).await?;
+            let empty = page.locks.is_empty();
+            merge(&mut all, page);
+            cursor = all.next_cursor.take();
+            // An empty page with a cursor would be asked for ever.
+            if cursor.is_none() || empty || all.locks.len() >= limit {
+                all.locks.truncate(limit);
+                return Ok(all);
+            }
+        }
+    }
+
+    async fn page(&self, pairs: &[(&'static str, String)]) -> Result<Page, ClientError> {
+        let request = self
+            .http
+            .get(self.url("v1/inventory"))
+            .query(pairs)
+            .timeout(ANSWER_TIMEOUT);
+        let answer = self.send(request).await?;
+        answer.json().await.map_err(|error| match error.is_decode() {
+            true => self.not_ours("this is not an inventory"),
+            false => self.unreachable(&error),
+        })
+    }
+
+    /// Hints that something changed, until the connection ends.
+    pub(super) async fn events(
+        &self,
+    ) -> Result<impl Stream<Item = Result<Vec<u8>, ClientError>> + Send + use<>, ClientError> {
+        let request = self
+            .http
+            .get(self.url("v1/events"))
+            .header(ACCEPT, "text/event-stream");
+        let answer = self.send(request).await?;
+        let client = self.clone();
+        Ok(answer
+            .bytes_stream()
+            .map_ok(|bytes| bytes.to_vec())
+            .map_err(move |error| client.unreachable(&error)))
+    }
+
+    fn url(&self, path: &str) -> Url {
+        let mut url = self.server.clone();
+        let base = url.path().trim_end_matches('/').to_owned();
+        url.set_path(&format!("{base}/{path}"));
+        url
+    }
+
+    async fn send(&self, request: RequestBuilder) -> Result<reqwest::Response, ClientError> {
+        let answer = request.send().await.map_err(|error| self.unreachable(&error))?;
+        let status = answer.status();
+        if status.is_success() {
+            return Ok(answer);
+        }
+        let server = self.name();
+        let body: Value = answer.json().await.unwrap_or_default();
+        let why = explain(&body);
+        Err(match status {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => ClientError::NotAllowed { server, status },
+            StatusCode::BAD_REQUEST => ClientError::BadRequest { server, why },
+            _ if status.is_redirection() || (status == StatusCode::NOT_FOUND && body.is_null()) => {
+                self.not_ours(&format!("it answers {status}"))
+            }
+            _ => ClientError::Failed { server, status, why },
+        })
+    }
+
+    /// Without user and password, and without a slash at the end.
+    pub(super) fn name(&self) -> String {
+        let mut url = self.server.clone();
+        if url.set_username("").is_err() || url.set_password(None).is_err() {
+            return "the server".to_owned();
+        }
+        url.as_str().trim_end_matches('/').to_owned()
+    }
+
+    fn unreachable(&self, error: &reqwest::Error) -> ClientError {
+        // The innermost cause says it in few words: "Connection refused".
+        let mut cause: &dyn std::error::Error = error;
+        while let Some(inner) = cause.source() {
+            cause = inner;
+        }
+        let why = if error.is_timeout() {
+            "no answer in time".to_owned()
+        } else {
+            cause.to_string()
+        };
+        ClientError::Unreachable {
+            server: self.name(),
+            why,
+        }
+    }
+
+    fn not_ours(&self, why: &str) -> ClientError {
+        ClientError::NotOurs {
+            server: self.name(),
+            why: why.to_owned(),
+        }
+    }
+}
+
+/// Rows that moved between two pages come once. Totals and backends are those of the last page.
+fn merge(all: &mut Page, page: Page) {
+    let seen: std::collections::HashSet<[String; 3]> = all.locks.iter().map(identity).collect();
+    all.locks.extend(
+        page.locks
+            .into_iter()
+            .filter(|lock| !seen.contains(&identity(lock))),
+    );
+    all.next_cursor = page.next_cursor;
+    all.total = page.total;
+    all.complete &= page.complete;
+    all.backends = page.backends;
+}
+
+fn identity(lock: &Value) -> [String; 3] {
+    ["backend", "source", "resource"].map(|field| lock[field].as_str().unwrap_or_default().to_owned())
+}
+
+/// What a problem says, fit for a terminal.
+fn explain(body: &Value) -> String {
+    let problem = Problem::deserialize(body).unwrap_or_default();
+    let mut text = problem
+        .detail
+        .or(problem.title)
+        .unwrap_or_else(|| "it does not say why".to_owned());
+    if let Some(field) = problem.field.filter(|field| !text.contains(field.as_str())) {
+        text = format!("{field}: {text}");
+    }
+    if let Some(id) = problem.request_id {
+        text = format!("{text} (request {id})");
+    }
+    visible(&text).into_owned()
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.is_loopback(),
+        None => false,
+    }
+}

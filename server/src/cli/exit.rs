@@ -1,0 +1,33 @@
+//! How commands end. Scripts rely on these numbers.
+
+use std::process::ExitCode;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    Ok,
+    Failure,
+    /// Wrong arguments (clap ends with this number too) or a wrong configuration.
+    Usage,
+    /// No answer from the server that was asked.
+    Unreachable,
+    /// Done, but some backend is stale, down or seen in part: the answer is not the whole truth.
+    Incomplete,
+}
+
+impl Exit {
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Ok => 0,
+            Self::Failure => 1,
+            Self::Usage => 2,
+            Self::Unreachable => 3,
+            Self::Incomplete => 4,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}

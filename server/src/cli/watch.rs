@@ -1,0 +1,169 @@
+//! `leasehold locks --watch`: asks again when the server hints at a change, or after a while; shows how old everything
+//! is; and when the server stops answering, says so and shows every row as stale.
+
+mod view;
+
+use std::io;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::observation::Tick;
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::client::{Client, ClientError};
+use super::exit::Exit;
+use super::locks::{Args, json};
+use super::output::{report, write};
+use super::sse::Events;
+use super::table::Look;
+use super::terminal::{self, Screen};
+use super::wire::Page;
+use crate::clock::Clock;
+use crate::{shutdown, tasks};
+use view::View;
+
+/// Without a hint, the server is asked again after this, in milliseconds.
+const POLL_MS: i64 = 2_000;
+/// Never more often than this, in milliseconds.
+const PAUSE_MS: i64 = 500;
+/// An answer that takes longer than this counts as a lost connection, in milliseconds.
+const PATIENCE_MS: i64 = 5_000;
+/// Ages on the screen move this often.
+const STEP: Duration = Duration::from_millis(250);
+const RECONNECT: Duration = Duration::from_secs(2);
+
+/// # Errors
+/// Standard output cannot be written, or signals cannot be watched.
+pub(super) async fn run(args: &Args, client: Client) -> anyhow::Result<ExitCode> {
+    let clock = Clock::start();
+    let stop = shutdown::on_signal()?;
+    let query = args.query();
+    // The first answer decides whether there is anything to watch.
+    let first = tokio::select! {
+        () = stop.cancelled() => return Ok(Exit::Ok.into()),
+        first = client.inventory(&query, args.limit()) => first,
+    };
+    let page = match first {
+        Ok(page) => page,
+        Err(error) => {
+            report(&error.to_string());
+            return Ok(error.exit().into());
+        }
+    };
+    let hints = Arc::new(Notify::new());
+    tasks::spawn("events", stop.clone(), listen(client.clone(), Arc::clone(&hints)));
+    let screen = if terminal::is_terminal() && !args.json {
+        Some(Screen::enter()?)
+    } else {
+        None
+    };
+    let mut shown = Shown {
+        look: args.look(),
+        json: args.json,
+        screen,
+        view: View::new(client.name(), page, clock.tick()),
+    };
+    match follow(&mut shown, args, &client, &clock, &hints, &stop).await {
+        // Nobody reads any more: there is nothing left to watch for.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        followed => followed?,
+    }
+    Ok(Exit::Ok.into())
+}
+
+type Asking<'a> = BoxFuture<'a, Result<Page, ClientError>>;
+
+async fn follow(
+    shown: &mut Shown,
+    args: &Args,
+    client: &Client,
+    clock: &Clock,
+    hints: &Notify,
+    stop: &CancellationToken,
+) -> io::Result<()> {
+    let query = args.query();
+    let mut asking: Option<Asking<'_>> = None;
+    let mut asked_at = clock.tick();
+    let mut due = asked_at.plus(POLL_MS);
+    let mut step = tokio::time::interval(STEP);
+    shown.news(clock.tick())?;
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return Ok(()),
+            Some(answer) = async { Some(asking.as_mut()?.await) }, if asking.is_some() => {
+                asking = None;
+                let now = clock.tick();
+                due = now.plus(POLL_MS);
+                if shown.view.take(answer, asked_at, now) {
+                    shown.news(now)?;
+                }
+            }
+            () = hints.notified() => due = asked_at.plus(PAUSE_MS).min(due),
+            _ = step.tick() => {
+                let now = clock.tick();
+                if asking.is_none() && due <= now {
+                    asking = Some(Box::pin(client.inventory(&query, args.limit())));
+                    asked_at = now;
+                } else if asking.is_some()
+                    && now.since(asked_at) > PATIENCE_MS
+                    && shown.view.lose("no answer in time".to_owned(), asked_at)
+                {
+                    shown.news(now)?;
+                }
+                shown.age(now)?;
+            }
+        }
+    }
+}
+
+/// Turns events into hints; connects again for ever, because polling goes on beside it.
+async fn listen(client: Client, hints: Arc<Notify>) {
+    loop {
+        if let Ok(stream) = client.events().await {
+            let mut stream = std::pin::pin!(stream);
+            let mut events = Events::default();
+            while let Some(Ok(chunk)) = stream.next().await {
+                if events.take(&chunk) > 0 {
+                    hints.notify_one();
+                }
+            }
+        }
+        tokio::time::sleep(RECONNECT).await;
+    }
+}
+
+/// The view and where it goes: a screen that ages, or lines that are only written when there is news.
+struct Shown {
+    look: Look,
+    json: bool,
+    screen: Option<Screen>,
+    view: View,
+}
+
+impl Shown {
+    fn news(&self, now: Tick) -> io::Result<()> {
+        match (&self.view.lost, self.json) {
+            _ if self.screen.is_some() => self.age(now),
+            (Some(lost), true) => {
+                report(&lost.why);
+                Ok(())
+            }
+            (None, true) => write(&json(&self.view.page)),
+            (_, false) => write(&(self.view.lines(self.look, now).join("\n") + "\n\n")),
+        }
+    }
+
+    fn age(&self, now: Tick) -> io::Result<()> {
+        let Some(screen) = &self.screen else { return Ok(()) };
+        let (columns, rows) = terminal::size().unwrap_or((80, 24));
+        let look = Look {
+            columns: Some(columns),
+            ..self.look
+        };
+        screen.draw(&self.view.fitting(look, now, rows))
+    }
+}

@@ -1,0 +1,62 @@
+//! `[lease]`: limits of the built-in lease service. Accepted and checked; the service itself is not here yet.
+
+use std::time::Duration;
+
+use super::limits::{MAX_LIFETIME, MAX_TTL};
+use super::reader::Section;
+use super::rules;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseConfig {
+    /// `max_ttl`: longest TTL that a client may ask for. Default `1h`.
+    pub max_ttl: Duration,
+    /// `max_lifetime`: longest life of one lease, by renewal. Default `24h`; at least `max_ttl`.
+    pub max_lifetime: Duration,
+}
+
+pub const MAX_TTL_DEFAULT: Duration = Duration::from_secs(3600);
+pub const MAX_LIFETIME_DEFAULT: Duration = Duration::from_secs(24 * 3600);
+
+impl Default for LeaseConfig {
+    fn default() -> Self {
+        Self {
+            max_ttl: MAX_TTL_DEFAULT,
+            max_lifetime: MAX_LIFETIME_DEFAULT,
+        }
+    }
+}
+
+impl LeaseConfig {
+    pub(super) fn read(mut section: Section<'_>) -> Self {
+        let max_ttl = section.or("max_ttl", MAX_TTL_DEFAULT, &rules::duration(&MAX_TTL));
+        let max_lifetime = section.or(
+            "max_lifetime",
+            MAX_LIFETIME_DEFAULT,
+            &rules::duration(&MAX_LIFETIME),
+        );
+        if max_lifetime < max_ttl {
+            let message = format!(
+                "is {}, shorter than max_ttl ({})",
+                rules::span(&max_lifetime),
+                rules::span(&max_ttl)
+            );
+            let key = if section.has("max_lifetime") {
+                "max_lifetime"
+            } else {
+                "max_ttl"
+            };
+            let origin = section.place_of(key);
+            section.error_at(
+                "max_lifetime",
+                &origin,
+                message,
+                "Raise max_lifetime or lower max_ttl.".to_owned(),
+            );
+        }
+        section.finish();
+        Self {
+            max_ttl,
+            max_lifetime,
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Every limit of the configuration, with its unit, in one place.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+/// `poll`: shorter would load the backend for nothing, longer would show what is long gone.
+pub const POLL: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(600);
+/// `timeout`: one answer of a backend.
+pub const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(120);
+/// `budget`: one pass over all locks of a backend.
+pub const BUDGET: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(600);
+/// `lease.max_ttl`: longest TTL that a client may ask for.
+pub const MAX_TTL: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
+/// `lease.max_lifetime`: longest life of one lease by renewal.
+pub const MAX_LIFETIME: RangeInclusive<Duration> =
+    Duration::from_secs(1)..=Duration::from_secs(30 * 24 * 3600);
+/// Elements of one list: backends, patterns, tables, names.
+pub const LIST_MAX: usize = 1000;
+/// Size of the configuration file, in bytes.
+pub const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// Size of the file of one secret, in bytes.
+pub const SECRET_BYTES_MAX: u64 = 64 * 1024;
+/// Longest channel name of Postgres, in bytes.
+pub const CHANNEL_BYTES_MAX: usize = 63;

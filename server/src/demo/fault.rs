@@ -1,0 +1,17 @@
+//! What can go wrong for a client of the workload. All of it is expected: servers restart, one is paused on purpose.
+
+use thiserror::Error;
+
+#[derive(Debug, Error)]
+pub(super) enum Fault {
+    #[error("postgres: {0}")]
+    Postgres(#[from] sqlx::Error),
+    #[error("redis: {0}")]
+    Redis(#[from] redis::RedisError),
+    #[error("etcd: {0}")]
+    Etcd(#[from] etcd_client::Error),
+    #[error("the server could not be paused or resumed: {0}")]
+    Pause(#[from] std::io::Error),
+    #[error("the lease is gone")]
+    LeaseGone,
+}

@@ -1,0 +1,57 @@
+//! The demo's database `orders`: its accounts, its schema, and the clients that hold locks in it.
+
+pub(super) mod advisory;
+pub(super) mod changelog;
+pub(super) mod leases;
+pub(super) mod prepared;
+pub(super) mod rows;
+pub(super) mod schema;
+pub(super) mod shedlock;
+
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
+use sqlx::{Connection, Executor};
+
+use super::fault::Fault;
+use crate::throwaway::Postgres;
+
+pub(super) const DATABASE: &str = "orders";
+/// The account of the workload.
+pub(super) const APP_ROLE: &str = "orders_app";
+/// The account of the console: `pg_monitor` and `SELECT` on the tables it shows, nothing else.
+pub(super) const WATCH_ROLE: &str = "leasehold_watch";
+
+/// Reaches the database as the workload does.
+#[derive(Clone)]
+pub(super) struct Access {
+    options: PgConnectOptions,
+}
+
+impl Access {
+    pub(super) fn new(server: &Postgres, password: &str) -> Result<Self, Fault> {
+        let url = server.url_with_password(APP_ROLE, password, DATABASE);
+        Ok(Self {
+            options: url.parse()?,
+        })
+    }
+
+    /// A session of its own: its locks end with it.
+    pub(super) async fn session(&self, application_name: &str) -> Result<PgConnection, Fault> {
+        let options = self.options.clone().application_name(application_name);
+        Ok(PgConnection::connect_with(&options).await?)
+    }
+
+    /// For the many short statements of lease clients. Connects when first used.
+    pub(super) fn pool(&self) -> PgPool {
+        let options = self.options.clone().application_name("orders-workers");
+        PgPoolOptions::new()
+            .max_connections(4)
+            .acquire_timeout(std::time::Duration::from_secs(3))
+            .connect_lazy_with(options)
+    }
+}
+
+/// Several statements without parameters.
+pub(super) async fn run(session: &mut PgConnection, statements: &'static str) -> Result<(), Fault> {
+    session.execute(sqlx::raw_sql(statements)).await?;
+    Ok(())
+}

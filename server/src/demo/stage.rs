@@ -1,0 +1,151 @@
+//! Sets the whole cast to work on the servers that run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::cast::play;
+use super::crew::Crew;
+use super::etcd;
+use super::names;
+use super::postgres::{self, Access, leases::TableLeases};
+use super::redis;
+use super::servers::{Servers, prepare};
+use super::{DemoError, fault::Fault, worker};
+use crate::throwaway::{Etcd, Redis};
+
+/// Systems over which the situations are spread; the paused one does not count.
+const PARTS: u32 = 3;
+
+pub(super) async fn set(crew: &mut Crew, servers: &Servers) -> Result<(), DemoError> {
+    if let Some(orders) = &servers.orders {
+        let access = Access::new(&orders.server, &orders.passwords.app);
+        database(crew, &access.map_err(|fault| prepare("orders-db", &fault))?);
+    }
+    if let Some(cache) = &servers.cache {
+        keys(crew, &cache.server).map_err(|fault| prepare("redis-cache", &fault))?;
+    }
+    if let Some(cache) = &servers.cache_eu {
+        paused(crew, &cache.server).map_err(|fault| prepare("cache-eu", &fault))?;
+    }
+    if let Some(coord) = &servers.coord {
+        coordination(crew, coord)
+            .await
+            .map_err(|fault| prepare("etcd-coord", &fault))?;
+    }
+    Ok(())
+}
+
+fn database(crew: &mut Crew, access: &Access) {
+    let pool = access.pool();
+    let leases = TableLeases { pool: pool.clone() };
+    play(crew, &leases, &names::TABLE, 0, PARTS);
+    crew.keep("left behind", Duration::ZERO, move || {
+        let (resource, owner) = names::LEFT_BEHIND;
+        worker::left_behind(leases.clone(), resource.to_owned(), owner.to_owned())
+    });
+    for ((name, host), second) in names::SCHEDULED.into_iter().zip(0..) {
+        let pool = pool.clone();
+        crew.keep("scheduled task", Duration::from_secs(second), move || {
+            postgres::shedlock::run_task(pool.clone(), name, host)
+        });
+    }
+    crew.keep("migration", Duration::ZERO, move || {
+        postgres::changelog::migrate(pool.clone())
+    });
+    for (name, second) in ["settlement-1", "settlement-2", "settlement-3"]
+        .into_iter()
+        .zip(0..)
+    {
+        let access = access.clone();
+        crew.keep("advisory lock in turns", Duration::from_secs(second), move || {
+            postgres::advisory::takes_turns(access.clone(), name)
+        });
+    }
+    let one = access.clone();
+    crew.keep("advisory locks", Duration::ZERO, move || {
+        postgres::advisory::holds_several(one.clone())
+    });
+    let one = access.clone();
+    crew.keep("prepared transaction", Duration::ZERO, move || {
+        postgres::prepared::wait_for_the_gone(one.clone())
+    });
+    let one = access.clone();
+    crew.keep("blocked rows", Duration::ZERO, move || {
+        postgres::rows::chain(one.clone())
+    });
+}
+
+fn keys(crew: &mut Crew, server: &Arc<Redis>) -> Result<(), Fault> {
+    let server = redis::connect(server)?;
+    let json = redis::keys::KeyLeases {
+        server: server.clone(),
+        shape: redis::keys::Shape::Json,
+    };
+    let raw = redis::keys::KeyLeases {
+        server: server.clone(),
+        shape: redis::keys::Shape::Raw,
+    };
+    play(crew, &json, &names::CACHE_JSON, 1, PARTS);
+    play(crew, &raw, &names::CACHE_RAW, 1, PARTS);
+    play(
+        crew,
+        &redis::hashes::HashLeases {
+            server: server.clone(),
+        },
+        &names::CACHE_HASHES,
+        1,
+        PARTS,
+    );
+    crew.keep("odd keys", Duration::ZERO, move || {
+        redis::oddities::keep(server.clone())
+    });
+    Ok(())
+}
+
+fn paused(crew: &mut Crew, server: &Arc<Redis>) -> Result<(), Fault> {
+    let leases = redis::keys::KeyLeases {
+        server: redis::connect(server)?,
+        shape: redis::keys::Shape::Json,
+    };
+    play(crew, &leases, &names::CACHE_EU, 0, 1);
+    let server = server.clone();
+    crew.keep("pauses", redis::pause::FIRST_AFTER, move || {
+        redis::pause::now_and_then(server.clone())
+    });
+    Ok(())
+}
+
+async fn coordination(crew: &mut Crew, server: &Etcd) -> Result<(), Fault> {
+    let access = etcd::Access::new(server).await?;
+    play(
+        crew,
+        &etcd::keys::KeyLeases {
+            client: access.quick.clone(),
+        },
+        &names::COORD,
+        2,
+        PARTS,
+    );
+    let one = access.quick.clone();
+    crew.keep("key without lease", Duration::ZERO, move || {
+        etcd::keys::keep_without_lease(one.clone())
+    });
+    // One after the other, so that they stand in line in this order.
+    for second in 0..4 {
+        let access = access.clone();
+        crew.keep("mutex in turns", Duration::from_secs(second), move || {
+            etcd::mutex::takes_turns(access.clone(), etcd::mutex::CONTENDED, Duration::from_secs(45))
+        });
+    }
+    let one = access.clone();
+    crew.keep("mutex", Duration::ZERO, move || {
+        etcd::mutex::takes_turns(one.clone(), etcd::mutex::QUIET, Duration::from_secs(600))
+    });
+    for (owner, second) in [("scheduler-1", 0), ("scheduler-2", 2)] {
+        let access = access.clone();
+        crew.keep("candidate", Duration::from_secs(second), move || {
+            etcd::election::candidate(access.clone(), owner)
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! The static site, embedded: wasm, loader, style, font, each with its compressed variants.
+//!
+//! In debug builds it is read from disk, so that `scripts/site --dev` shows without building the server anew.
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use rust_embed::{Embed, EmbeddedFile};
+
+use super::accept::accepts;
+
+#[derive(Embed)]
+#[folder = "../target/site"]
+#[allow_missing = true]
+struct Site;
+
+/// Variants made beforehand: encoding and file ending, best first.
+const VARIANTS: [(&str, &str); 2] = [("br", ".br"), ("gzip", ".gz")];
+
+/// The file at this path, in the best encoding that the client takes; 304 where it has it already.
+pub async fn serve(uri: Uri, headers: HeaderMap) -> Response {
+    let path = uri.path().trim_start_matches('/');
+    let wanted = headers
+        .get(header::ACCEPT_ENCODING)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or("");
+    let Some(plain) = Site::get(path) else {
+        return missing(path).into_response();
+    };
+    let packed = VARIANTS
+        .into_iter()
+        .filter(|(encoding, _)| accepts(wanted, encoding))
+        .find_map(|(encoding, ending)| {
+            Site::get(&format!("{path}{ending}")).map(|file| (Some(encoding), file))
+        });
+    let kind = plain.metadata.mimetype().to_owned();
+    let (encoding, file) = packed.unwrap_or((None, plain));
+    let tag = tag(&file);
+    let fresh = headers
+        .get(header::IF_NONE_MATCH)
+        .is_some_and(|known| knows(known, &tag));
+    let mut response = if fresh {
+        StatusCode::NOT_MODIFIED.into_response()
+    } else {
+        ([(header::CONTENT_TYPE, kind)], Body::from(file.data.into_owned())).into_response()
+    };
+    let out = response.headers_mut();
+    out.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+    // Names do not change with content, so a browser asks again; the answer is nearly always 304.
+    out.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    if let Ok(tag) = HeaderValue::try_from(tag) {
+        out.insert(header::ETAG, tag);
+    }
+    if let (Some(encoding), false) = (encoding, fresh) {
+        out.insert(header::CONTENT_ENCODING, HeaderValue::from_static(encoding));
+    }
+    response
+}
+
+/// The variants differ in content, so each has a tag of its own.
+fn tag(file: &EmbeddedFile) -> String {
+    let hash = file.metadata.sha256_hash();
+    let hex: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    format!("\"{hex}\"")
+}
+
+fn knows(known: &HeaderValue, tag: &str) -> bool {
+    let known = known.to_str().unwrap_or("");
+    known
+        .split(',')
+        .any(|one| matches!(one.trim(), "*") || one.trim().trim_start_matches("W/") == tag)
+}
+
+fn missing(path: &str) -> (StatusCode, String) {
+    let how = "the browser's half is built by scripts/site";
+    (StatusCode::NOT_FOUND, format!("there is no {path}; {how}\n"))
+}

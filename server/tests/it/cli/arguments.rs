@@ -1,0 +1,66 @@
+//! Wrong arguments end with 2 and say what fits, on standard error.
+
+use super::{leasehold, run};
+
+#[test]
+fn wrong_arguments_end_with_2_and_say_what_fits() {
+    // A command, flag, state, order, number and address that do not exist; each answer names what would fit.
+    let folder = tempfile::tempdir().unwrap();
+    let cases: [(&[&str], &str); 8] = [
+        (&["lock"], "locks"),
+        (&["locks", "--prefx", "a"], "--prefix"),
+        (&["locks", "--state", "no_tll"], "no_ttl"),
+        (
+            &["locks", "--sort", "-hold"],
+            "resource, held, remaining, waiters, state",
+        ),
+        (&["locks", "--limit", "0"], "1.."),
+        (&["locks", "--server", "localhost:3000"], "http://"),
+        (&["locks", "--server", "somewhere"], "http://127.0.0.1:3000"),
+        (&[], "Usage: leasehold"),
+    ];
+    for (args, expected) in cases {
+        let (code, out, err) = run(leasehold(folder.path()).args(args));
+        assert_eq!((code, out.as_str()), (2, ""), "{args:?}");
+        assert!(err.contains(expected), "{args:?}: {err}\nlacks {expected:?}");
+    }
+}
+
+#[test]
+fn help_goes_to_standard_output_and_ends_with_0() {
+    // The whole command, and one command with its example.
+    let folder = tempfile::tempdir().unwrap();
+    let (code, out, err) = run(leasehold(folder.path()).arg("--help"));
+    assert_eq!((code, err.as_str()), (0, ""));
+    for command in ["serve", "demo", "locks", "check-config", "bench"] {
+        assert!(out.contains(&format!("\n  {command} ")), "{out}");
+    }
+    let (code, out, _) = run(leasehold(folder.path()).args(["locks", "--help"]));
+    assert_eq!(code, 0);
+    assert!(out.contains("Examples:\n  leasehold locks "), "{out}");
+}
+
+#[test]
+fn a_token_from_the_environment_is_not_shown_in_the_help() {
+    // clap prints the values of variables in help texts unless told otherwise.
+    let folder = tempfile::tempdir().unwrap();
+    let (_, out, _) = run(leasehold(folder.path())
+        .args(["locks", "--help"])
+        .env("LEASEHOLD_TOKEN", "c4nary"));
+    assert!(
+        out.contains("LEASEHOLD_TOKEN") && !out.contains("c4nary"),
+        "{out}"
+    );
+}
+
+#[test]
+fn serve_refuses_a_wrong_configuration_with_2_before_it_listens() {
+    // The flag is judged like the file, with the same reasons.
+    let folder = tempfile::tempdir().unwrap();
+    let (code, _, err) = run(leasehold(folder.path()).args(["serve", "--listen", "0.0.0.0:3000"]));
+    assert_eq!(code, 2);
+    assert!(
+        err.contains("--listen: listen: \"0.0.0.0:3000\" is open to other hosts"),
+        "{err}"
+    );
+}

@@ -1,0 +1,98 @@
+//! `leasehold check-config`: from the file, the folder or the environment alone.
+
+use std::fs;
+
+use super::{leasehold, run};
+
+const FILE: &str = "listen = \"127.0.0.1:4000\"\n\n[[backend]]\nname = \"orders-db\"\nkind = \"postgres\"\nurl = \"postgres://watch:c4nary@db/orders\"\n";
+
+#[test]
+fn what_was_read_is_told_with_its_origin_and_without_secrets() {
+    // A named file and one variable over it.
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("lh.toml"), FILE).unwrap();
+    let mut command = leasehold(folder.path());
+    command
+        .args(["check-config", "--config", "lh.toml"])
+        .env("LEASEHOLD_BACKEND__ORDERS_DB__POLL", "5s");
+    let (code, out, err) = run(&mut command);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    let line = |key: &str| {
+        let line = out
+            .lines()
+            .find(|line| line.starts_with(key))
+            .unwrap_or_else(|| panic!("{key} in {out}"));
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(line("listen"), "listen \"127.0.0.1:4000\" lh.toml:1");
+    assert_eq!(
+        line("backend.orders-db.poll"),
+        "backend.orders-db.poll \"5s\" LEASEHOLD_BACKEND__ORDERS_DB__POLL"
+    );
+    assert_eq!(
+        line("backend.orders-db.timeout"),
+        "backend.orders-db.timeout \"5s\" default"
+    );
+    assert_eq!(
+        line("backend.orders-db.url"),
+        "backend.orders-db.url \"postgres://watch:***@db/orders\" lh.toml:6"
+    );
+    assert!(!out.contains("c4nary"));
+    assert!(out.ends_with("Nothing is wrong. 1 backend.\n"), "{out}");
+}
+
+#[test]
+fn mistakes_end_with_2_and_go_to_standard_error_with_their_lines() {
+    // Two mistakes in one file: both are told, after what was read.
+    let folder = tempfile::tempdir().unwrap();
+    let file = FILE.replace("listen", "listn") + "pol = \"2s\"\n";
+    fs::write(folder.path().join("leasehold.toml"), file).unwrap();
+    // No --config: leasehold.toml of the folder.
+    let (code, out, err) = run(leasehold(folder.path()).arg("check-config"));
+    assert_eq!(code, 2);
+    assert!(out.contains("backend.orders-db.kind"), "{out}");
+    assert!(err.contains("the configuration has 2 errors"), "{err}");
+    assert!(
+        err.contains("leasehold.toml:1: listn: there is no such key here. Did you mean `listen`?"),
+        "{err}"
+    );
+    assert!(err.contains("leasehold.toml:7: backend.orders-db.pol:"), "{err}");
+}
+
+#[test]
+fn json_has_the_settings_and_the_mistakes_with_their_origins() {
+    // The same story for programs: everything on standard output, also what is wrong.
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(
+        folder.path().join("leasehold.toml"),
+        FILE.to_owned() + "pol = \"2s\"\n",
+    )
+    .unwrap();
+    let (code, out, _) = run(leasehold(folder.path()).args(["check-config", "--json"]));
+    assert_eq!(code, 2);
+    let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(answer["ok"], false);
+    assert_eq!(answer["file"], "leasehold.toml");
+    assert_eq!(answer["settings"][0]["key"], "listen");
+    assert_eq!(answer["settings"][0]["origin"]["line"], 1);
+    assert_eq!(answer["errors"][0]["key"], "backend.orders-db.pol");
+    assert_eq!(
+        answer["errors"][0]["origin"],
+        serde_json::json!({"kind": "file", "path": "leasehold.toml", "line": 7})
+    );
+}
+
+#[test]
+fn a_file_that_is_named_must_be_there_and_no_file_is_fine() {
+    // A missing file is named; with nothing at all there are the defaults, and a word about the missing backends.
+    let folder = tempfile::tempdir().unwrap();
+    let (code, _, err) = run(leasehold(folder.path()).args(["check-config", "--config", "nowhere.toml"]));
+    assert_eq!(code, 2);
+    assert!(err.contains("nowhere.toml: cannot be read"), "{err}");
+    let (code, out, _) = run(leasehold(folder.path()).arg("check-config"));
+    assert_eq!(code, 0);
+    assert!(
+        out.contains("Read no file") && out.contains("there is no [[backend]]"),
+        "{out}"
+    );
+}

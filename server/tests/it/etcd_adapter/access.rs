@@ -1,0 +1,234 @@
+//! Users and roles: authentication off, on, lost, wrong, and less than what is needed.
+
+use std::time::Duration;
+
+use domain::backend::{Right, WatchState};
+use domain::known::Known;
+use etcd_client::{Client, ConnectOptions, Permission};
+use leasehold::backends::{Backend, BackendError, Hints};
+use leasehold::config::BackendConfig;
+
+use super::world::{World, backend, refreshed, seen};
+
+/// Users `root` and `reader` (reads below /locks/), authentication on; a client as root.
+async fn with_users(world: &World) -> Client {
+    let mut client = world.client.clone();
+    for (user, role) in [("root", "root"), ("reader", "reader"), ("writer", "writer")] {
+        client.user_add(user, "secret-pw", None).await.unwrap();
+        client.role_add(role).await.unwrap();
+        client.user_grant_role(user, role).await.unwrap();
+    }
+    client
+        .role_grant_permission("reader", Permission::read("/locks/").with_prefix())
+        .await
+        .unwrap();
+    client
+        .role_grant_permission("writer", Permission::read_write("/locks/").with_prefix())
+        .await
+        .unwrap();
+    client.auth_enable().await.unwrap();
+    let options = ConnectOptions::new().with_user("root", "secret-pw");
+    Client::connect([world.etcd.endpoint()], Some(options))
+        .await
+        .unwrap()
+}
+
+fn as_user(name: &'static str, password: &'static str) -> impl FnOnce(&mut BackendConfig) {
+    move |config| {
+        config.user = Some(name.to_owned());
+        config.password = Some(password.to_owned().into());
+    }
+}
+
+fn allowed<'a>(rights: &'a [Right], what: &str) -> &'a Known<bool> {
+    &rights
+        .iter()
+        .find(|right| right.what.starts_with(what))
+        .unwrap_or_else(|| panic!("{rights:?}"))
+        .allowed
+}
+
+#[tokio::test]
+async fn authentication_that_is_off_is_said_to_let_anyone_write() {
+    // Without a user, and with a user that etcd has no use for.
+    let mut world = World::start().await;
+    world.put("/locks/a", "o", 0).await;
+    let with_user = backend(&[world.etcd.endpoint()], &["/locks/"], as_user("reader", "pw"));
+    assert_eq!(seen(&with_user).await.unwrap().locks.len(), 1);
+    for backend in [&world.backend, &with_user] {
+        let rights = backend.probe().await.unwrap().rights;
+        let right = rights
+            .iter()
+            .find(|right| right.what.contains("authentication is off"))
+            .unwrap();
+        assert_eq!((&right.allowed, right.wanted), (&Known::Known(true), false));
+        assert!(right.mend.contains("auth enable"));
+    }
+}
+
+#[tokio::test]
+async fn a_user_that_may_only_read_sees_everything_and_is_known_to_be_harmless() {
+    // Rights come from etcd's own record of its roles; nothing is written to find out.
+    let mut world = World::start().await;
+    let lease = world.lease(60).await;
+    world.put("/locks/a", "o", lease).await;
+    world.enqueue("/locks/job", "", 60).await;
+    let _root = with_users(&world).await;
+    let reader = backend(
+        &[world.etcd.endpoint()],
+        &["/locks/"],
+        as_user("reader", "secret-pw"),
+    );
+    let seen_by_reader = seen(&reader).await.unwrap();
+    assert_eq!(
+        seen_by_reader.names(),
+        [("key", "/locks/a"), ("mutex", "/locks/job")]
+    );
+    assert!(seen_by_reader.whole());
+    let lock = seen_by_reader.lock("key", "/locks/a");
+    assert!(
+        reader
+            .inspect(&lock.source, &lock.resource)
+            .await
+            .unwrap()
+            .lock
+            .is_some()
+    );
+    let probe = reader.probe().await.unwrap();
+    assert!(probe.version.is_known());
+    assert_eq!(allowed(&probe.rights, "read the keys"), &Known::Known(true));
+    assert_eq!(allowed(&probe.rights, "write keys"), &Known::Known(false));
+    for name in ["writer", "root"] {
+        let other = backend(&[world.etcd.endpoint()], &["/locks/"], as_user(name, "secret-pw"));
+        assert_eq!(
+            allowed(&other.probe().await.unwrap().rights, "write keys"),
+            &Known::Known(true),
+            "{name}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_prefix_that_may_not_be_read_is_named_and_the_others_are_shown() {
+    // One of two prefixes; then only the forbidden one.
+    let mut world = World::start().await;
+    world.put("/locks/a", "o", 0).await;
+    world.put("/secret/b", "o", 0).await;
+    let mut root = with_users(&world).await;
+    let endpoint = [world.etcd.endpoint()];
+    let both = backend(
+        &endpoint,
+        &["/locks/", "/secret/"],
+        as_user("reader", "secret-pw"),
+    );
+    let partial = seen(&both).await.unwrap();
+    assert_eq!(partial.names(), [("key", "/locks/a")]);
+    let source = &partial.pass().sources[0];
+    assert!(!source.coverage.is_complete());
+    assert!(source.fault.as_ref().unwrap().contains("/secret/"), "{source:?}");
+    let rights = both.probe().await.unwrap().rights;
+    assert_eq!(
+        allowed(&rights, "read the keys below /secret/"),
+        &Known::Known(false)
+    );
+    // The watch, too, goes on with what it may see.
+    let hints = Hints::default();
+    let watched = async {
+        loop {
+            let pending = hints.take().await;
+            if pending
+                .names
+                .iter()
+                .any(|(_, name)| name.as_bytes() == b"/locks/b")
+            {
+                break;
+            }
+            if pending.state == Some(WatchState::Live) {
+                root.put("/locks/b", "o", None).await.unwrap();
+            }
+        }
+    };
+    tokio::select! {
+        () = both.watch(hints.clone()) => {}
+        () = watched => {}
+        () = tokio::time::sleep(Duration::from_secs(30)) => panic!("no hint within 30 s"),
+    }
+    let none = backend(&endpoint, &["/secret/"], as_user("reader", "secret-pw"));
+    let error = seen(&none).await.unwrap_err();
+    assert!(
+        matches!(&error, BackendError::Denied { detail, .. } if detail.contains("/secret/")),
+        "{error:?}"
+    );
+    assert!(
+        error.mend().starts_with("etcdctl role grant-permission"),
+        "{}",
+        error.mend()
+    );
+    let refused = refreshed(&none, &[("key", "/secret/b")]).await.unwrap_err();
+    assert!(matches!(refused, BackendError::Denied { .. }), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_wrong_password_an_unknown_user_and_none_are_denied_without_secrets() {
+    // Three ways to be turned away; each says what to do.
+    let world = World::start().await;
+    let _root = with_users(&world).await;
+    let endpoint = [world.etcd.endpoint()];
+    for backend in [
+        backend(&endpoint, &["/locks/"], as_user("reader", "hunter2")),
+        backend(&endpoint, &["/locks/"], as_user("nobody", "hunter2")),
+        backend(&endpoint, &["/locks/"], |_| {}),
+    ] {
+        for error in [
+            seen(&backend).await.unwrap_err(),
+            backend.probe().await.unwrap_err(),
+        ] {
+            println!("{error}; {}", error.mend());
+            assert!(matches!(error, BackendError::Denied { .. }), "{error:?}");
+            assert!(error.mend().contains("`user` and `password`"));
+            assert!(!format!("{error:?}").contains("hunter2"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_restart_that_forgets_our_login_is_answered_with_a_new_one() {
+    // etcd keeps simple tokens in memory only.
+    let mut world = World::start().await;
+    world.put("/locks/a", "o", 0).await;
+    let _root = with_users(&world).await;
+    let reader = backend(
+        &[world.etcd.endpoint()],
+        &["/locks/"],
+        as_user("reader", "secret-pw"),
+    );
+    for _ in 0..3 {
+        assert_eq!(seen(&reader).await.unwrap().locks.len(), 1);
+        world.etcd.kill().await.unwrap();
+        world.etcd.restart().await.unwrap();
+    }
+    assert_eq!(seen(&reader).await.unwrap().locks.len(), 1);
+}
+
+#[tokio::test]
+async fn authentication_switched_on_and_off_under_a_running_adapter_is_followed() {
+    // A configured user logs in as soon as etcd wants it, and stays welcome when it no longer does.
+    let mut world = World::start().await;
+    world.put("/locks/a", "o", 0).await;
+    let reader = backend(
+        &[world.etcd.endpoint()],
+        &["/locks/"],
+        as_user("reader", "secret-pw"),
+    );
+    assert_eq!(seen(&reader).await.unwrap().locks.len(), 1);
+    let mut root = with_users(&world).await;
+    assert_eq!(seen(&reader).await.unwrap().locks.len(), 1);
+    assert_eq!(
+        allowed(&reader.probe().await.unwrap().rights, "write keys"),
+        &Known::Known(false)
+    );
+    root.auth_disable().await.unwrap();
+    assert_eq!(seen(&reader).await.unwrap().locks.len(), 1);
+    world.client.delete("/locks/a", None).await.unwrap();
+    assert_eq!(seen(&reader).await.unwrap().locks.len(), 0);
+}

@@ -1,0 +1,186 @@
+//! The commands of docs/backends/etcd.md, run as they stand there, and the account that they make.
+
+use std::time::Duration;
+
+use domain::backend::WatchState;
+use domain::known::Known;
+use leasehold::backends::etcd::EtcdBackend;
+use leasehold::backends::{Backend, Hints};
+
+use super::world::{Seen, World, backend, etcdctl, refreshed, seen};
+
+const GUIDE: &str = include_str!("../../../../docs/backends/etcd.md");
+const PASSWORD: &str = "it's-\"long\"-%enough\\";
+
+/// The one block of shell commands.
+fn commands() -> &'static str {
+    let mut blocks = GUIDE.split("```sh\n").skip(1);
+    let block = blocks.next().unwrap().split("```").next().unwrap();
+    assert!(blocks.next().is_none(), "the guide has one block of commands");
+    block
+}
+
+/// Whether etcd refused `etcdctl args` to `user` for want of permission; any other failure fails the test.
+async fn refused(endpoint: &str, user: &str, args: &[&str]) -> bool {
+    let output = etcdctl(endpoint)
+        .arg(format!("--user={user}"))
+        .args(args)
+        .output()
+        .await
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() || text.contains("permission denied"),
+        "{args:?}: {text}"
+    );
+    !output.status.success()
+}
+
+async fn run_as_root(endpoint: &str) {
+    for args in [
+        &["user", "add", "root", "--new-user-password=root-pw"][..],
+        &["role", "add", "root"],
+        &["user", "grant-role", "root", "root"],
+        &["auth", "enable"],
+    ] {
+        assert!(
+            etcdctl(endpoint)
+                .args(args)
+                .output()
+                .await
+                .unwrap()
+                .status
+                .success(),
+            "{args:?}"
+        );
+    }
+    let output = tokio::process::Command::new("sh")
+        .args(["-euc", commands()])
+        .env("ETCDCTL_API", "3")
+        .env("ETCDCTL_ENDPOINTS", endpoint)
+        .env("ETCDCTL_USER", "root:root-pw")
+        .env("LEASEHOLD_PASSWORD", PASSWORD)
+        .output()
+        .await
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// A plain key and a queue below `/locks/`, a key elsewhere, and the guide's account.
+struct Guarded {
+    world: World,
+    watcher: EtcdBackend,
+    /// On a key below `/locks/`, on a key elsewhere, and on none; in hex.
+    leases: [String; 3],
+}
+
+impl Guarded {
+    async fn make() -> Self {
+        let mut world = World::start().await;
+        let leases = [
+            world.lease(600).await,
+            world.lease(600).await,
+            world.lease(600).await,
+        ];
+        world.put("/locks/a", "o", leases[0]).await;
+        world.put("/elsewhere", "o", leases[1]).await;
+        world.enqueue("/locks/job", "", 600).await;
+        run_as_root(&world.etcd.endpoint()).await;
+        let watcher = backend(&[world.etcd.endpoint()], &["/locks/"], |config| {
+            config.user = Some("leasehold-watch".to_owned());
+            config.password = Some(PASSWORD.to_owned().into());
+        });
+        let leases = leases.map(|lease| format!("{lease:x}"));
+        Self {
+            world,
+            watcher,
+            leases,
+        }
+    }
+
+    async fn sees_all(&self) -> Seen {
+        let all = seen(&self.watcher).await.unwrap();
+        assert_eq!(all.names(), [("key", "/locks/a"), ("mutex", "/locks/job")]);
+        assert!(all.whole());
+        all
+    }
+}
+
+#[tokio::test]
+async fn the_documented_account_sees_all_locks() {
+    // Made by the guide's own commands; pass, refresh, detail, watch, and rights that are just as wanted.
+    let guarded = Guarded::make().await;
+    let all = guarded.sees_all().await;
+    let watcher = &guarded.watcher;
+    assert_eq!(
+        refreshed(watcher, &[("key", "/locks/a")])
+            .await
+            .unwrap()
+            .locks
+            .len(),
+        1
+    );
+    let lock = all.lock("mutex", "/locks/job");
+    assert!(
+        watcher
+            .inspect(&lock.source, &lock.resource)
+            .await
+            .unwrap()
+            .lock
+            .is_some()
+    );
+    let rights = watcher.probe().await.unwrap().rights;
+    assert!(
+        rights
+            .iter()
+            .all(|right| right.allowed == Known::Known(right.wanted)),
+        "{rights:?}"
+    );
+    let hints = Hints::default();
+    let live = async { while hints.take().await.state != Some(WatchState::Live) {} };
+    tokio::select! {
+        () = watcher.watch(hints.clone()) => {}
+        () = live => {}
+        () = tokio::time::sleep(Duration::from_secs(30)) => panic!("the watch is not live within 30 s"),
+    }
+}
+
+#[tokio::test]
+async fn the_documented_account_may_change_no_lock_and_the_guide_names_what_etcd_lets_it_do() {
+    // Each line of the guide's table, by etcdctl as that account; all locks are there afterwards.
+    let guarded = Guarded::make().await;
+    let endpoint = guarded.world.etcd.endpoint();
+    let user = format!("leasehold-watch:{PASSWORD}");
+    let [lease, foreign, empty] = &guarded.leases;
+    for args in [
+        &["get", "/elsewhere"][..],
+        &["get", "--prefix", "/"],
+        &["put", "/locks/a", "x"],
+        &["put", "/elsewhere", "x"],
+        &["del", "/locks/a"],
+        &["lease", "revoke", lease],
+        &["lease", "revoke", foreign],
+        &["user", "list"],
+        &["role", "add", "more"],
+    ] {
+        assert!(refused(&endpoint, &user, args).await, "{args:?} is allowed");
+    }
+    for args in [
+        &["lease", "grant", "30"][..],
+        &["lease", "keep-alive", "--once", lease],
+        &["lease", "keep-alive", "--once", foreign],
+        &["lease", "timetolive", "--keys", foreign],
+        &["lease", "revoke", empty],
+        &["compaction", "2"],
+    ] {
+        assert!(
+            !refused(&endpoint, &user, args).await,
+            "{args:?} is refused: the guide says otherwise"
+        );
+    }
+    guarded.sees_all().await;
+}

@@ -1,0 +1,181 @@
+//! Servers that are down, hang, restart, or are only some of several.
+
+use std::time::Duration;
+
+use domain::known::Known;
+use domain::observation::Inspection;
+use leasehold::backends::{Backend, BackendError};
+use leasehold::clock::Clock;
+use leasehold::throwaway::{RedisOptions, Throwaway, free_port};
+
+use super::world::{World, backend, refreshed, seen, source_of, try_backend};
+use crate::support::proxy::{Link, Proxy};
+
+#[tokio::test]
+async fn a_server_that_is_down_is_unreachable_and_used_once_it_is_there() {
+    // Made before the server runs; every question names the refusal; no question needs the adapter rebuilt.
+    let world = World::start().await;
+    world.etcd.stop().await.unwrap();
+    let backend = backend(&[world.etcd.endpoint()], &["/locks/"], |_| {});
+    let source = source_of("key");
+    for error in [
+        seen(&backend).await.unwrap_err(),
+        backend.probe().await.unwrap_err(),
+        refreshed(&backend, &[("key", "/locks/a")]).await.unwrap_err(),
+        backend.inspect(&source, &"/locks/a".into()).await.unwrap_err(),
+    ] {
+        assert!(
+            matches!(&error, BackendError::Unreachable { detail } if detail.contains("refused")),
+            "{error:?}"
+        );
+    }
+    world.etcd.restart().await.unwrap();
+    assert!(seen(&backend).await.unwrap().whole());
+    assert_eq!(
+        backend.inspect(&source, &"/locks/a".into()).await.unwrap(),
+        Inspection::default()
+    );
+}
+
+#[tokio::test]
+async fn a_black_hole_costs_one_timeout_and_says_that_nothing_answered() {
+    // The connection opens and nothing ever comes back, as behind a firewall that drops.
+    let world = World::start().await;
+    let proxy = Proxy::start(world.etcd.port()).await;
+    let endpoint = format!("http://127.0.0.1:{}", proxy.port());
+    let backend = backend(&[endpoint], &["/locks/"], |config| {
+        config.timeout = Duration::from_millis(700)
+    });
+    let clock = Clock::start();
+    for warm in [false, true] {
+        if warm {
+            proxy.set(Link::Pass).await;
+            seen(&backend).await.unwrap();
+        }
+        proxy.set(Link::Blackhole).await;
+        let began = clock.tick();
+        let error = seen(&backend).await.unwrap_err();
+        assert!(
+            matches!(error, BackendError::NoAnswer { after_ms: 700 }),
+            "{error:?}"
+        );
+        assert!(matches!(
+            backend.probe().await.unwrap_err(),
+            BackendError::NoAnswer { .. }
+        ));
+        let took = clock.tick().since(began);
+        assert!(took < 3_000, "{took} ms");
+    }
+    proxy.set(Link::Pass).await;
+    assert!(seen(&backend).await.unwrap().whole());
+}
+
+#[tokio::test]
+async fn a_paused_server_is_no_answer_and_answers_again_when_it_runs() {
+    // SIGSTOP: the kernel still accepts connections.
+    let mut world = World::start().await;
+    let backend = backend(&[world.etcd.endpoint()], &["/locks/"], |config| {
+        config.timeout = Duration::from_millis(500)
+    });
+    world.put("/locks/a", "o", 0).await;
+    assert_eq!(seen(&backend).await.unwrap().locks.len(), 1);
+    world.etcd.pause().await.unwrap();
+    let error = seen(&backend).await.unwrap_err();
+    world.etcd.resume().await.unwrap();
+    assert!(matches!(error, BackendError::NoAnswer { .. }), "{error:?}");
+    assert_eq!(seen(&backend).await.unwrap().locks.len(), 1);
+}
+
+#[tokio::test]
+async fn a_dead_or_silent_endpoint_is_passed_over() {
+    // First a port where nobody listens, then a black hole, then the real one; and the other way round, when the
+    // one in use goes silent in mid-life.
+    let mut world = World::start().await;
+    world.put("/locks/a", "o", 0).await;
+    let proxy = Proxy::start(world.etcd.port()).await;
+    let dead = format!("http://127.0.0.1:{}", free_port().unwrap());
+    let silent = format!("http://127.0.0.1:{}", proxy.port());
+    proxy.set(Link::Blackhole).await;
+    let timeout =
+        |config: &mut leasehold::config::BackendConfig| config.timeout = Duration::from_millis(1_500);
+    let first = backend(
+        &[dead.clone(), silent.clone(), world.etcd.endpoint()],
+        &["/locks/"],
+        timeout,
+    );
+    assert_eq!(seen(&first).await.unwrap().locks.len(), 1);
+    let clock = Clock::start();
+    assert_eq!(seen(&first).await.unwrap().locks.len(), 1);
+    assert!(
+        clock.tick().0 < 1_000,
+        "the good endpoint is kept: {:?}",
+        clock.tick()
+    );
+    proxy.set(Link::Pass).await;
+    let second = backend(&[silent, world.etcd.endpoint()], &["/locks/"], timeout);
+    assert_eq!(seen(&second).await.unwrap().locks.len(), 1);
+    proxy.set(Link::Blackhole).await;
+    assert_eq!(seen(&second).await.unwrap().locks.len(), 1);
+}
+
+#[tokio::test]
+async fn wrong_addresses_are_told_without_what_is_secret_in_them() {
+    // No URL, another scheme, TLS towards a plain port, another protocol; a password in the URL shows nowhere.
+    let world = World::start().await;
+    for endpoint in ["", "redis://h:1", "http://", "http://u:hunter2@h:notaport"] {
+        let error = try_backend(&[endpoint.to_owned()], &["/locks/"], |_| {})
+            .err()
+            .unwrap();
+        assert!(matches!(error, BackendError::Misconfigured { .. }), "{error:?}");
+        assert!(!format!("{error:?}").contains("hunter2"));
+    }
+    assert!(try_backend(&[], &["/locks/"], |_| {}).is_err());
+    assert!(try_backend(&[world.etcd.endpoint()], &[], |_| {}).is_err());
+    let plain = world.etcd.endpoint();
+    assert!(
+        try_backend(
+            &[plain.clone(), plain.replace("http", "https")],
+            &["/locks/"],
+            |_| {}
+        )
+        .is_err()
+    );
+    let tls = backend(&[plain.replace("http://", "https://")], &["/locks/"], |_| {});
+    let error = seen(&tls).await.unwrap_err();
+    println!("https towards a plain port: {error}");
+    assert!(matches!(error, BackendError::Unreachable { .. }), "{error:?}");
+    let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
+    let other = format!("http://leasehold:hunter2@127.0.0.1:{}", redis.port());
+    let other = backend(&[other], &["/locks/"], |config| {
+        config.timeout = Duration::from_secs(1)
+    });
+    let error = seen(&other).await.unwrap_err();
+    println!("a Redis: {error}");
+    assert!(!format!("{error:?} {}", error.mend()).contains("hunter2"));
+    assert!(
+        !other.address().contains("hunter2") && !other.address().contains("leasehold@"),
+        "{}",
+        other.address()
+    );
+}
+
+#[tokio::test]
+async fn the_probe_tells_version_member_and_role() {
+    // What Debian's etcd says of itself.
+    let world = World::start().await;
+    let probe = world.backend.probe().await.unwrap();
+    let Known::Known(version) = probe.version else {
+        panic!("{probe:?}")
+    };
+    assert!(
+        version.starts_with("3.") && version.contains("leader, term"),
+        "{version}"
+    );
+    let names: Vec<String> = world
+        .backend
+        .capabilities()
+        .into_iter()
+        .map(|capability| capability.name)
+        .collect();
+    assert_eq!(names, ["watch", "waiters", "fencing", "ttl", "release", "clock"]);
+}

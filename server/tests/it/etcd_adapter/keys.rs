@@ -1,0 +1,172 @@
+//! Plain keys: names, owners, tokens, and what etcd cannot tell.
+
+use domain::observation::{Coverage, Lifetime};
+use leasehold::backends::Backend;
+
+use super::world::{World, granted_ms, owner, remaining_ms, seen, source_of, token};
+
+#[tokio::test]
+async fn a_key_on_a_lease_is_a_lock_with_owner_token_and_both_times() {
+    // One key on a lease of 60 s; everything that contracts promise about it.
+    let mut world = World::start().await;
+    let lease = world.lease(60).await;
+    let revision = world.put("/locks/orders:1", "worker-7", lease).await;
+    let seen = world.seen().await;
+    let lock = seen.lock("key", "/locks/orders:1");
+    assert_eq!(owner(lock), "worker-7");
+    assert_eq!(lock.lease_id.known().unwrap().as_ref(), format!("{lease:x}"));
+    assert_eq!(token(lock), revision);
+    assert_eq!(
+        lock.generation.known().unwrap().as_str(),
+        format!("rev:{revision}")
+    );
+    assert_eq!(granted_ms(lock), 60_000);
+    assert!((50_000..=60_000).contains(&remaining_ms(lock)), "{lock:?}");
+    assert!(lock.acquired_at.is_unknown() && lock.renewed_at.is_unknown() && lock.waiter_count.is_unknown());
+    assert!(seen.whole() && seen.pass().clock.is_unknown());
+    assert_eq!(world.backend.grain_ms(&source_of("key")), 1_000);
+    assert_eq!(
+        world.backend.safety(&source_of("key")).class.wire(),
+        "correctness"
+    );
+}
+
+#[tokio::test]
+async fn the_token_stays_over_a_rewrite_and_rises_with_a_new_key() {
+    // The holder rewrites its value; then the key is deleted and taken anew.
+    let mut world = World::start().await;
+    let lease = world.lease(60).await;
+    let first = world.put("/locks/a", "one", lease).await;
+    world.put("/locks/a", "two", lease).await;
+    let again = world.seen().await;
+    assert_eq!(
+        (
+            token(again.lock("key", "/locks/a")),
+            owner(again.lock("key", "/locks/a"))
+        ),
+        (first, "two")
+    );
+    world.client.delete("/locks/a", None).await.unwrap();
+    let second = world.put("/locks/a", "three", lease).await;
+    assert!(second > first);
+    assert_eq!(token(world.seen().await.lock("key", "/locks/a")), second);
+}
+
+#[tokio::test]
+async fn owners_are_read_from_json_text_or_the_lease() {
+    // Four values as clients write them.
+    let mut world = World::start().await;
+    let lease = world.lease(60).await;
+    world
+        .put("/locks/json", r#"{"ownerId":"pod-3","since":1}"#, lease)
+        .await;
+    world.put("/locks/empty", "", lease).await;
+    world.put("/locks/bytes", b"w\xff".to_vec(), lease).await;
+    world.put("/locks/long", "x".repeat(1_000_000), lease).await;
+    let seen = world.seen().await;
+    assert_eq!(owner(seen.lock("key", "/locks/json")), "pod-3");
+    assert_eq!(owner(seen.lock("key", "/locks/empty")), format!("{lease:x}"));
+    assert_eq!(owner(seen.lock("key", "/locks/bytes")), r"w\xff");
+    assert_eq!(
+        owner(seen.lock("key", "/locks/long")).chars().count(),
+        domain::limits::OWNER_CHARS_MAX
+    );
+}
+
+#[tokio::test]
+async fn a_key_without_a_lease_has_no_ttl_and_says_so() {
+    // Nothing invents a lease or a time for it.
+    let mut world = World::start().await;
+    world.put("/locks/for-ever", "me", 0).await;
+    let seen = world.seen().await;
+    let lock = seen.lock("key", "/locks/for-ever");
+    assert!(matches!(lock.lifetime, Lifetime::NoTtl { .. }));
+    assert!(lock.lease_id.is_absent());
+    let detail = world.backend.inspect(&lock.source, &lock.resource).await.unwrap();
+    assert!(
+        detail
+            .raw
+            .iter()
+            .any(|field| field.name == "lease" && field.value == "none"),
+        "{:?}",
+        detail.raw
+    );
+}
+
+#[tokio::test]
+async fn hostile_names_come_through_byte_for_byte() {
+    // Not UTF-8, backslashes, quotes, control and bidirectional characters, 10 KB, glob signs, and the ends of ranges.
+    let mut world = World::start().await;
+    let names: Vec<Vec<u8>> = vec![
+        b"/locks/\xff\xfe\x00end".to_vec(),
+        b"/locks/back\\slash".to_vec(),
+        b"/locks/\xff\\x41".to_vec(),
+        "/locks/<script>'\"; DROP".into(),
+        "/locks/\u{202e}gnp\u{200b}\n".into(),
+        b"/locks/*?[a]{b}".to_vec(),
+        b"/locks/".to_vec(),
+        b"/locks/\xff\xff".to_vec(),
+        format!("/locks/{}", "k".repeat(10_000)).into(),
+        "/locks//".into(),
+    ];
+    for name in &names {
+        world.put(name.clone(), "o", 0).await;
+    }
+    // Just outside.
+    world.put("/locks0", "o", 0).await;
+    world.put("/locks", "o", 0).await;
+    let seen = world.seen().await;
+    assert!(seen.whole());
+    let mut expected = names.clone();
+    let mut found: Vec<Vec<u8>> = seen
+        .locks
+        .values()
+        .map(|(_, lock)| lock.resource.as_bytes().to_vec())
+        .collect();
+    expected.sort();
+    found.sort();
+    assert_eq!(found, expected);
+    for (_, lock) in seen.locks.values() {
+        let detail = world.backend.inspect(&lock.source, &lock.resource).await.unwrap();
+        assert_eq!(detail.lock.unwrap().resource, lock.resource);
+    }
+}
+
+#[tokio::test]
+async fn names_beyond_the_limit_and_large_values_cost_completeness_not_the_pass() {
+    // A key of 70 KB is left out and said so; 60 values of 1 MB are more than one answer may carry.
+    let mut world = World::start().await;
+    for n in 0..60 {
+        world
+            .put(format!("/locks/big/{n:02}"), vec![b'v'; 1_000_000], 0)
+            .await;
+    }
+    let seen = world.seen().await;
+    assert_eq!(seen.locks.len(), 60);
+    assert!(seen.whole(), "{:?}", seen.pass());
+    world.put(format!("/locks/{}", "k".repeat(70_000)), "o", 0).await;
+    let seen = world.seen().await;
+    assert_eq!(seen.locks.len(), 60);
+    let coverage = &seen.pass().sources[0].coverage;
+    assert!(
+        matches!(coverage, Coverage::Partial { why, .. } if why.contains("65536")),
+        "{coverage:?}"
+    );
+}
+
+#[tokio::test]
+async fn overlapping_prefixes_and_the_empty_one_list_each_key_once() {
+    // Counted through the batches, where a repeat would show.
+    let mut world = World::start().await;
+    for key in ["/locks/a", "/locks/b/c", "elsewhere"] {
+        world.put(key, "o", 0).await;
+    }
+    let endpoint = [world.etcd.endpoint()];
+    let backend = super::world::backend(&endpoint, &["/locks/b/", "/locks/", "/locks/"], |_| {});
+    assert_eq!(
+        seen(&backend).await.unwrap().names(),
+        [("key", "/locks/a"), ("key", "/locks/b/c")]
+    );
+    let backend = super::world::backend(&endpoint, &["", "/locks/"], |_| {});
+    assert_eq!(seen(&backend).await.unwrap().locks.len(), 3);
+}

@@ -1,0 +1,130 @@
+//! What is left of leases, and what hangs on them.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use domain::observation::{Condition, Lifetime};
+use leasehold::backends::Backend;
+
+use super::world::{World, granted_ms, refreshed, remaining_ms};
+use crate::support::eventually::eventually;
+
+#[tokio::test]
+async fn a_renewal_is_seen_by_the_next_pass_without_any_event() {
+    // A lease of 30 s runs down for a while, then its owner renews.
+    let mut world = World::start().await;
+    let lease = world.lease(30).await;
+    world.put("/locks/a", "o", lease).await;
+    eventually("two seconds are gone", async || {
+        remaining_ms(world.seen().await.lock("key", "/locks/a")) <= 28_000
+    })
+    .await;
+    let (mut keeper, mut answers) = world.client.lease_keep_alive(lease).await.unwrap();
+    keeper.keep_alive().await.unwrap();
+    answers.message().await.unwrap().unwrap();
+    assert!(remaining_ms(world.seen().await.lock("key", "/locks/a")) >= 29_000);
+}
+
+#[tokio::test]
+async fn a_restart_refills_the_lease_and_nobody_infers_an_acquisition_from_it() {
+    // The granted TTL stays, what is left goes up, and the acquisition stays unknown.
+    let mut world = World::start().await;
+    let lease = world.lease(30).await;
+    world.put("/locks/a", "o", lease).await;
+    eventually("some seconds are gone", async || {
+        remaining_ms(world.seen().await.lock("key", "/locks/a")) <= 26_000
+    })
+    .await;
+    let before = remaining_ms(world.seen().await.lock("key", "/locks/a"));
+    world.etcd.kill().await.unwrap();
+    world.etcd.restart().await.unwrap();
+    let seen = world.seen().await;
+    let lock = seen.lock("key", "/locks/a");
+    assert!(remaining_ms(lock) > before, "{lock:?}, before {before}");
+    assert_eq!(granted_ms(lock), 30_000);
+    assert!(lock.acquired_at.is_unknown());
+    assert!(remaining_ms(lock) < 40_000);
+}
+
+#[tokio::test]
+async fn an_expired_lease_takes_its_lock_away() {
+    // Observed all the while: never shown with more than its TTL, and gone in the end, not shown as free time.
+    let mut world = World::start().await;
+    let lease = world.lease(1).await;
+    world.put("/locks/short", "o", lease).await;
+    assert!(remaining_ms(world.seen().await.lock("key", "/locks/short")) <= 1_000);
+    eventually("it is gone", async || {
+        let seen = world.seen().await;
+        assert!(seen.whole(), "{:?}", seen.pass());
+        for (_, lock) in seen.locks.values() {
+            assert!(remaining_ms(lock) <= 1_000, "{lock:?}");
+        }
+        seen.locks.is_empty()
+    })
+    .await;
+    let seen = refreshed(&world.backend, &[("key", "/locks/short")])
+        .await
+        .unwrap();
+    assert_eq!((seen.locks.len(), seen.gone.len()), (0, 1));
+}
+
+#[tokio::test]
+async fn keys_that_share_a_lease_name_each_other() {
+    // Three keys on one lease: two plain ones and a place in a queue outside the configured prefix.
+    let mut world = World::start().await;
+    let lease = world.lease(60).await;
+    world.put("/locks/a", "o", lease).await;
+    world.put("/locks/b", "o", lease).await;
+    world.put("/other/\u{202e}c", "o", lease).await;
+    let seen = world.seen().await;
+    assert_eq!(
+        remaining_ms(seen.lock("key", "/locks/a")),
+        remaining_ms(seen.lock("key", "/locks/b"))
+    );
+    let lock = seen.lock("key", "/locks/a");
+    let detail = world.backend.inspect(&lock.source, &lock.resource).await.unwrap();
+    assert_eq!(detail.shares_fate_with.len(), 2, "{:?}", detail.shares_fate_with);
+    assert!(
+        detail.shares_fate_with[0].contains("/locks/b") && detail.shares_fate_with[1].contains("/other/")
+    );
+    let raw = |name: &str| &detail.raw.iter().find(|field| field.name == name).unwrap().value;
+    assert_eq!((raw("key").as_str(), raw("value").as_str()), ("/locks/a", "o"));
+    assert_eq!(
+        (raw("lease"), raw("granted TTL").as_str()),
+        (&format!("{lease:x}"), "60 s")
+    );
+    for name in ["create revision", "mod revision", "version", "remaining TTL"] {
+        raw(name);
+    }
+}
+
+#[tokio::test]
+async fn a_lease_in_its_last_second_is_not_called_over() {
+    // etcd says 0 for it; observed until that happens, it must read as a sliver, never as expired.
+    let mut world = World::start().await;
+    let lease = world.lease(2).await;
+    world.put("/locks/a", "o", lease).await;
+    let slivers = AtomicUsize::new(0);
+    eventually("it is gone", async || {
+        let seen = world.seen().await;
+        for (_, lock) in seen.locks.values() {
+            assert!(
+                !matches!(lock.condition, Some(Condition::Note { .. })),
+                "{lock:?}"
+            );
+            assert!(
+                matches!(
+                    lock.lifetime,
+                    Lifetime::Leased {
+                        remaining_ms: 1..,
+                        ..
+                    }
+                ),
+                "{lock:?}"
+            );
+            slivers.fetch_add(usize::from(remaining_ms(lock) == 1), Ordering::Relaxed);
+        }
+        seen.locks.is_empty()
+    })
+    .await;
+    assert!(slivers.into_inner() > 0);
+}

@@ -1,0 +1,354 @@
+//! Advisory locks.
+
+use domain::observation::{Condition, Inspection, Lifetime};
+use domain::safety::SafetyClass;
+use leasehold::backends::Backend;
+use leasehold::backends::postgres::PostgresBackend;
+use leasehold::config::postgres::AdvisoryNameConfig;
+use leasehold::throwaway::Postgres;
+use sqlx::PgConnection;
+use tokio::task::JoinHandle;
+
+use super::rig::*;
+use crate::support::eventually::eventually;
+
+#[tokio::test]
+async fn keys_of_both_forms_decode_at_every_edge_and_in_every_database() {
+    // Each key is taken with the SQL that users write; the resource must carry the same numbers.
+    let server = server().await;
+    let mut user_a = user(&server.superuser_url()).await;
+    run(&mut user_a, "CREATE DATABASE \"other db\"").await;
+    let one = [0, 1, -1, i64::MAX, i64::MIN, 1 << 32, -(1 << 32), 72_707_369];
+    let two = [
+        (0, 0),
+        (1, -1),
+        (i32::MIN, i32::MAX),
+        (i32::MIN, i32::MIN),
+        (-7, 9),
+    ];
+    for key in one {
+        sqlx::query("SELECT pg_advisory_lock($1)")
+            .bind(key)
+            .execute(&mut user_a)
+            .await
+            .unwrap();
+    }
+    for (first, second) in two {
+        sqlx::query("SELECT pg_advisory_lock($1, $2)")
+            .bind(first)
+            .bind(second)
+            .execute(&mut user_a)
+            .await
+            .unwrap();
+    }
+    let mut user_b = user(&server.superuser_url_to("other db")).await;
+    run(&mut user_b, "SELECT pg_advisory_lock(-5)").await;
+    let backend = backend(&server.superuser_url(), Vec::new());
+    let seen = observe(&backend).await;
+    let mut expected: Vec<String> = one.iter().map(|key| format!("advisory:postgres:{key}")).collect();
+    expected.extend(
+        two.iter()
+            .map(|(first, second)| format!("advisory:postgres:{first}:{second}")),
+    );
+    expected.push("advisory:other db:-5".to_owned());
+    expected.sort();
+    assert_eq!(seen.of("advisory"), expected);
+    let lock = seen.lock("advisory", "advisory:other db:-5");
+    assert!(
+        matches!(lock.lifetime, Lifetime::Session { .. }) && lock.fencing_token.is_absent(),
+        "{lock:?}"
+    );
+    let (source, prisma) = id("advisory", "advisory:postgres:72707369");
+    assert_eq!(backend.safety(&source).class, SafetyClass::Efficiency);
+    let detail = backend.inspect(&source, &prisma).await.unwrap();
+    assert!(
+        detail
+            .raw
+            .iter()
+            .any(|field| field.name == "known as" && field.value == "Prisma Migrate"),
+        "{detail:?}"
+    );
+    assert_eq!(
+        detail.shares_fate_with.len(),
+        one.len() + two.len() - 1,
+        "{:?}",
+        detail.shares_fate_with
+    );
+}
+
+const SHARED: &str = "advisory:postgres:42";
+
+/// Key 42: shared by `first` at session level and by `second` in a transaction; `report` waits to have it alone.
+struct Shared {
+    server: Postgres,
+    backend: PostgresBackend,
+    first: PgConnection,
+    second: PgConnection,
+    /// Of `first`, `second` and the waiter.
+    pids: [i32; 3],
+    waiting: JoinHandle<()>,
+}
+
+async fn shared() -> Shared {
+    let server = server().await;
+    let url = server.superuser_url();
+    let mut first = named_user(&url, "billing").await;
+    let mut second = user(&url).await;
+    let mut waiter = named_user(&url, "report").await;
+    let pids = [
+        pid(&mut first).await,
+        pid(&mut second).await,
+        pid(&mut waiter).await,
+    ];
+    run(&mut first, "SELECT pg_advisory_lock_shared(42)").await;
+    run(&mut second, "BEGIN; SELECT pg_advisory_xact_lock_shared(42)").await;
+    let waiting = later(waiter, "SELECT pg_advisory_lock(42)");
+    let backend = backend(&url, Vec::new());
+    eventually("the waiter is seen", || async {
+        observe(&backend)
+            .await
+            .lock("advisory", SHARED)
+            .waiter_count
+            .known()
+            == Some(&1)
+    })
+    .await;
+    Shared {
+        server,
+        backend,
+        first,
+        second,
+        pids,
+        waiting,
+    }
+}
+
+async fn detail(backend: &PostgresBackend) -> Inspection {
+    let (source, resource) = id("advisory", SHARED);
+    backend.inspect(&source, &resource).await.unwrap()
+}
+
+fn level(detail: &Inspection) -> &str {
+    &detail
+        .raw
+        .iter()
+        .find(|field| field.name == "level")
+        .unwrap()
+        .value
+}
+
+#[tokio::test]
+async fn sharers_and_waiters_of_one_key_are_one_row() {
+    // Two sharers and an exclusive waiter behind them: the generation names both sharers.
+    let shared = shared().await;
+    let [first, second, _] = shared.pids;
+    let seen = observe(&shared.backend).await;
+    assert_eq!(seen.locks.len(), 1, "{:?}", seen.locks.keys());
+    let lock = seen.lock("advisory", SHARED);
+    assert_eq!((lock.owner_count, lock.oldest_waiter_ms.is_some()), (2, true));
+    assert_eq!(lock.owner.known().unwrap().as_str(), format!("billing#{first}"));
+    let generation = lock.generation.known().unwrap().as_str();
+    let [one, two]: [&str; 2] = generation.split('+').collect::<Vec<_>>().try_into().unwrap();
+    assert!(one.starts_with(&format!("pid:{first}@2")), "{generation}");
+    assert!(two.starts_with(&format!("pid:{second}@2")), "{generation}");
+    assert!(
+        lock.acquired_at.why().unwrap().contains("session-level"),
+        "{lock:?}"
+    );
+    shared.waiting.abort();
+    drop(shared.server);
+}
+
+#[tokio::test]
+async fn the_detail_of_a_key_has_waiters_owners_session_and_tree() {
+    // The waiter hangs below a holder, both holders say what they hold.
+    let shared = shared().await;
+    let [first, second, waiter] = shared.pids;
+    let detail = detail(&shared.backend).await;
+    let waiters: Vec<_> = detail
+        .waiters
+        .iter()
+        .map(|waiter| waiter.owner_id.as_str())
+        .collect();
+    assert_eq!(waiters, [format!("report#{waiter}")]);
+    assert!(detail.waiters[0].position == 1 && detail.waiters[0].waited_ms.is_known());
+    let owners: Vec<&str> = detail.owners.iter().map(|owner| owner.as_str()).collect();
+    assert_eq!(owners, [format!("billing#{first}"), format!("session#{second}")]);
+    let session = detail.session.unwrap();
+    assert_eq!((session.pid, session.state.as_str()), (first, "idle"));
+    assert_eq!(session.client_address.as_deref(), Some("127.0.0.1"));
+    assert!(session.query.contains("pg_advisory_lock_shared"), "{session:?}");
+    let blocked: usize = detail.blockers.iter().map(|root| root.blocks.len()).sum();
+    assert_eq!((detail.blockers.len(), blocked), (2, 1), "{:?}", detail.blockers);
+    for root in &detail.blockers {
+        assert_eq!(root.holds, "ShareLock on advisory key 42");
+    }
+}
+
+#[tokio::test]
+async fn the_level_of_a_key_is_told_only_where_it_is_proven() {
+    // An idle session proves session level; a session in a transaction proves nothing, and bounds the time.
+    let mut shared = shared().await;
+    let idle = detail(&shared.backend).await;
+    assert!(level(&idle).starts_with("session level"), "{:?}", idle.raw);
+    run(&mut shared.first, "SELECT pg_advisory_unlock_all()").await;
+    let open = detail(&shared.backend).await;
+    assert!(
+        level(&open).starts_with("unknown: its session is in a transaction"),
+        "{:?}",
+        open.raw
+    );
+    let lock = open.lock.unwrap();
+    assert!(
+        lock.acquired_at.why().unwrap().contains("transaction began at 2"),
+        "{lock:?}"
+    );
+    run(&mut shared.second, "COMMIT").await;
+    shared.waiting.await.unwrap();
+    // The waiter ends with its task: its session, and so the lock, is gone.
+    eventually("the lock is free", || async {
+        detail(&shared.backend).await.lock.is_none()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_prepared_transaction_that_holds_a_key_is_a_holder_that_is_gone() {
+    // PREPARE TRANSACTION, then the session ends: the lock stays, and another session waits for it in vain.
+    let server = server().await;
+    let url = server.superuser_url();
+    let mut holder = user(&url).await;
+    run(
+        &mut holder,
+        "BEGIN; SELECT pg_advisory_xact_lock(7, -7); PREPARE TRANSACTION 'payment 17'",
+    )
+    .await;
+    drop(holder);
+    let waiter = user(&url).await;
+    let waiting = later(waiter, "SELECT pg_advisory_lock(7, -7)");
+    let backend = backend(&url, Vec::new());
+    let (source, resource) = id("advisory", "advisory:postgres:7:-7");
+    eventually("the waiter is seen", || async {
+        !backend
+            .inspect(&source, &resource)
+            .await
+            .unwrap()
+            .waiters
+            .is_empty()
+    })
+    .await;
+    let detail = backend.inspect(&source, &resource).await.unwrap();
+    let lock = detail.lock.unwrap();
+    assert_eq!(lock.owner.known().unwrap().as_str(), "prepared#payment 17");
+    let Some(Condition::HolderGone { why }) = &lock.condition else {
+        panic!("{lock:?}")
+    };
+    assert!(why.contains("\"payment 17\" of postgres since 2"), "{why}");
+    assert!(
+        lock.generation
+            .known()
+            .unwrap()
+            .as_str()
+            .starts_with("prepared:payment 17@2")
+    );
+    assert_eq!(
+        (detail.blockers.len(), detail.blockers[0].blocks.len()),
+        (1, 1),
+        "{:?}",
+        detail.blockers
+    );
+    assert_eq!(detail.blockers[0].pid, None);
+    assert_eq!(detail.session, None);
+    // Over a crash of the server it is still there, and is still the same acquisition.
+    waiting.abort();
+    server.kill().await.unwrap();
+    server.restart().await.unwrap();
+    let again = backend.inspect(&source, &resource).await.unwrap().lock.unwrap();
+    assert_eq!(
+        (again.generation, again.condition),
+        (lock.generation, lock.condition)
+    );
+    run(&mut user(&url).await, "ROLLBACK PREPARED 'payment 17'").await;
+    assert_eq!(backend.inspect(&source, &resource).await.unwrap().lock, None);
+}
+
+#[tokio::test]
+async fn a_poolers_idle_session_that_holds_a_key_may_be_leaked() {
+    // By the name the pooler gives itself, and by the role it logs in as; an ordinary idle holder is not accused.
+    let server = server().await;
+    let url = server.superuser_url();
+    let mut pooled = named_user(&url, "PgBouncer").await;
+    run(
+        &mut pooled,
+        "SELECT pg_advisory_lock(1); CREATE ROLE pgbouncer_app LOGIN",
+    )
+    .await;
+    let mut role = user(&server.url("pgbouncer_app", "postgres")).await;
+    run(&mut role, "SELECT pg_advisory_lock(2)").await;
+    let mut plain = named_user(&url, "worker").await;
+    run(&mut plain, "SELECT pg_advisory_lock(3)").await;
+    let seen = observe(&backend(&url, Vec::new())).await;
+    for key in ["advisory:postgres:1", "advisory:postgres:2"] {
+        let lock = seen.lock("advisory", key);
+        let Some(Condition::Note { why }) = &lock.condition else {
+            panic!("{lock:?}")
+        };
+        assert!(why.starts_with("May be leaked through the pooler"), "{why}");
+    }
+    assert_eq!(seen.lock("advisory", "advisory:postgres:3").condition, None);
+}
+
+#[tokio::test]
+async fn configured_names_and_hashes_name_opaque_keys() {
+    // hashtext and hashtextextended are computed by the server itself; the gem's key pair is computed here.
+    let server = server().await;
+    let mut session = user(&server.superuser_url()).await;
+    run(
+        &mut session,
+        "SELECT pg_advisory_lock(hashtext('nightly')), pg_advisory_lock(hashtextextended('nightly', 0)),
+        pg_advisory_lock(3, hashtext('nightly')), pg_advisory_lock(99)",
+    )
+    .await;
+    // crc32('nightly') & 0x7fffffff, as the Ruby gem takes it.
+    run(&mut session, "SELECT pg_advisory_lock(-3, 1)").await;
+    let mut config = postgres_config(&server.superuser_url(), Vec::new());
+    let none = AdvisoryNameConfig {
+        key: None,
+        key1: None,
+        key2: None,
+        hash_of: None,
+        name: None,
+    };
+    config.advisory_names = vec![
+        AdvisoryNameConfig {
+            hash_of: Some("nightly".to_owned()),
+            ..none.clone()
+        },
+        AdvisoryNameConfig {
+            key1: Some(-3),
+            name: Some("shard lock".to_owned()),
+            ..none
+        },
+    ];
+    let backend = backend_of(&config);
+    let mut names = Vec::new();
+    for resource in observe(&backend).await.of("advisory") {
+        let (source, resource) = id("advisory", resource);
+        let raw = backend.inspect(&source, &resource).await.unwrap().raw;
+        names.extend(
+            raw.into_iter()
+                .filter(|field| field.name == "known as")
+                .map(|field| field.value),
+        );
+    }
+    names.sort();
+    assert_eq!(
+        names,
+        [
+            "hashtext of \"nightly\"",
+            "hashtext of \"nightly\"",
+            "hashtextextended of \"nightly\"",
+            "shard lock"
+        ]
+    );
+}

@@ -1,0 +1,164 @@
+//! A server that is down, restarts, hangs, or does not let us in.
+
+use std::time::Duration;
+
+use leasehold::backends::postgres::connect;
+use leasehold::backends::{Backend, BackendError};
+use leasehold::clock::Clock;
+use leasehold::throwaway::{PostgresOptions, Throwaway, free_port};
+
+use super::rig::*;
+use crate::support::proxy::{Link, Proxy};
+
+#[tokio::test]
+async fn a_server_that_is_down_is_an_error_at_once_and_answers_again_when_it_is_back() {
+    // Never an empty list; ten restarts in good order and by kill, with sessions of ours open each time.
+    let server = server().await;
+    let backend = backend(&server.superuser_url(), Vec::new());
+    let mut holder = user(&server.superuser_url()).await;
+    run(&mut holder, "SELECT pg_advisory_lock(1)").await;
+    assert_eq!(observe(&backend).await.locks.len(), 1);
+    for round in 0..10 {
+        if round % 2 == 0 {
+            server.stop().await.unwrap()
+        } else {
+            server.kill().await.unwrap()
+        }
+        let clock = Clock::start();
+        let error = try_observe(&backend).await.err().unwrap();
+        assert!(matches!(error, BackendError::Unreachable { .. }), "{error:?}");
+        assert!(clock.tick().0 < 2_000, "{:?}", clock.tick());
+        server.restart().await.unwrap();
+        assert!(observe(&backend).await.locks.is_empty());
+    }
+    server.restart().await.unwrap();
+    // The kept session died unseen: the very next pass must not fail for it.
+    assert!(try_observe(&backend).await.is_ok());
+}
+
+#[tokio::test]
+async fn each_way_of_not_getting_in_has_its_own_error_without_the_password() {
+    // Wrong password, unknown role, unknown database, nobody there, somebody else there.
+    let password = Some("right".to_owned());
+    let server = Throwaway::postgres(PostgresOptions {
+        fast: true,
+        password,
+        ..Default::default()
+    })
+    .await
+    .unwrap();
+    let error = async |url: String| {
+        let backend = backend(&url, Vec::new());
+        let error = try_observe(&backend).await.err().unwrap();
+        let probed = backend.probe().await.unwrap_err();
+        assert_eq!(std::mem::discriminant(&error), std::mem::discriminant(&probed));
+        let said = format!("{error:?} {error} {}", error.mend());
+        assert!(
+            !said.contains("hunter2") && !said.contains("postgres://"),
+            "{said}"
+        );
+        error
+    };
+    let wrong = error(server.url_with_password("postgres", "hunter2", "postgres")).await;
+    assert!(matches!(wrong, BackendError::Denied { .. }), "{wrong:?}");
+    let nobody = error(server.url_with_password("nobody", "hunter2", "postgres")).await;
+    assert!(matches!(nobody, BackendError::Denied { .. }), "{nobody:?}");
+    let nowhere = error(server.superuser_url_to("nowhere")).await;
+    assert!(
+        matches!(&nowhere, BackendError::Misconfigured { detail, .. } if detail.contains("nowhere")),
+        "{nowhere:?}"
+    );
+    let port = free_port().unwrap();
+    let refused = error(format!("postgres://u:hunter2@127.0.0.1:{port}/db")).await;
+    assert_eq!(
+        refused,
+        BackendError::Unreachable {
+            detail: "connection refused".to_owned()
+        }
+    );
+
+    let config = postgres_config(&server.url("somebody", "postgres"), Vec::new());
+    let mut overridden = backend_config(&config);
+    overridden.user = Some("postgres".to_owned());
+    overridden.password = Some("right".into());
+    let backend = connect(&overridden, &config, Clock::start()).unwrap();
+    assert!(
+        backend
+            .probe()
+            .await
+            .unwrap()
+            .version
+            .known()
+            .unwrap()
+            .starts_with("PostgreSQL ")
+    );
+}
+
+#[tokio::test]
+async fn a_hanging_server_is_no_answer_within_the_timeout_and_heals() {
+    // The link is held in both directions: with a session open, and before one could be opened.
+    let server = server().await;
+    let proxy = Proxy::start(server.port()).await;
+    let url = format!("postgres://postgres@127.0.0.1:{}/postgres", proxy.port());
+    let config = postgres_config(&url, Vec::new());
+    let mut impatient = backend_config(&config);
+    impatient.timeout = Duration::from_millis(400);
+    let backend = connect(&impatient, &config, Clock::start()).unwrap();
+    assert!(try_observe(&backend).await.is_ok());
+    proxy.set(Link::Blackhole).await;
+    for _ in 0..5 {
+        let clock = Clock::start();
+        let (pass, probe) = tokio::join!(try_observe(&backend), backend.probe());
+        assert_eq!(pass.err(), Some(BackendError::NoAnswer { after_ms: 400 }));
+        assert_eq!(probe.err(), Some(BackendError::NoAnswer { after_ms: 400 }));
+        assert!(clock.tick().0 < 2_000, "{:?}", clock.tick());
+    }
+    proxy.set(Link::Pass).await;
+    assert!(try_observe(&backend).await.is_ok());
+    server.pause().await.unwrap();
+    assert_eq!(
+        try_observe(&backend).await.err(),
+        Some(BackendError::NoAnswer { after_ms: 400 })
+    );
+    server.resume().await.unwrap();
+    assert!(try_observe(&backend).await.is_ok());
+}
+
+#[tokio::test]
+async fn sessions_are_few_named_and_harmless() {
+    // What the server itself says about our sessions, while many questions come at once.
+    let server = server().await;
+    let backend = backend(&server.superuser_url(), Vec::new());
+    let questions = futures::future::join_all((0..20).map(|_| try_observe(&backend))).await;
+    assert!(questions.iter().all(Result::is_ok));
+    let mut root = user(&server.superuser_url()).await;
+    let ours: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'leasehold'")
+            .fetch_one(&mut root)
+            .await
+            .unwrap();
+    assert!((1..=3).contains(&ours), "{ours}");
+    let config = postgres_config(&server.superuser_url(), vec![common("settings")]);
+    run(
+        &mut root,
+        "CREATE VIEW settings AS SELECT name AS resource, setting AS owner_id, NULL::text AS lease_id,
+        NULL::int AS fencing_token, NULL::timestamptz AS expires_at, NULL::timestamptz AS created_at,
+        NULL::timestamptz AS updated_at FROM pg_settings",
+    )
+    .await;
+    let seen = observe(&backend_of(&config)).await;
+    let setting = |name: &str| {
+        seen.lock("table:public.settings", name)
+            .owner
+            .known()
+            .unwrap()
+            .as_str()
+            .to_owned()
+    };
+    assert_eq!(setting("default_transaction_read_only"), "on");
+    assert_eq!(setting("application_name"), "leasehold");
+    assert_eq!(
+        (setting("statement_timeout"), setting("lock_timeout")),
+        ("4000".to_owned(), "200".to_owned())
+    );
+}

@@ -1,0 +1,113 @@
+//! What an account without the right to see other sessions is told, and how the adapter says so.
+
+use domain::backend::Right;
+use leasehold::backends::Backend;
+
+use super::rig::*;
+
+#[track_caller]
+fn right<'a>(rights: &'a [Right], what: &str) -> &'a Right {
+    rights
+        .iter()
+        .find(|right| right.what.contains(what))
+        .unwrap_or_else(|| panic!("no {what} in {rights:?}"))
+}
+
+#[tokio::test]
+async fn without_pg_monitor_sessions_are_unknown_with_the_reason() {
+    // The lock, its key and its owner's name stay visible; state, query and the session's start do not.
+    let server = server().await;
+    let mut holder = named_user(&server.superuser_url(), "billing").await;
+    run(&mut holder, "CREATE ROLE blind LOGIN; SELECT pg_advisory_lock(9)").await;
+    let backend = backend(&server.url("blind", "postgres"), Vec::new());
+    let (source, resource) = id("advisory", "advisory:postgres:9");
+    let detail = backend.inspect(&source, &resource).await.unwrap();
+    let lock = detail.lock.unwrap();
+    assert_eq!(
+        lock.owner.known().unwrap().as_str(),
+        format!("billing#{}", pid(&mut holder).await)
+    );
+    assert!(
+        lock.generation.why().unwrap().contains("pg_read_all_stats"),
+        "{lock:?}"
+    );
+    assert!(
+        lock.acquired_at.why().unwrap().contains("pg_read_all_stats"),
+        "{lock:?}"
+    );
+    let session = detail.session.unwrap();
+    assert!(
+        session.state.starts_with("unknown:") && session.query.starts_with("unknown:"),
+        "{session:?}"
+    );
+    let level = detail.raw.iter().find(|field| field.name == "level").unwrap();
+    assert!(level.value.contains("pg_monitor"), "{level:?}");
+
+    let rights = backend.probe().await.unwrap().rights;
+    let sees = right(&rights, "see the sessions");
+    assert!(sees.allowed.known() == Some(&false) && sees.wanted, "{sees:?}");
+    run(&mut holder, &sees.mend).await;
+    let lock = backend.inspect(&source, &resource).await.unwrap().lock.unwrap();
+    assert!(lock.generation.is_known(), "{lock:?}");
+    assert_eq!(
+        right(&backend.probe().await.unwrap().rights, "see the sessions")
+            .allowed
+            .known(),
+        Some(&true)
+    );
+}
+
+#[tokio::test]
+async fn rights_beyond_reading_are_reported_with_the_statement_that_takes_them_away() {
+    // A watcher that may write, signal and do anything; each mend, run as it is written, mends it.
+    let server = server().await;
+    let mut root = user(&server.superuser_url()).await;
+    run(&mut root, COMMON).await;
+    run(&mut root, r#"CREATE ROLE "mighty watcher" LOGIN SUPERUSER"#).await;
+    let backend = backend(
+        &server.url("mighty watcher", "postgres"),
+        vec![common("distributed_locks"), common("nope")],
+    );
+    let rights = backend.probe().await.unwrap().rights;
+    for what in [
+        "superuser",
+        "pg_signal_backend",
+        "INSERT, UPDATE or DELETE on public.distributed_locks",
+    ] {
+        let right = right(&rights, what);
+        assert!(!right.wanted && right.allowed.known() == Some(&true), "{right:?}");
+    }
+    let missing = right(&rights, "SELECT on public.nope");
+    assert!(
+        missing.wanted && missing.allowed.is_unknown() && missing.mend.contains("does not exist"),
+        "{missing:?}"
+    );
+
+    run(
+        &mut root,
+        r#"ALTER ROLE "mighty watcher" NOSUPERUSER; GRANT pg_signal_backend TO "mighty watcher";
+        GRANT ALL ON distributed_locks TO "mighty watcher""#,
+    )
+    .await;
+    for what in ["pg_signal_backend", "INSERT, UPDATE or DELETE"] {
+        let rights = backend.probe().await.unwrap().rights;
+        let found = right(&rights, what);
+        assert_eq!(found.allowed.known(), Some(&true), "{found:?}");
+        run(&mut root, &found.mend).await;
+        let rights = backend.probe().await.unwrap().rights;
+        assert_eq!(
+            right(&rights, what).allowed.known(),
+            Some(&false),
+            "{}",
+            found.mend
+        );
+    }
+    let rights = backend.probe().await.unwrap().rights;
+    assert_eq!(right(&rights, "superuser").allowed.known(), Some(&false));
+    assert_eq!(
+        right(&rights, "SELECT on public.distributed_locks")
+            .allowed
+            .known(),
+        Some(&true)
+    );
+}

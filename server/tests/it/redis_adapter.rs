@@ -1,0 +1,159 @@
+//! The Redis adapter against real throwaway servers.
+
+mod account;
+mod faults;
+mod hints;
+mod inspecting;
+mod logging_in;
+mod scanning;
+mod shapes;
+
+use std::time::Duration;
+
+use domain::names::{BackendName, Resource, Source};
+use domain::observation::ObservedLock;
+use leasehold::backends::redis::RedisBackend;
+use leasehold::backends::{Backend, BackendError, Batch, Budget, Pass, Sink};
+use leasehold::clock::Clock;
+use leasehold::config::redis::{RedisConfig, RedisMode, RedisValues};
+use leasehold::config::tls::TlsConfig;
+use leasehold::config::{BackendConfig, SystemConfig};
+use leasehold::throwaway::{Redis, RedisOptions, Throwaway};
+use redis::aio::MultiplexedConnection;
+
+/// A configuration to change before it is used.
+struct Setup {
+    config: BackendConfig,
+    redis: RedisConfig,
+}
+
+impl Setup {
+    fn of(url: &str) -> Self {
+        let redis = RedisConfig {
+            mode: RedisMode::Standalone,
+            urls: vec![url.into()],
+            patterns: vec!["lock:*".to_owned()],
+            values: RedisValues::Fingerprint,
+        };
+        let config = BackendConfig {
+            name: BackendName::parse("cache").unwrap(),
+            poll: Duration::from_millis(40),
+            timeout: Duration::from_secs(10),
+            budget: Duration::from_secs(60),
+            tls: TlsConfig::default(),
+            user: None,
+            password: None,
+            system: SystemConfig::Redis(redis.clone()),
+        };
+        Self { config, redis }
+    }
+
+    fn patterns(mut self, patterns: &[&str]) -> Self {
+        self.redis.patterns = patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
+        self
+    }
+
+    fn timeout(mut self, timeout: Duration) -> Self {
+        self.config.timeout = timeout;
+        self
+    }
+
+    fn tls(mut self, change: impl FnOnce(&mut TlsConfig)) -> Self {
+        change(&mut self.config.tls);
+        self
+    }
+
+    fn showing_values(mut self) -> Self {
+        self.redis.values = RedisValues::Show;
+        self
+    }
+
+    fn connect(&self) -> Result<RedisBackend, BackendError> {
+        leasehold::backends::redis::connect(&self.config, &self.redis, Clock::start())
+    }
+
+    fn backend(&self) -> RedisBackend {
+        self.connect().unwrap()
+    }
+}
+
+/// Keeps everything that is handed over.
+#[derive(Default)]
+struct Seen {
+    locks: Vec<ObservedLock>,
+    gone: Vec<(Source, Resource)>,
+    batches: usize,
+}
+
+impl Sink for Seen {
+    fn accept(&mut self, batch: Batch) {
+        self.batches += 1;
+        self.locks.extend(batch.locks);
+        self.gone.extend(batch.gone);
+    }
+}
+
+impl Seen {
+    fn named(&self, name: impl AsRef<[u8]>) -> &ObservedLock {
+        let resource = Resource::from_bytes(name.as_ref());
+        self.locks
+            .iter()
+            .find(|lock| lock.resource == resource)
+            .unwrap_or_else(|| panic!("{resource:?} not seen"))
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.locks
+            .iter()
+            .any(|lock| lock.resource == Resource::from(name))
+    }
+}
+
+const BUDGET: Budget = Budget {
+    time_max: Duration::from_secs(60),
+};
+
+async fn try_observe(backend: &RedisBackend) -> Result<(Pass, Seen), BackendError> {
+    let mut seen = Seen::default();
+    let pass = backend.observe(BUDGET, &mut seen).await?;
+    Ok((pass, seen))
+}
+
+async fn observe(backend: &RedisBackend) -> (Pass, Seen) {
+    try_observe(backend).await.unwrap()
+}
+
+async fn start() -> Redis {
+    Throwaway::redis(RedisOptions::default()).await.unwrap()
+}
+
+async fn start_with(change: impl FnOnce(&mut RedisOptions)) -> Redis {
+    let mut options = RedisOptions::default();
+    change(&mut options);
+    Throwaway::redis(options).await.unwrap()
+}
+
+/// The driver's own connection, as the default user.
+async fn driver(redis: &Redis) -> MultiplexedConnection {
+    let client = redis::Client::open(redis.url()).unwrap();
+    let settings = redis::AsyncConnectionConfig::new().set_response_timeout(Some(Duration::from_secs(30)));
+    client
+        .get_multiplexed_async_connection_with_config(&settings)
+        .await
+        .unwrap()
+}
+
+/// Runs one command given as words.
+async fn run(connection: &mut MultiplexedConnection, words: &[&str]) -> redis::Value {
+    let mut command = redis::cmd(words[0]);
+    command.arg(&words[1..]);
+    command.query_async(connection).await.unwrap()
+}
+
+fn key() -> Source {
+    Source::fixed("key")
+}
+
+fn hash() -> Source {
+    Source::fixed("hash")
+}

@@ -1,0 +1,262 @@
+//! The account of the documentation, accounts with less, and what the probe says of each.
+
+use domain::backend::Right;
+use domain::known::Known;
+use domain::observation::{Condition, Coverage};
+use leasehold::backends::{Backend, BackendError, Probe};
+use leasehold::throwaway::Redis;
+
+use super::{Setup, driver, hash, key, observe, run, start, start_with, try_observe};
+
+const DOCS: &str = include_str!("../../../../docs/backends/redis.md");
+
+/// The one fenced block that begins with ACL SETUSER.
+fn documented_account() -> Vec<String> {
+    let mut blocks = DOCS.split("```").filter(|block| block.contains("ACL SETUSER"));
+    let block = blocks
+        .next()
+        .expect("docs/backends/redis.md has no ACL SETUSER block");
+    assert!(blocks.next().is_none(), "one block only");
+    let lines = block
+        .lines()
+        .skip(1)
+        .collect::<Vec<_>>()
+        .join(" ")
+        .replace('\\', " ");
+    lines.split_whitespace().map(str::to_owned).collect()
+}
+
+async fn create(redis: &Redis, words: &[String]) {
+    run(
+        &mut driver(redis).await,
+        &words.iter().map(String::as_str).collect::<Vec<_>>(),
+    )
+    .await;
+}
+
+fn right<'a>(probe: &'a Probe, what: &str) -> &'a Right {
+    probe
+        .rights
+        .iter()
+        .find(|right| right.what == what)
+        .unwrap_or_else(|| panic!("no {what}"))
+}
+
+#[tokio::test]
+async fn the_documented_account_sees_everything_and_can_write_nothing() {
+    // The block of docs/backends/redis.md is run as it stands, with its own user and password.
+    let words = documented_account();
+    let user = words[2].clone();
+    let password = words
+        .iter()
+        .find_map(|word| word.strip_prefix('>'))
+        .unwrap()
+        .to_owned();
+    let redis = start_with(|options| options.notify_keyspace_events = Some("KEA".to_owned())).await;
+    create(&redis, &words).await;
+    let mut driver = driver(&redis).await;
+    run(&mut driver, &["SET", "lock:a", "x", "PX", "60000"]).await;
+    run(
+        &mut driver,
+        &["HSET", "lock:h", "285475da-9152-4c83-822a-67ee2f116a79:52", "1"],
+    )
+    .await;
+    run(&mut driver, &["RPUSH", "lock:list", "x"]).await;
+    let url = redis.url_for(&user, &password);
+    let backend = Setup::of(&url).backend();
+    let (pass, seen) = observe(&backend).await;
+    assert_eq!(seen.locks.len(), 3);
+    assert!(pass.clock.is_known());
+    assert!(
+        pass.sources
+            .iter()
+            .all(|source| source.coverage == Coverage::Complete && source.fault.is_none()),
+        "{pass:?}"
+    );
+    assert!(
+        backend
+            .inspect(&hash(), &"lock:h".into())
+            .await
+            .unwrap()
+            .raw
+            .len()
+            > 3
+    );
+    let probe = backend.probe().await.unwrap();
+    assert!(probe.version.is_known());
+    for right in &probe.rights {
+        assert_eq!(right.allowed, Known::Known(right.wanted), "{right:?}");
+    }
+    let hints = leasehold::backends::Hints::default();
+    let live = async { while hints.take().await.state != Some(domain::backend::WatchState::Live) {} };
+    tokio::select! {
+        () = backend.watch(hints.clone()) => panic!("the watch ended"),
+        () = live => {}
+    }
+    let mut watcher = redis::Client::open(url)
+        .unwrap()
+        .get_multiplexed_async_connection()
+        .await
+        .unwrap();
+    for words in [
+        &["SET", "lock:a", "y"][..],
+        &["DEL", "lock:a"],
+        &["PEXPIRE", "lock:a", "1"],
+        &["FLUSHALL"],
+        &["FLUSHDB"],
+        &["CONFIG", "SET", "maxmemory", "1"],
+        &["EVAL", "return 1", "0"],
+        &["GET", "other"],
+        &["ACL", "SETUSER", "x"],
+        &["PUBLISH", "a", "b"],
+        &["KEYS", "*"],
+        &["SHUTDOWN"],
+    ] {
+        let answer = redis::cmd(words[0])
+            .arg(&words[1..])
+            .query_async::<redis::Value>(&mut watcher)
+            .await;
+        assert!(
+            answer
+                .as_ref()
+                .is_err_and(|error| error.to_string().contains("NoPerm") || error.code() == Some("NOPERM")),
+            "{words:?}: {answer:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_account_that_may_do_everything_is_told_what_it_should_not() {
+    // The default user: every unwanted right is there.
+    let redis = start().await;
+    let probe = Setup::of(&redis.url()).backend().probe().await.unwrap();
+    assert_eq!(right(&probe, "SCAN").allowed, Known::Known(true));
+    for what in ["SET", "DEL", "FLUSHALL", "CONFIG SET", "EVAL"] {
+        let right = right(&probe, what);
+        assert!(
+            right.allowed == Known::Known(true) && !right.wanted && right.mend.contains("ACL SETUSER"),
+            "{right:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn rights_are_read_from_the_rules_or_unknown_where_they_may_not_be_tried() {
+    // Without ACL DRYRUN: from ACL GETUSER. Without that: unknown, with the reason.
+    let redis = start_with(|options| {
+        options.acl_users = vec![
+            "rules on >pw ~lock:* -@all +scan +pttl +mget +ping +acl|whoami +acl|getuser".to_owned(),
+            "blind on >pw ~lock:* -@all +scan +pttl +mget +ping +acl|whoami".to_owned(),
+            "blinder on >pw ~lock:* -@all +scan +pttl +mget +ping".to_owned(),
+        ];
+    })
+    .await;
+    let probe = Setup::of(&redis.url_for("rules", "pw"))
+        .backend()
+        .probe()
+        .await
+        .unwrap();
+    assert!(probe.version.is_unknown());
+    assert_eq!(right(&probe, "SCAN").allowed, Known::Known(true));
+    assert_eq!(right(&probe, "HGETALL").allowed, Known::Known(false));
+    assert_eq!(right(&probe, "SET").allowed, Known::Known(false));
+    for user in ["blind", "blinder"] {
+        let probe = Setup::of(&redis.url_for(user, "pw"))
+            .backend()
+            .probe()
+            .await
+            .unwrap();
+        assert!(
+            probe.rights.iter().all(|right| right.allowed.is_unknown()),
+            "{:?}",
+            probe.rights
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_is_refused_denies_the_pass_with_its_name() {
+    // SCAN, then PTTL, then MGET missing: no pass without them.
+    let redis = start_with(|options| {
+        options.acl_users = vec![
+            "noscan on >pw ~lock:* +@all -scan".to_owned(),
+            "nopttl on >pw ~lock:* +@all -pttl".to_owned(),
+            "nomget on >pw ~lock:* +@all -mget".to_owned(),
+        ];
+    })
+    .await;
+    run(&mut driver(&redis).await, &["SET", "lock:a", "x"]).await;
+    for (user, command) in [("noscan", "scan"), ("nopttl", "pttl"), ("nomget", "mget")] {
+        let error = try_observe(&Setup::of(&redis.url_for(user, "pw")).backend())
+            .await
+            .map(drop)
+            .unwrap_err();
+        assert!(
+            matches!(&error, BackendError::Denied { detail, .. } if detail.contains(command)),
+            "{error:?}"
+        );
+        assert!(error.mend().contains("ACL SETUSER"), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn keys_out_of_the_accounts_reach_are_rows_that_say_so_and_spoil_nothing() {
+    // SCAN names them, MGET of a page refuses as a whole: the others must still be read.
+    let redis =
+        start_with(|options| options.acl_users = vec!["narrow on >pw %R~lock:mine:* +@all".to_owned()]).await;
+    let mut driver = driver(&redis).await;
+    run(&mut driver, &["SET", "lock:mine:a", "x", "PX", "60000"]).await;
+    run(&mut driver, &["SET", "lock:theirs:a", "x", "PX", "60000"]).await;
+    let (pass, seen) = observe(&Setup::of(&redis.url_for("narrow", "pw")).backend()).await;
+    assert!(seen.named("lock:mine:a").owner.is_known());
+    let theirs = seen.named("lock:theirs:a");
+    assert!(
+        matches!(&theirs.condition, Some(Condition::Unrecognised { why }) if why.contains("may not read"))
+    );
+    let source = pass.sources.iter().find(|source| source.source == key()).unwrap();
+    assert_eq!(source.coverage, Coverage::Complete);
+    assert!(
+        source
+            .fault
+            .as_deref()
+            .is_some_and(|fault| fault.contains("1 keys")),
+        "{source:?}"
+    );
+}
+
+#[tokio::test]
+async fn without_the_rights_for_hashes_they_are_rows_that_name_the_missing_right() {
+    // TYPE, HLEN, HGETALL missing one by one; the strings are read all the same.
+    for (missing, command) in [("type", "TYPE"), ("hlen", "HLEN"), ("hgetall", "HGETALL")] {
+        let redis = start_with(|options| {
+            options.acl_users = vec![format!("less on >pw ~lock:* +@all -{missing}")];
+        })
+        .await;
+        let mut driver = driver(&redis).await;
+        run(&mut driver, &["SET", "lock:a", "x", "PX", "60000"]).await;
+        run(
+            &mut driver,
+            &["HSET", "lock:h", "285475da-9152-4c83-822a-67ee2f116a79:52", "1"],
+        )
+        .await;
+        let (pass, seen) = observe(&Setup::of(&redis.url_for("less", "pw")).backend()).await;
+        assert!(seen.named("lock:a").owner.is_known());
+        let row = seen.named("lock:h");
+        assert!(
+            matches!(&row.condition, Some(Condition::Unrecognised { why }) if why.contains(command)),
+            "{row:?}"
+        );
+        let source = pass
+            .sources
+            .iter()
+            .find(|source| source.source == hash())
+            .unwrap();
+        assert!(
+            source
+                .fault
+                .as_deref()
+                .is_some_and(|fault| fault.contains(command)),
+            "{source:?}"
+        );
+    }
+}
