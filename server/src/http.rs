@@ -2,8 +2,10 @@
 
 pub mod api;
 pub mod events;
+pub mod fencing;
 pub mod health;
 pub mod inventory;
+pub mod lease;
 pub mod pages;
 pub mod problem;
 pub mod state;

@@ -3,7 +3,6 @@
 //!
 //! `cfg(test)` on each module, always true here, lets clippy know that helpers may unwrap too.
 
-#[cfg(test)]
 mod cli;
 #[cfg(test)]
 mod demo_workload;
@@ -11,6 +10,8 @@ mod demo_workload;
 mod etcd_adapter;
 #[cfg(test)]
 mod http_inventory;
+#[cfg(test)]
+mod lease;
 #[cfg(test)]
 mod postgres_adapter;
 #[cfg(test)]
