@@ -26,6 +26,7 @@ use self::record::{Holders, Record};
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::runway_large::RunwayLarge;
+use crate::links;
 use crate::live::use_live;
 
 #[component]
@@ -36,7 +37,7 @@ pub fn LockPage() -> impl IntoView {
         (
             get("backend"),
             query.read().get("source").unwrap_or_default(),
-            get("resource"),
+            links::resource(get("resource"), query.read().get("name")),
         )
     };
     let load = use_live().refreshing(names, |(backend, source, resource)| {
