@@ -14,7 +14,7 @@ pub mod record;
 use domain::detail::LockDetail;
 use leptos::prelude::*;
 use leptos_meta::Title;
-use leptos_router::hooks::{use_params_map, use_query_map};
+use leptos_router::hooks::{use_location, use_params_map, use_query_map};
 
 use self::answer::{Answer, find};
 use self::facts::LockFacts;
@@ -30,8 +30,8 @@ use crate::live::use_live;
 
 #[component]
 pub fn LockPage() -> impl IntoView {
-    let (params, query) = (use_params_map(), use_query_map());
-    let names = move || {
+    let (params, query, path) = (use_params_map(), use_query_map(), use_location().pathname);
+    let here = move || {
         let get = |name: &str| params.read().get(name).unwrap_or_default();
         (
             get("backend"),
@@ -39,9 +39,15 @@ pub fn LockPage() -> impl IntoView {
             get("resource"),
         )
     };
-    let load = use_live().refreshing(names, |(backend, source, resource)| {
-        find(backend, source, resource)
+    let names = Memo::new(move |before: Option<&(String, String, String)>| match before {
+        // The page outlives its address for a moment on the way to another; that one is not of a lock.
+        Some(before) if !path.with(|path| path.starts_with("/locks/")) => before.clone(),
+        _ => here(),
     });
+    let load = use_live().refreshing(
+        move || names.get(),
+        |(backend, source, resource)| find(backend, source, resource),
+    );
     view! {
         <div class="page">
             <LiveBar/>
@@ -56,7 +62,7 @@ pub fn LockPage() -> impl IntoView {
 fn Found(answer: Signal<Answer>) -> impl IntoView {
     let live = use_live();
     Effect::new(move |_| {
-        answer.track();
+        answer.with(|_| ());
         live.note_arrived();
     });
     let detail = Memo::new(move |_| match answer.get() {
@@ -65,7 +71,8 @@ fn Found(answer: Signal<Answer>) -> impl IntoView {
     });
     let kind = Memo::new(move |_| answer.with(std::mem::discriminant));
     move || {
-        kind.track();
+        // Only the kind makes a new view; within a lock its parts follow by themselves.
+        let _ = kind.get();
         match answer.get_untracked() {
             Answer::Lock(first) => {
                 // The last detail stands in for the moment in which this view is on its way out.

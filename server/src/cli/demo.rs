@@ -33,7 +33,12 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     for server in demo.missing() {
         report(&format!("going on without: {server}"));
     }
-    let setup = |listen| Setup { listen, backends: demo.backends(), clock: Clock::start(), stop: stop.clone() };
+    let setup = |listen| Setup {
+        listen,
+        backends: demo.backends(),
+        clock: Clock::start(),
+        stop: stop.clone(),
+    };
     let serving = match serve::start(setup(args.listen)).await {
         // Somebody else has the usual port: any free one will do to look around.
         Err(ServeError::Listen { .. }) if args.listen == LISTEN_DEFAULT => {
