@@ -15,8 +15,6 @@ mod postgres;
 mod redis;
 mod servers;
 mod stage;
-#[cfg(test)]
-mod tests;
 mod worker;
 
 use std::io;
@@ -96,6 +94,15 @@ impl Demo {
     /// A private folder for the console's own file. Removed at the end.
     pub fn folder(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// Kills every server as a power cut would, and starts it again with its data: what the workload lives through.
+    ///
+    /// # Errors
+    /// When one does not come back.
+    #[doc(hidden)]
+    pub async fn crash(&self) -> Result<(), StartError> {
+        self.servers.crash().await
     }
 
     /// Ends the workload, the servers, and removes all that they wrote.

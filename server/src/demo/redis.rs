@@ -15,11 +15,18 @@ use crate::throwaway::Redis;
 
 pub(super) const WATCH_USER: &str = "leasehold_watch";
 
-/// The console's account: reads lock keys, hears notifications, changes nothing.
-pub(super) fn watch_acl(password: &str) -> String {
+/// The console's account as docs/backends/redis.md has it: reads lock keys, hears notifications, changes nothing.
+/// Redis 6 does not know all of it.
+pub(super) fn watch_acl(password: &str, is_old: bool) -> String {
+    let (keys, newer) = if is_old {
+        ("~lock:*", "")
+    } else {
+        ("%R~lock:*", " +acl|dryrun")
+    };
     format!(
-        "{WATCH_USER} on >{password} resetkeys ~lock:* resetchannels &__key* -@all +@read +@connection +info +time \
-         +subscribe +psubscribe +unsubscribe +punsubscribe +config|get"
+        "{WATCH_USER} on >{password} resetkeys resetchannels {keys} &__keyspace@0__:lock:* &__keyevent@0__:* \
+         -@all +ping +select +scan +pttl +mget +strlen +type +hlen +hgetall +object|encoding +object|idletime \
+         +time +info +config|get +psubscribe +acl|whoami{newer}"
     )
 }
 

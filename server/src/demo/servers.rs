@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use domain::names::{BackendName, NameError};
+use futures::future::try_join_all;
 use secrecy::SecretString;
 
 use super::DemoError;
@@ -17,7 +18,8 @@ use crate::config::redis::{RedisConfig, RedisMode, RedisValues};
 use crate::config::tls::TlsConfig;
 use crate::config::{BackendConfig, SystemConfig};
 use crate::throwaway::{
-    Etcd, EtcdOptions, MissingServer, Postgres, PostgresOptions, Redis, RedisOptions, StartError, Throwaway,
+    Etcd, EtcdOptions, MissingServer, Postgres, PostgresOptions, Redis, RedisOptions, Server, StartError,
+    Throwaway,
 };
 
 /// What runs; `None` is missing on this machine.
@@ -83,16 +85,37 @@ impl Servers {
     }
 }
 
+impl Servers {
+    pub(super) async fn crash(&self) -> Result<(), StartError> {
+        let orders = self.orders.iter().map(|orders| &*orders.server);
+        let caches = self
+            .cache
+            .iter()
+            .chain(&self.cache_eu)
+            .map(|cache| &**cache.server);
+        let servers = orders
+            .chain(caches)
+            .chain(self.coord.iter().map(|coord| &**coord));
+        try_join_all(servers.map(async |server: &Server| {
+            // A kill that failed shows in the restart.
+            let _ = server.kill().await;
+            server.restart().await
+        }))
+        .await
+        .map(drop)
+    }
+}
+
 impl Orders {
     fn config(&self) -> SystemConfig {
         let url =
             self.server
                 .url_with_password(postgres::WATCH_ROLE, &self.passwords.watch, postgres::DATABASE);
-        let table = |name: &str, preset| LeaseTableConfig {
+        let table = |name: &str, preset, notify| LeaseTableConfig {
             table: format!("public.{name}"),
             preset,
             columns: Default::default(),
-            notify: None,
+            notify,
         };
         let hash_of = |text: &str| AdvisoryNameConfig {
             key: None,
@@ -107,9 +130,13 @@ impl Orders {
             advisory_locks: true,
             blocked_sessions: true,
             lease_tables: vec![
-                table("distributed_locks", LeaseTablePreset::Common),
-                table("shedlock", LeaseTablePreset::Shedlock),
-                table("databasechangeloglock", LeaseTablePreset::Liquibase),
+                table(
+                    "distributed_locks",
+                    LeaseTablePreset::Common,
+                    Some(schema::CHANNEL.to_owned()),
+                ),
+                table("shedlock", LeaseTablePreset::Shedlock, None),
+                table("databasechangeloglock", LeaseTablePreset::Liquibase, None),
             ],
             advisory_names: vec![
                 hash_of(postgres::advisory::CONTENDED),
@@ -166,16 +193,21 @@ async fn orders() -> Result<Orders, DemoError> {
 }
 
 async fn cache(notify_keyspace_events: Option<&str>) -> Result<Cache, DemoError> {
-    let watch_password = chance::secret();
-    let options = RedisOptions {
+    let (password, watch_password) = (chance::secret(), chance::secret());
+    let options = |is_old| RedisOptions {
         append_only: true,
         notify_keyspace_events: notify_keyspace_events.map(str::to_owned),
-        password: Some(chance::secret()),
-        acl_users: vec![redis::watch_acl(&watch_password)],
+        password: Some(password.clone()),
+        acl_users: vec![redis::watch_acl(&watch_password, is_old)],
         ..Default::default()
     };
+    // It ends at once over an account that it does not understand.
+    let server = match Throwaway::redis(options(false)).await {
+        Err(StartError::Exited { .. }) => Throwaway::redis(options(true)).await?,
+        other => other?,
+    };
     Ok(Cache {
-        server: Arc::new(Throwaway::redis(options).await?),
+        server: Arc::new(server),
         watch_password,
     })
 }

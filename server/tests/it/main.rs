@@ -21,3 +21,5 @@ mod redis_adapter;
 mod support;
 #[cfg(test)]
 mod throwaway;
+#[cfg(test)]
+mod truth;

@@ -44,6 +44,19 @@ CREATE TABLE invoices (
 INSERT INTO invoices SELECT n, 'tenant_123', 'open' FROM generate_series(1, 20) AS n;
 ";
 
+/// The trigger of docs/backends/postgres.md: changes show at once.
+pub(in crate::demo) const CHANNEL: &str = "leasehold_locks";
+const ANNOUNCE: &str = "
+CREATE FUNCTION leasehold_announce() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE name text := CASE WHEN TG_OP = 'DELETE' THEN OLD.resource ELSE NEW.resource END;
+BEGIN
+    PERFORM pg_notify('leasehold_locks', name);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER leasehold_announce AFTER INSERT OR UPDATE OR DELETE ON distributed_locks
+    FOR EACH ROW EXECUTE FUNCTION leasehold_announce();
+";
+
 const GRANTS: &str = "
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO orders_app;
 GRANT pg_monitor TO leasehold_watch;
@@ -70,6 +83,7 @@ pub(in crate::demo) async fn make(server: &Postgres, passwords: &Passwords) -> R
     root.close().await?;
     let mut orders = PgConnection::connect(&server.superuser_url_to(DATABASE)).await?;
     super::run(&mut orders, TABLES).await?;
+    super::run(&mut orders, ANNOUNCE).await?;
     super::run(&mut orders, GRANTS).await?;
     Ok(orders.close().await?)
 }

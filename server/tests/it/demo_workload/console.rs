@@ -1,0 +1,63 @@
+//! The console on the demo: what visitors come for.
+
+use std::collections::BTreeMap;
+
+use leasehold::clock::Clock;
+use leasehold::demo;
+use leasehold::serve::{self, Setup};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::support::eventually::within;
+
+use super::MINUTE;
+
+const STATES: [&str; 9] = [
+    "expired_present",
+    "holder_gone",
+    "not_renewing",
+    "near_expiry",
+    "no_ttl",
+    "contended",
+    "stale",
+    "unknown",
+    "healthy",
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_console_shows_every_state_within_a_minute() {
+    // The worst state of some row, seen at some moment of the first minute; with 60 to 120 locks.
+    let _installed = rustls::crypto::ring::default_provider().install_default();
+    let stop = CancellationToken::new();
+    let demo = demo::start(stop.clone()).await.unwrap();
+    let setup = Setup {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        backends: demo.backends(),
+        clock: Clock::start(),
+        stop: stop.clone(),
+    };
+    let serving = serve::start(setup).await.unwrap();
+    let url = format!("http://{}/v1/inventory?limit=1000", serving.address);
+    let mut seen: BTreeMap<String, String> = BTreeMap::new();
+    let mut most = 0;
+    within(MINUTE, "every state", async || {
+        let page: Value = reqwest::get(&url).await.unwrap().json().await.unwrap();
+        let locks = page["locks"].as_array().unwrap();
+        most = most.max(locks.len());
+        for lock in locks {
+            let (state, resource) = (
+                lock["state"].as_str().unwrap(),
+                lock["resource"].as_str().unwrap(),
+            );
+            seen.entry(state.to_owned())
+                .or_insert_with(|| resource.to_owned());
+        }
+        STATES.iter().all(|state| seen.contains_key(*state))
+    })
+    .await;
+    println!("{most} locks at most; first seen: {seen:#?}");
+    assert!((60..=130).contains(&most), "{most} locks");
+    stop.cancel();
+    serving.ended().await;
+    demo.end().await;
+}

@@ -1,0 +1,145 @@
+//! Breaks something, changes on, looks at what is shown meanwhile, and heals it.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use crate::support::proxy::Link;
+
+use super::dice::Dice;
+use super::fault::{Fault, Kind, System};
+use super::ledger::{Locks, differences};
+use super::world::{POLL_MS, World};
+
+/// Two poll periods, and a little: the pass that was on its way, and our own reading.
+const STALE_WITHIN_MS: i64 = 2 * POLL_MS + 600;
+/// Long enough for retries to have become as seldom as they get.
+const LONG_MS: i64 = 12_000;
+pub(super) const CHANGES_MEANWHILE: u32 = 60;
+/// Between two looks at the list.
+const CHANGES_AT_ONCE: u32 = 5;
+
+/// Answers after how many milliseconds all of the broken system's rows were stale, where they were to be.
+pub(super) async fn strike(world: &mut World, dice: &mut Dice, fault: Fault) -> Option<i64> {
+    let on = fault.on;
+    match fault.kind {
+        Kind::Cut => Some(unlinked(world, dice, on, Link::Cut, 0).await),
+        Kind::LongCut => Some(unlinked(world, dice, on, Link::Cut, LONG_MS).await),
+        Kind::Blackhole => Some(unlinked(world, dice, on, Link::Blackhole, 0).await),
+        Kind::NoAnswers => Some(unlinked(world, dice, on, Link::OnlyToServer, 0).await),
+        Kind::Compaction => {
+            let before = world.truth_of(on);
+            world.proxy(on).set(Link::Cut).await;
+            let stale_ms = blind(world, dice, (on, &before), None, 0).await;
+            world.coord.compact().await;
+            world.proxy(on).set(Link::Pass).await;
+            Some(stale_ms)
+        }
+        Kind::Pause => {
+            let before = world.truth_of(on);
+            world.server(on).pause().await.unwrap();
+            let stale_ms = blind(world, dice, (on, &before), Some(on), 0).await;
+            world.server(on).resume().await.unwrap();
+            Some(stale_ms)
+        }
+        Kind::Restart => {
+            restarted(world, on).await;
+            world.changes(CHANGES_MEANWHILE, None, dice).await;
+            None
+        }
+        Kind::Flush => {
+            world.keys.flush().await;
+            world.changes(CHANGES_MEANWHILE, None, dice).await;
+            None
+        }
+        Kind::Slow => {
+            world.proxy(on).set(Link::Slow(Duration::from_millis(100))).await;
+            world.changes(CHANGES_MEANWHILE, None, dice).await;
+            world.rest(None).await;
+            world.proxy(on).set(Link::Pass).await;
+            None
+        }
+    }
+}
+
+async fn unlinked(world: &mut World, dice: &mut Dice, on: System, link: Link, at_least_ms: i64) -> i64 {
+    let before = world.truth_of(on);
+    let resets = world.proxy(on).traffic().reset();
+    world.proxy(on).set(link).await;
+    let stale_ms = blind(world, dice, (on, &before), None, at_least_ms).await;
+    world.proxy(on).set(Link::Pass).await;
+    assert!(
+        link != Link::Cut || world.proxy(on).traffic().reset() > resets,
+        "the fault hit nothing"
+    );
+    stale_ms
+}
+
+/// While the console cannot see the system, its rows are what they were when it last could, and soon stale.
+async fn blind(
+    world: &mut World,
+    dice: &mut Dice,
+    (on, before): (System, &Locks),
+    spared: Option<System>,
+    at_least_ms: i64,
+) -> i64 {
+    let began = world.clock.tick();
+    let (mut left, mut stale_ms) = (CHANGES_MEANWHILE, None);
+    loop {
+        let now = left.min(CHANGES_AT_ONCE);
+        world.changes(now, spared, dice).await;
+        left -= now;
+        // Read before the list is asked for: what it says is at least as late.
+        let asked_ms = world.clock.tick().since(began);
+        let all_stale = stays(world, on, before).await;
+        match stale_ms {
+            None if all_stale => stale_ms = Some(world.clock.tick().since(began)),
+            None => assert!(
+                asked_ms <= STALE_WITHIN_MS,
+                "{on:?}: not all stale after {asked_ms} ms"
+            ),
+            Some(_) => assert!(all_stale, "{on:?}: not stale any more, and nothing has healed"),
+        }
+        if let Some(stale_ms) = stale_ms
+            && left == 0
+            && asked_ms >= at_least_ms
+        {
+            // What is about to run out does so before the end of the fault, not on account of what follows.
+            world.rest(spared).await;
+            return stale_ms;
+        }
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// The console's part of the system is as it was before. Answers whether all of it is stale.
+async fn stays(world: &World, on: System, before: &Locks) -> bool {
+    let shown = world.view.of(World::backend(on)).await;
+    let wrong = differences(before, &shown.locks);
+    assert!(
+        wrong.is_empty(),
+        "{on:?} changed while nobody could see it:\n{}",
+        wrong.join("\n")
+    );
+    shown.all_stale()
+}
+
+/// kill -9, and back with its data; no lock vanishes meanwhile.
+async fn restarted(world: &mut World, on: System) {
+    let before = world.truth_of(on);
+    let server = world.server(on);
+    let pid = server.pid();
+    let mut restart = pin!(async {
+        server.kill().await.unwrap();
+        server.restart().await.unwrap();
+    });
+    loop {
+        tokio::select! {
+            () = &mut restart => break,
+            _stale = stays(world, on, &before) => {}
+        }
+    }
+    assert_ne!(pid, server.pid(), "the fault did not happen");
+    world.reconnect(on).await;
+}
