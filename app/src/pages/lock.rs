@@ -12,6 +12,7 @@ pub mod parts;
 pub mod record;
 
 use domain::detail::LockDetail;
+use domain::known::Known;
 use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::hooks::{use_location, use_params_map, use_query_map};
@@ -65,32 +66,64 @@ fn Found(answer: Signal<Answer>) -> impl IntoView {
         answer.with(|_| ());
         live.note_arrived();
     });
-    let detail = Memo::new(move |_| match answer.get() {
-        Answer::Lock(detail) => Some(*detail),
-        Answer::Choose { .. } | Answer::Missing { .. } | Answer::BadAddress { .. } => None,
+    let detail = Memo::new(move |before: Option<&Option<LockDetail>>| {
+        followed(before.and_then(Option::as_ref), answer.get())
     });
-    let kind = Memo::new(move |_| answer.with(std::mem::discriminant));
+    let is_lock = Memo::new(move |_| detail.with(Option::is_some));
     move || {
-        // Only the kind makes a new view; within a lock its parts follow by themselves.
-        let _ = kind.get();
-        match answer.get_untracked() {
-            Answer::Lock(first) => {
-                // The last detail stands in for the moment in which this view is on its way out.
-                let detail = Memo::new(move |_| detail.get().unwrap_or_else(|| (*first).clone()));
-                view! { <Body detail=detail.into()/> }.into_any()
-            }
-            Answer::Choose {
-                backend,
-                resource,
-                sources,
-            } => view! { <Choose backend resource sources/> }.into_any(),
-            Answer::Missing {
-                backend,
-                resource,
-                what,
-            } => view! { <Missing backend resource what/> }.into_any(),
-            Answer::BadAddress { what } => view! { <BadAddress what/> }.into_any(),
+        // Within a lock its parts follow by themselves; only another kind of answer makes a new view.
+        if is_lock.get() {
+            view! { <Followed detail/> }.into_any()
+        } else {
+            other(answer.get())
         }
+    }
+}
+
+/// What to show of a lock after one more answer. One that vanishes before the eye stays, marked as gone.
+fn followed(before: Option<&LockDetail>, answer: Answer) -> Option<LockDetail> {
+    match answer {
+        Answer::Lock(detail) => Some(*detail),
+        Answer::Missing {
+            backend,
+            resource,
+            what,
+        } => {
+            let id = |last: &&LockDetail| {
+                last.lock.id.backend.as_str() == backend && last.lock.id.resource.text() == resource
+            };
+            before.filter(id).map(|last| LockDetail {
+                fresh: Known::Absent(what.into()),
+                ..last.clone()
+            })
+        }
+        Answer::Choose { .. } | Answer::BadAddress { .. } => None,
+    }
+}
+
+#[component]
+fn Followed(detail: Memo<Option<LockDetail>>) -> impl IntoView {
+    detail.get_untracked().map(|first| {
+        // The last detail stands in for the moment in which this view is on its way out.
+        let detail = Memo::new(move |_| detail.get().unwrap_or_else(|| first.clone()));
+        view! { <Body detail=detail.into()/> }
+    })
+}
+
+fn other(answer: Answer) -> AnyView {
+    match answer {
+        Answer::Lock(_) => ().into_any(),
+        Answer::Choose {
+            backend,
+            resource,
+            sources,
+        } => view! { <Choose backend resource sources/> }.into_any(),
+        Answer::Missing {
+            backend,
+            resource,
+            what,
+        } => view! { <Missing backend resource what/> }.into_any(),
+        Answer::BadAddress { what } => view! { <BadAddress what/> }.into_any(),
     }
 }
 

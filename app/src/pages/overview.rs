@@ -101,7 +101,12 @@ fn NeedsAttention(data: Signal<Overview>) -> impl IntoView {
             _ => Some("worst first".to_owned()),
         })
     };
-    let all = move || data.with(|data| format!("All {}", human::counted(data.held_total, "lock", "locks")));
+    let all = move || {
+        data.with(|data| match data.held_total {
+            0 => "All locks".to_owned(),
+            total => format!("All {}", human::counted(total, "lock", "locks")),
+        })
+    };
     view! {
         <section class="sec attention" aria-labelledby="attention-head">
             <header>
