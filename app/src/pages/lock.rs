@@ -27,6 +27,7 @@ use self::record::{Holders, Record};
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::runway_large::RunwayLarge;
+use crate::links;
 use crate::live::use_live;
 
 #[component]
@@ -37,7 +38,7 @@ pub fn LockPage() -> impl IntoView {
         (
             get("backend"),
             query.read().get("source").unwrap_or_default(),
-            get("resource"),
+            links::resource(get("resource"), query.read().get("name")),
         )
     };
     let names = Memo::new(move |before: Option<&(String, String, String)>| match before {
