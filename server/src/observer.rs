@@ -140,7 +140,7 @@ impl Observer {
                 let refresh = self.backend.refresh(&names, &mut sink);
                 // A refresh that fails is made good by the next pass, which also says why.
                 let refreshed = tokio::time::timeout(self.pace.timeout, refresh).await;
-                self.feed.flush(self.clock.now());
+                self.feed.refreshed(&names, self.clock.now());
                 if !matches!(refreshed, Ok(Ok(()))) {
                     self.relist.notify_one();
                 }

@@ -4,15 +4,19 @@ use domain::escape::visible;
 use domain::observation::RawField;
 use leptos::prelude::*;
 
+const SCROLLS_FROM_BYTES: usize = 400;
+
 #[component]
 pub fn RawRecord(fields: Vec<RawField>) -> impl IntoView {
     let rows: Vec<_> = fields
         .into_iter()
         .map(|field| {
+            // A value so long that it scrolls can be reached by keys.
+            let scrolls = (field.value.len() > SCROLLS_FROM_BYTES).then_some("0");
             view! {
                 <tr>
                     <th scope="row"><bdi>{visible(&field.name).into_owned()}</bdi></th>
-                    <td><bdi>{visible(&field.value).into_owned()}</bdi></td>
+                    <td><bdi tabindex=scrolls>{visible(&field.value).into_owned()}</bdi></td>
                 </tr>
             }
         })

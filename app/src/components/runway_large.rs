@@ -109,8 +109,8 @@ fn marks(drawing: &Drawing) -> impl IntoView + use<> {
     }
 }
 
-/// The rule at the end of the bar, and the number above it.
-fn end(drawing: &Drawing, lock: StoredValue<Lock>, elapsed: Signal<i64>) -> AnyView {
+/// The number, at a place where it does not move, and the rule at the end of the bar.
+fn end(drawing: &Drawing, lock: StoredValue<Lock>, elapsed: Signal<i64>) -> impl IntoView + use<> {
     let form = drawing.form;
     let calm = whole_seconds();
     let word = move || {
@@ -120,24 +120,14 @@ fn end(drawing: &Drawing, lock: StoredValue<Lock>, elapsed: Signal<i64>) -> AnyV
             Form::NoTtl | Form::Session | Form::Unknown => runway::label(lock, calm.get()),
         })
     };
-    if !matches!(form, Form::Leased | Form::Expired) {
-        return view! { <text class="now" x="0" y="12">{word}</text> }.into_any();
-    }
-    let left = move || lock.with_value(|lock| Drawing::of(lock, elapsed.get()).left);
-    let at = move || percent(left());
-    // Near the ends the number stands beside the rule, so that it stays on the drawing.
-    let class = move || match left() {
-        left if left < 12.0 => "now",
-        left if left > 94.0 => "now e",
-        _ => "now mid",
-    };
+    let rule = matches!(form, Form::Leased | Form::Expired).then(|| {
+        let at = move || percent(lock.with_value(|lock| Drawing::of(lock, elapsed.get()).left));
+        view! { <rect class="end" x=at y="18" width="2" height="38"></rect> }
+    });
     view! {
-        <svg class="tip now-at" x=at>
-            <line class="end" x1="0" x2="0" y1="18" y2="56"></line>
-            <text class=class x="0" y="12">{word}</text>
-        </svg>
+        <text class="now" x="0" y="12">{word}</text>
+        {rule}
     }
-    .into_any()
 }
 
 /// Names only what is drawn.

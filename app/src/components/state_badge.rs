@@ -44,7 +44,7 @@ pub fn StateBadge(
         if quiet(severity) { " quiet" } else { "" },
         if small { " small" } else { "" }
     );
-    let word = match note {
+    let word = match note.filter(|note| !note.is_empty()) {
         Some(note) => format!("{}, {note}", state.word()),
         None => state.word().to_owned(),
     };

@@ -4,6 +4,7 @@ use domain::escape::visible;
 use domain::human;
 use domain::known::Known;
 use domain::lock::Lock;
+use domain::names::LockId;
 use leptos::prelude::*;
 
 use super::age::Held;
@@ -11,13 +12,28 @@ use super::resource_name::ResourceName;
 use super::runway::Runway;
 use super::state_badge::StateBadge;
 use crate::links;
+use crate::live::use_live;
 
-/// Rows keep their elements from one reading to the next: the key is the lock, its values are signals.
+/// How long a changed row is marked, in milliseconds.
+const MARKED_MS: i64 = 2_000;
+
+/// Rows keep their elements from one reading to the next: the key is the lock, its values are signals. While
+/// pointer or focus is in the table no row moves, comes or goes; the live bar counts what waits.
 #[component]
 pub fn Worklist(#[prop(into)] locks: Signal<Vec<Lock>>) -> impl IntoView {
-    let ids = move || locks.with(|locks| locks.iter().map(|lock| lock.id.clone()).collect::<Vec<_>>());
+    let (pointed, focused) = (RwSignal::new(false), RwSignal::new(false));
+    // Rows that come later are news; those of the first paint are not.
+    let settled = StoredValue::new(false);
+    Effect::new(move |_| settled.set_value(true));
+    let ids = held_back(locks, Signal::derive(move || pointed.get() || focused.get()));
     view! {
-        <table class="worklist">
+        <table
+            class="worklist"
+            on:pointerenter=move |_| pointed.set(true)
+            on:pointerleave=move |_| pointed.set(false)
+            on:focusin=move |_| focused.set(true)
+            on:focusout=move |_| focused.set(false)
+        >
             <caption class="sr">"Locks that need attention, worst first"</caption>
             <thead>
                 <tr>
@@ -30,14 +46,15 @@ pub fn Worklist(#[prop(into)] locks: Signal<Vec<Lock>>) -> impl IntoView {
                 </tr>
             </thead>
             <For
-                each=ids
+                each=move || ids.get()
                 key=|id| id.clone()
                 children=move |id| {
                     let lock = Memo::new(move |before: Option<&Option<Lock>>| {
                         let now = locks.with(|locks| locks.iter().find(|lock| lock.id == id).cloned());
                         now.or_else(|| before.cloned().flatten())
                     });
-                    move || lock.get().map(|lock| view! { <Row lock/> }.into_any())
+                    let is_new = mark(lock, settled.get_value());
+                    move || lock.get().map(|lock| view! { <Row lock is_new/> }.into_any())
                 }
             />
         </table>
@@ -45,16 +62,65 @@ pub fn Worklist(#[prop(into)] locks: Signal<Vec<Lock>>) -> impl IntoView {
     .into_any()
 }
 
+/// The order on screen: as read, but kept while `is_held`, until the operator asks for what waits.
+fn held_back(locks: Signal<Vec<Lock>>, is_held: Signal<bool>) -> Memo<Vec<LockId>> {
+    let live = use_live();
+    let now =
+        Memo::new(move |_| locks.with(|locks| locks.iter().map(|lock| lock.id.clone()).collect::<Vec<_>>()));
+    let flushed = StoredValue::new(0);
+    let shown = Memo::new(move |before: Option<&Vec<LockId>>| {
+        let flushes = live.flushes();
+        let is_flush = flushed.get_value() != flushes;
+        flushed.set_value(flushes);
+        match before {
+            Some(before) if is_held.get() && !is_flush => before.clone(),
+            _ => now.get(),
+        }
+    });
+    Effect::new(move |_| live.hold_back(now.with(|now| shown.with(|shown| moved(shown, now)))));
+    on_cleanup(move || live.hold_back(0));
+    shown
+}
+
+/// Rows that came, went or changed places.
+fn moved(shown: &[LockId], now: &[LockId]) -> u32 {
+    let longest = shown.len().max(now.len());
+    let differ = (0..longest)
+        .filter(|index| shown.get(*index) != now.get(*index))
+        .count();
+    u32::try_from(differ).unwrap_or(u32::MAX)
+}
+
+/// True for a moment after the row came, or its state or owner changed. Never on the first paint.
+fn mark(lock: Memo<Option<Lock>>, came_late: bool) -> Signal<bool> {
+    let live = use_live();
+    let what =
+        Memo::new(move |_| lock.with(|lock| lock.as_ref().map(|lock| (lock.state, lock.owner_id.clone()))));
+    let changed_at = RwSignal::new(None::<i64>);
+    Effect::new(move |before: Option<()>| {
+        what.track();
+        if before.is_some() || came_late {
+            changed_at.set(untrack(move || live.now_ms()));
+        }
+    });
+    let marked = move || {
+        let at = changed_at.get()?;
+        live.now_ms().map(|now| now - at < MARKED_MS)
+    };
+    Memo::new(move |_| marked().unwrap_or(false)).into()
+}
+
 #[component]
-fn Row(lock: Lock) -> impl IntoView {
+fn Row(lock: Lock, is_new: Signal<bool>) -> impl IntoView {
     let why = lock.cause().to_owned();
+    let rel = links::needs_browser(&lock.id.resource.text()).then_some("external");
     let stale = if lock.is_stale() { "is-stale" } else { "" };
     view! {
-        <tbody class=stale>
+        <tbody class=stale class:is-new=is_new>
             <tr class="row">
                 <td class="c-st" rowspan="2"><StateBadge state=lock.state/></td>
                 <td class="c-res">
-                    <a class="row-link" href=links::lock(&lock)>
+                    <a class="row-link" href=links::lock(&lock) rel=rel>
                         <ResourceName name=lock.id.resource.text() cut=true/>
                     </a>
                 </td>

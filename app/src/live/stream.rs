@@ -56,7 +56,7 @@ pub(super) fn open_in_browser(live: Live) {
     Effect::new(move |_| {
         // What only serves those without script may go now.
         if let Some(root) = document().document_element() {
-            let _ = root.class_list().add_1("is-awake");
+            let _ = root.set_attribute("data-hydrated", "");
         }
         let source = StoredValue::new_local(open(live));
         live.now.set(Some(now_ms()));

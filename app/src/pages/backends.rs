@@ -44,7 +44,7 @@ fn Body(data: Signal<Vec<BackendView>>) -> impl IntoView {
     view! {
         <div class="pagehead">
             <h1>{move || data.with(|data| backends_title(data))}</h1>
-            <p>"What each adapter sees, how it answers, and what its account may do. Addresses are shown without credentials."</p>
+            <p>"What each adapter sees, how it answers, and what its account may do."</p>
         </div>
         {move || if is_set_up.get() { view! { <All data/> }.into_any() } else { view! { <Setup/> }.into_any() }}
     }

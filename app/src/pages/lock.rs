@@ -19,7 +19,7 @@ use leptos_router::hooks::{use_params_map, use_query_map};
 use self::answer::{Answer, find};
 use self::facts::LockFacts;
 use self::head::Head;
-use self::missing::{Choose, Missing};
+use self::missing::{BadAddress, Choose, Missing};
 use self::notices::Notices;
 use self::parts::{Blockers, Fate, NextSteps, Seen, Waiters};
 use self::record::{Holders, Record};
@@ -61,7 +61,7 @@ fn Found(answer: Signal<Answer>) -> impl IntoView {
     });
     let detail = Memo::new(move |_| match answer.get() {
         Answer::Lock(detail) => Some(*detail),
-        Answer::Choose { .. } | Answer::Missing { .. } => None,
+        Answer::Choose { .. } | Answer::Missing { .. } | Answer::BadAddress { .. } => None,
     });
     let kind = Memo::new(move |_| answer.with(std::mem::discriminant));
     move || {
@@ -82,6 +82,7 @@ fn Found(answer: Signal<Answer>) -> impl IntoView {
                 resource,
                 what,
             } => view! { <Missing backend resource what/> }.into_any(),
+            Answer::BadAddress { what } => view! { <BadAddress what/> }.into_any(),
         }
     }
 }
@@ -96,7 +97,7 @@ fn Body(detail: Signal<LockDetail>) -> impl IntoView {
         <Notices detail/>
         <div class="lock" class:is-gone=gone>
             <LockFacts detail/>
-            <RunwaySection detail/>
+            {move || (!gone()).then(|| view! { <RunwaySection detail/> })}
             // What to do comes first in the page; a wide window has it at the right.
             <div class="lock-cols">
                 <div class="stack"><NextSteps detail/><Fate detail/></div>

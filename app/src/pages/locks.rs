@@ -70,7 +70,6 @@ pub fn LocksPage() -> impl IntoView {
 fn List(loaded: Signal<Loaded>, address: Memo<Address>) -> impl IntoView {
     let Feed { listing, scroll, .. } = Feed::new(loaded, address, use_live());
     let page = Signal::derive(move || loaded.get().page);
-    let backends = Signal::derive(move || loaded.with(|loaded| loaded.page.backends.clone()));
     let names = Memo::new(move |_| {
         loaded.with(|loaded| {
             loaded
@@ -87,7 +86,7 @@ fn List(loaded: Signal<Loaded>, address: Memo<Address>) -> impl IntoView {
     view! {
         <Filters backends=names.into() address/>
         <Facets states=states.into() address/>
-        <Blindness backends/>
+        <Blindness page address/>
         {move || if empty.get() {
             view! { <NoRows page address/> }.into_any()
         } else {

@@ -4,6 +4,7 @@ pub mod blind;
 pub mod setup;
 pub mod states;
 
+use domain::backend::{BackendStatus, BackendView};
 use domain::human;
 use domain::overview::{Overview, finding};
 use leptos::prelude::*;
@@ -110,7 +111,7 @@ fn NeedsAttention(data: Signal<Overview>) -> impl IntoView {
                 <a class="end link" href="/locks">{all}</a>
             </header>
             {move || if is_calm.get() {
-                view! { <Calm/> }.into_any()
+                view! { <Calm data/> }.into_any()
             } else {
                 view! { <Worklist locks=attention/> }.into_any()
             }}
@@ -120,13 +121,41 @@ fn NeedsAttention(data: Signal<Overview>) -> impl IntoView {
     .into_any()
 }
 
-/// What stands here when nothing does: quiet, and it says what would.
+/// What stands here when nothing does: quiet, and it says what would. It vouches only for what was seen.
 #[component]
-fn Calm() -> impl IntoView {
+fn Calm(data: Signal<Overview>) -> impl IntoView {
+    let seen = Memo::new(move |_| data.with(|data| Seen::of(&data.backends)));
+    move || match seen.get() {
+        Seen::All => calm("No lock is"),
+        Seen::Some => calm("No lock that can be seen is"),
+        Seen::Nothing => view! { <p class="calm">"Not known: no backend has been read."</p> }.into_any(),
+    }
+}
+
+fn calm(none: &'static str) -> AnyView {
     view! {
         <p class="calm healthy">
             <Shape name="ok"/>
-            <span>"No lock here is silent, expired, without a TTL or waited for. One that becomes so will stand here, worst first, with the reason."</span>
+            <span>{none}" silent, expired, without a TTL or waited for. One that becomes so will stand here, worst first, with the reason."</span>
         </p>
+    }
+    .into_any()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    All,
+    Some,
+    Nothing,
+}
+
+impl Seen {
+    fn of(backends: &[BackendView]) -> Self {
+        let of = |status| backends.iter().filter(|backend| backend.status == status).count();
+        match (of(BackendStatus::Live), of(BackendStatus::Partial)) {
+            (live, _) if live == backends.len() => Self::All,
+            (0, 0) => Self::Nothing,
+            _ => Self::Some,
+        }
     }
 }

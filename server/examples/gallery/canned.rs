@@ -81,8 +81,6 @@ impl Canned {
         let mut page = list::page(&rows, query)?;
         page.held_total = count(rows.len());
         page.backends = self.views(&rows);
-        page.backends
-            .retain(|backend| query.backends.is_empty() || query.backends.contains(&backend.name));
         page.complete = page
             .backends
             .iter()

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-#[derive(Debug, Clone, Copy, PartialEq)]
+use serde::Serialize;
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Goal {
     AtMost(f64),
     AtLeast(f64),
@@ -10,7 +13,7 @@ pub enum Goal {
     None,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
     pub name: String,
     pub measured: f64,

@@ -1,6 +1,14 @@
 //! `leasehold demo`: the console on throwaway servers with a workload.
 
+use std::net::SocketAddr;
 use std::process::ExitCode;
+
+use super::exit::Exit;
+use super::output::{print, report};
+use crate::clock::Clock;
+use crate::config::{LISTEN_DEFAULT, LogConfig};
+use crate::demo;
+use crate::serve::{self, ServeError, Setup};
 
 /// Serve the console on throwaway servers with a workload, to look around.
 #[derive(Debug, clap::Args)]
@@ -11,12 +19,44 @@ use std::process::ExitCode;
 ))]
 pub struct Args {
     /// Address and port of the console
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:3000")]
-    pub listen: String,
+    #[arg(long, value_name = "ADDRESS", default_value_t = LISTEN_DEFAULT)]
+    pub listen: SocketAddr,
 }
 
 /// # Errors
-/// Whatever ends the demo.
-pub async fn run(_args: Args) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("this build has no demo")
+/// None of the servers is installed, one of them does not start, or the port cannot be had.
+pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
+    crate::telemetry::start(&LogConfig::default())?;
+    let stop = crate::shutdown::on_signal()?;
+    report("starting Postgres, Redis and etcd, each in a folder of its own");
+    let demo = demo::start(stop.clone()).await?;
+    for server in demo.missing() {
+        report(&format!("going on without: {server}"));
+    }
+    let setup = |listen| Setup {
+        listen,
+        backends: demo.backends(),
+        clock: Clock::start(),
+        stop: stop.clone(),
+    };
+    let serving = match serve::start(setup(args.listen)).await {
+        // Somebody else has the usual port: any free one will do to look around.
+        Err(ServeError::Listen { .. }) if args.listen == LISTEN_DEFAULT => {
+            serve::start(setup(SocketAddr::new(args.listen.ip(), 0))).await
+        }
+        started => started,
+    };
+    let served = match serving {
+        Ok(serving) => {
+            let address = serving.address;
+            let ready = format!("Ctrl-C ends everything. The console: http://{address}\n");
+            print(&ready)?;
+            serving.ended().await;
+            Ok(Exit::Ok.into())
+        }
+        Err(error) => Err(error.into()),
+    };
+    report("ending the servers");
+    demo.end().await;
+    served
 }

@@ -2,6 +2,8 @@
 //!
 //! It never says that all is well about a backend that was not seen.
 
+mod unseen;
+
 use super::Overview;
 use crate::backend::{BackendStatus, BackendView};
 use crate::human::{self, counted};
@@ -17,127 +19,82 @@ pub struct Finding {
 pub fn finding(overview: &Overview, elapsed_ms: i64) -> Finding {
     let backends = &overview.backends;
     if backends.is_empty() {
+        let detail = "Leasehold watches the systems that hold your locks. Tell it about the first one.";
         return Finding {
             title: "No backend is configured".to_owned(),
-            detail: "Leasehold watches the systems that hold your locks. Tell it about the first one."
-                .to_owned(),
+            detail: detail.to_owned(),
         };
     }
-    let unseen = backends
-        .iter()
-        .filter(|backend| backend.status != BackendStatus::Live)
-        .count();
-    let mut sentences = vec![held(overview, unseen == 0, elapsed_ms)];
-    sentences.extend(
-        backends
-            .iter()
-            .filter_map(|backend| unseen_sentence(backend, elapsed_ms)),
-    );
+    let all_seen = how_many(backends, BackendStatus::Live) == backends.len();
+    let mut sentences: Vec<String> = held(overview, all_seen, elapsed_ms).into_iter().collect();
+    sentences.extend(unseen::sentences(backends, elapsed_ms));
     Finding {
-        title: title(overview, unseen),
+        title: title(overview, all_seen),
         detail: sentences.join(" "),
     }
 }
 
-fn title(overview: &Overview, unseen: usize) -> String {
+fn how_many(backends: &[BackendView], status: BackendStatus) -> usize {
+    backends.iter().filter(|backend| backend.status == status).count()
+}
+
+fn title(overview: &Overview, all_seen: bool) -> String {
+    let backends = &overview.backends;
+    let all_are = |status| how_many(backends, status) == backends.len();
     match overview.attention_total {
-        0 if overview
-            .backends
-            .iter()
-            .all(|backend| backend.status == BackendStatus::Starting) =>
-        {
-            "Reading the backends for the first time".to_owned()
-        }
-        0 if overview
-            .backends
-            .iter()
-            .all(|backend| backend.status == BackendStatus::Down) =>
-        {
-            "No backend answers".to_owned()
-        }
-        0 if unseen > 0 => "Nothing that can be seen needs attention".to_owned(),
+        0 if all_are(BackendStatus::Starting) => "Reading the backends for the first time".to_owned(),
+        0 if all_are(BackendStatus::Down) => "No backend answers".to_owned(),
+        0 if !all_seen => "Nothing that can be seen needs attention".to_owned(),
         0 => "Nothing needs attention".to_owned(),
         1 => "1 lock needs attention".to_owned(),
         many => format!("{} locks need attention", human::count(many)),
     }
 }
 
-fn held(overview: &Overview, all_seen: bool, elapsed_ms: i64) -> String {
-    let backends = counted(overview.backends.len() as u64, "backend", "backends");
-    if overview.attention_total > 0 {
-        return format!("of {} held on {backends}.", human::count(overview.held_total));
-    }
-    let locks = counted(overview.held_total, "lock", "locks");
+/// None where nothing was ever seen: a count of zero would be a claim.
+fn held(overview: &Overview, all_seen: bool, elapsed_ms: i64) -> Option<String> {
     let oldest = overview
         .backends
         .iter()
         .filter_map(|backend| backend.age_ms)
-        .max();
-    match oldest.filter(|_| all_seen) {
-        // Whole seconds rounded up: a claim about freshness errs on the old side.
-        Some(ms) => {
-            let seconds = ms.saturating_add(elapsed_ms).max(0).saturating_add(999) / 1000;
-            let all = if overview.backends.len() == 1 {
-                "seen"
-            } else {
-                "all seen"
-            };
-            format!("{locks} on {backends}, {all} within {} s.", seconds.max(1))
-        }
-        None => format!("{locks} on {backends}."),
+        .max()?;
+    let count = u64::try_from(overview.backends.len()).unwrap_or(u64::MAX);
+    let backends = counted(count, "backend", "backends");
+    if overview.attention_total > 0 {
+        return Some(format!(
+            "of {} held on {backends}.",
+            human::count(overview.held_total)
+        ));
     }
-}
-
-/// What the title does not cover, one sentence per backend that is not wholly seen.
-fn unseen_sentence(backend: &BackendView, elapsed_ms: i64) -> Option<String> {
-    let name = &backend.name;
-    let ago = |ms: i64| human::age(ms.saturating_add(elapsed_ms));
-    match backend.status {
-        BackendStatus::Live => None,
-        BackendStatus::Starting => Some(format!("{name} is being read for the first time.")),
-        BackendStatus::Partial => Some(match backend.coverage.percent() {
-            Some(percent) => format!("{name} was seen only in part, {percent} %."),
-            None => format!("{name} was seen only in part."),
-        }),
-        BackendStatus::Stale | BackendStatus::Down => Some(match backend.age_ms {
-            Some(ms) if backend.locks == 1 => {
-                format!(
-                    "The one on {name}, last seen {} ago, is not judged until it answers.",
-                    ago(ms)
-                )
-            }
-            Some(ms) if backend.locks > 0 => format!(
-                "The {} on {name}, last seen {} ago, are not judged until it answers.",
-                human::count(backend.locks),
-                ago(ms)
-            ),
-            Some(ms) => format!(
-                "{name}, last seen {} ago, does not answer: what it holds is unknown.",
-                ago(ms)
-            ),
-            None => format!("{name} was never seen: what it holds is unknown."),
-        }),
+    let locks = counted(overview.held_total, "lock", "locks");
+    if !all_seen {
+        return Some(format!("{locks} on {backends}."));
     }
+    // Whole seconds rounded up: a claim about freshness errs on the old side.
+    let seconds = oldest.saturating_add(elapsed_ms).max(0).saturating_add(999) / 1000;
+    let all = if count == 1 { "seen" } else { "all seen" };
+    Some(format!(
+        "{locks} on {backends}, {all} within {} s.",
+        seconds.max(1)
+    ))
 }
 
 /// Title of the Backends page.
 pub fn backends_title(backends: &[BackendView]) -> String {
-    let unwell = backends
-        .iter()
-        .filter(|backend| !matches!(backend.status, BackendStatus::Live | BackendStatus::Starting))
-        .count();
-    let starting = backends
-        .iter()
-        .filter(|backend| backend.status == BackendStatus::Starting)
-        .count();
-    match (backends.len(), unwell, starting) {
-        (0, _, _) => "No backend is configured".to_owned(),
+    let all = backends.len();
+    let starting = how_many(backends, BackendStatus::Starting);
+    let down = how_many(backends, BackendStatus::Down);
+    let unwell = all - starting - how_many(backends, BackendStatus::Live);
+    match (all, unwell, starting) {
+        (0, ..) => "No backend is configured".to_owned(),
         (1, 0, 0) => "The backend answers".to_owned(),
-        (all, 0, 0) => format!("All {all} backends answer"),
-        (all, 0, starting) => format!("{} of {all} backends answer, {starting} starting", all - starting),
-        (1, _, _) => "The backend needs attention".to_owned(),
-        (all, 1, _) => format!("1 of {all} backends needs attention"),
-        (all, unwell, _) => format!("{unwell} of {all} backends need attention"),
+        (_, 0, 0) => format!("All {all} backends answer"),
+        (_, 0, _) => format!("{} of {all} backends answer, {starting} starting", all - starting),
+        (1, ..) if down == 1 => "The backend does not answer".to_owned(),
+        (1, ..) => "The backend needs attention".to_owned(),
+        _ if down == all => format!("None of {all} backends answers"),
+        (_, 1, _) => format!("1 of {all} backends needs attention"),
+        _ => format!("{unwell} of {all} backends need attention"),
     }
 }
 

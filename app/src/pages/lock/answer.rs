@@ -24,6 +24,10 @@ pub(super) enum Answer {
         resource: String,
         what: String,
     },
+    /// The address cannot be one of a lock.
+    BadAddress {
+        what: String,
+    },
 }
 
 pub(super) async fn find(backend: String, source: String, resource: String) -> Result<Answer, ApiError> {
@@ -39,9 +43,7 @@ pub(super) async fn find(backend: String, source: String, resource: String) -> R
             resource,
             what,
         }),
-        Err(ApiError::Console(ConsoleError::BadQuery(error))) => Ok(Answer::Missing {
-            backend,
-            resource,
+        Err(ApiError::Console(ConsoleError::BadQuery(error))) => Ok(Answer::BadAddress {
             what: error.to_string(),
         }),
         Err(error @ ApiError::Unreachable(_)) => Err(error),

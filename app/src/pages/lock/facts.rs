@@ -44,7 +44,7 @@ fn owner(lock: &Lock) -> AnyView {
         let text = format!("and {} more share it", human::count(u64::from(others)));
         view! { <small>{text}</small> }
     });
-    let source = format!("in {}", lock.id.source);
+    let source = format!("source {}", lock.id.source);
     known_or_why(&lock.owner_id, |owner| {
         let name = visible(owner.as_str()).into_owned();
         view! { <bdi class="long">{name}</bdi>{others}<small>{source}</small> }.into_any()

@@ -16,6 +16,7 @@ use crate::links;
 const CRUMBS_MAX: usize = 5;
 /// Breaks in the big name; a name with more segments has them in its last one.
 const SEGMENTS_MAX: usize = 64;
+const SCROLLS_FROM_BYTES: usize = 300;
 const TITLE_CHARS_MAX: usize = 80;
 
 pub(super) fn document_title(detail: &LockDetail) -> String {
@@ -50,12 +51,29 @@ pub(super) fn runway_note(lock: &Lock) -> String {
 #[component]
 pub fn Head(detail: Signal<LockDetail>) -> impl IntoView {
     let id = Memo::new(move |_| detail.with(|detail| detail.lock.id.clone()));
-    let states = Memo::new(move |_| detail.with(|detail| states(&detail.lock)));
+    // Of a lock that is gone, no state holds.
+    let states = Memo::new(move |_| {
+        detail.with(|detail| {
+            if detail.is_gone() {
+                Vec::new()
+            } else {
+                states(&detail.lock)
+            }
+        })
+    });
     let name = move || id.with(|id| view! { <BigName name=id.resource.text()/> });
+    // A name so long that it scrolls can be reached by keys.
+    let scrolls = move || {
+        if id.with(|id| id.resource.as_bytes().len()) > SCROLLS_FROM_BYTES {
+            "0"
+        } else {
+            "-1"
+        }
+    };
     view! {
         {move || id.with(|id| view! { <Crumbs backend=id.backend.to_string() name=id.resource.text()/> })}
         <div class="hero">
-            <h1 tabindex="-1">{name}</h1>
+            <h1 tabindex=scrolls>{name}</h1>
             <Copies detail/>
         </div>
         <ul class="reasons" aria-label="states">
@@ -63,7 +81,7 @@ pub fn Head(detail: Signal<LockDetail>) -> impl IntoView {
                 <li>
                     <StateBadge state=reason.state/>
                     <span>
-                        {(index == 0).then(|| view! { <b>"Why we think so: "</b> })}
+                        {(index == 0 && !reason.why.is_empty()).then(|| view! { <b>"Why we think so: "</b> })}
                         <bdi>{visible(&reason.why).into_owned()}</bdi>
                     </span>
                 </li>

@@ -32,6 +32,17 @@ pub fn Missing(backend: String, resource: String, what: String) -> impl IntoView
 }
 
 #[component]
+pub fn BadAddress(what: String) -> impl IntoView {
+    view! {
+        <Title text="No such lock"/>
+        <Empty title="This address leads to no lock">
+            <p><bdi>{visible(&what).into_owned()}</bdi></p>
+            <div class="do"><a class="btn" href="/locks">"All locks"</a></div>
+        </Empty>
+    }
+}
+
+#[component]
 pub fn Choose(backend: String, resource: String, sources: Vec<Source>) -> impl IntoView {
     let choices = sources
         .into_iter()

@@ -155,7 +155,7 @@ pub fn Seen(detail: Signal<LockDetail>) -> impl IntoView {
                 let with_date = newest.is_some_and(|newest| is_of_another_day(event.at, newest));
                 view! { <EventRow event=event.clone() with_date/> }
             });
-            view! { <table class="t seen"><thead class="sr"><tr><th scope="col">"at"</th><th scope="col">"what"</th><th scope="col">"who"</th></tr></thead><tbody>{rows.collect_view()}</tbody></table> }
+            view! { <table class="t seen"><thead><tr><th scope="col">"at"</th><th scope="col">"what"</th><th scope="col">"who"</th></tr></thead><tbody>{rows.collect_view()}</tbody></table> }
             .into_any()
         })
     };

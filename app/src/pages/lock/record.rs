@@ -99,6 +99,7 @@ pub fn Record(detail: Signal<LockDetail>) -> impl IntoView {
                 .map(|fresh| (fresh.raw.clone(), fresh.read_at))
         })
     });
+    let is_read = Memo::new(move |_| raw.with(|raw| raw.as_ref().is_some_and(|(raw, _)| !raw.is_empty())));
     let text = Signal::derive(move || {
         raw.with(|raw| raw.as_ref().map_or_else(String::new, |(raw, _)| as_text(raw)))
     });
@@ -112,7 +113,7 @@ pub fn Record(detail: Signal<LockDetail>) -> impl IntoView {
                     {place}
                     {move || raw.get().map(|(_, read_at)| view! { ", read at "<Time at=read_at/> })}
                 </span>
-                <span class="end"><CopyButton label="copy" text/></span>
+                {move || is_read.get().then(|| view! { <span class="end"><CopyButton label="copy" text/></span> })}
             </header>
             {move || match raw.get() {
                 Some((fields, _)) if !fields.is_empty() => view! { <RawRecord fields/> }.into_any(),

@@ -14,9 +14,10 @@ use crate::components::state_badge::{Shape, backend_look};
 
 /// One line per backend that is not seen whole.
 #[component]
-pub fn Blindness(backends: Signal<Vec<BackendView>>) -> impl IntoView {
+pub fn Blindness(page: Signal<InventoryPage>, address: Memo<Address>) -> impl IntoView {
     let lines = Memo::new(move |_| {
-        backends.with(|backends| backends.iter().filter_map(blindness).collect::<Vec<_>>())
+        let address = address.get();
+        page.with(|page| asked(page, &address).filter_map(blindness).collect::<Vec<_>>())
     });
     move || {
         let lines = lines.get();
@@ -29,14 +30,22 @@ pub fn Blindness(backends: Signal<Vec<BackendView>>) -> impl IntoView {
                             <li class=hue>
                                 <Shape name=shape/>
                                 <span><b>{name}</b>" "{word}". "{what}</span>
+                                <a class="link" href="/backends">"Why"</a>
                             </li>
                         }
                     }).collect_view()}
-                    <li class="end"><a class="link" href="/backends">"Backends and errors"</a></li>
-                </ul>
+                    </ul>
             }
         })
     }
+}
+
+/// The backends that the list is about.
+fn asked<'a>(page: &'a InventoryPage, address: &'a Address) -> impl Iterator<Item = &'a BackendView> {
+    let all = address.first("backend").is_empty();
+    page.backends
+        .iter()
+        .filter(move |backend| all || address.has("backend", backend.name.as_str()))
 }
 
 fn blindness(backend: &BackendView) -> Option<(BackendStatus, String, String)> {
@@ -70,40 +79,37 @@ fn blindness(backend: &BackendView) -> Option<(BackendStatus, String, String)> {
 #[component]
 pub fn NoRows(page: Signal<InventoryPage>, address: Memo<Address>) -> impl IntoView {
     move || {
-        let (page, filtered) = (page.get(), address.get().is_filtered());
-        let words = words(&page, filtered);
+        let address = address.get();
+        let filtered = address.is_filtered();
+        let words = page.with(|page| words(page, &address));
         let clear = filtered.then(|| {
             view! {
-                <div class="do"><a class="btn" href=address.get().cleared().href()>"Clear filters"</a></div>
+                <div class="do"><a class="btn" href=address.cleared().href()>"Clear filters"</a></div>
             }
         });
         view! { <Empty title=words.0><p>{words.1}</p>{clear}</Empty> }
     }
 }
 
-fn words(page: &InventoryPage, filtered: bool) -> (&'static str, String) {
-    let blind = page
-        .backends
+fn words(page: &InventoryPage, address: &Address) -> (&'static str, String) {
+    let filtered = address.is_filtered();
+    let asked: Vec<&BackendView> = asked(page, address).collect();
+    let all = asked.len();
+    let blind = asked
         .iter()
         .filter(|backend| blindness(backend).is_some())
         .count();
-    let all = page.backends.len();
-    let unseen = format!(
-        "{blind} of {} not seen whole: see above.",
-        human::counted(u64::try_from(all).unwrap_or(0), "backend is", "backends are")
-    );
-    let starting = page
-        .backends
+    let starting = asked
         .iter()
-        .filter(|backend| backend.status == BackendStatus::Starting)
-        .count();
+        .all(|backend| backend.status == BackendStatus::Starting);
+    let unseen = format!("{blind} of {all} backends are not seen whole, as said above.");
     match (filtered, blind) {
         (_, _) if all == 0 && !filtered => (
             "No backend is configured",
             "Name the systems that hold your locks in the configuration; each becomes a backend here."
                 .to_owned(),
         ),
-        (false, _) if starting == all => (
+        (false, _) if starting => (
             "Reading the backends",
             "Nothing has been seen yet. The list fills by itself.".to_owned(),
         ),

@@ -9,6 +9,7 @@ use domain::state::LockState;
 use leptos::prelude::*;
 
 use super::listing::{Listing, Shown};
+use crate::components::age::Held;
 use crate::components::known_value::KnownValue;
 use crate::components::resource_name::ResourceName;
 use crate::components::runway::Runway;
@@ -85,7 +86,7 @@ fn Cells(placed: Placed) -> impl IntoView {
     let backend = lock.id.backend.to_string();
     let source = format!("{}, {}", lock.kind.wire(), lock.id.source);
     let state = lock.state;
-    let note = (state == LockState::Stale).then(|| age(lock.age_ms));
+    let note = (state == LockState::Stale).then(|| human::age(lock.age_ms));
     let why = if row.gone {
         GONE.to_owned()
     } else {
@@ -100,7 +101,7 @@ fn Cells(placed: Placed) -> impl IntoView {
         <td class="c-res"><a href=links::lock(&lock) rel=rel><ResourceName name shared cut=true/></a></td>
         <td class="c-b ink2" title=source>{backend}</td>
         <td class="c-o"><Owner lock=(*lock).clone()/></td>
-        <td class="c-h num"><HeldFor lock=(*lock).clone()/></td>
+        <td class="c-h num"><Held lock=(*lock).clone()/></td>
         <td class="c-rw"><Runway lock=(*lock).clone()/></td>
         <td class="c-w num"><Waiters count=lock.waiter_count.clone()/></td>
         <td class="c-t num"><KnownValue value=lock.fencing_token.clone().map(|token| token.to_string())/></td>
@@ -111,37 +112,13 @@ fn Cells(placed: Placed) -> impl IntoView {
 const GONE: &str =
     "Released, or moved to another place in the list; it goes when the pointer leaves the table";
 
-fn age(ms: i64) -> String {
-    if ms < 60_000 {
-        format!("{} s", ms / 1000)
-    } else {
-        human::duration(ms)
-    }
-}
-
 #[component]
 fn Owner(lock: Lock) -> impl IntoView {
     let others = (lock.owner_count > 1 && lock.owner_id.is_known())
         .then(|| view! { <small class="ink3">{format!(" {} owners", lock.owner_count)}</small> });
     let owner = lock.owner_id.map(|owner| visible(owner.as_str()).into_owned());
     let title = owner.known().filter(|owner| owner.len() > 14).cloned();
-    view! { <bdi title=title><KnownValue value=owner/></bdi>{others} }
-}
-
-/// Runs on between refetches. Where the time of acquisition is not known, at least since we first saw it.
-#[component]
-fn HeldFor(lock: Lock) -> impl IntoView {
-    let stale = lock.is_stale();
-    let elapsed = use_live().elapsed();
-    let (held, least, why) = match lock.held_ms {
-        Known::Known(ms) => (ms, stale, None),
-        Known::Unknown(why) | Known::Absent(why) => (lock.held_at_least_ms, true, Some(why.into_owned())),
-    };
-    let shown = move || {
-        let ms = if stale { held } else { held + elapsed.get() };
-        format!("{}{}", if least { "≥ " } else { "" }, human::duration(ms))
-    };
-    view! { <span title=why class:ink2=least>{Memo::new(move |_| shown())}</span> }
+    view! { <span class="cut" title=title><bdi dir="ltr"><KnownValue value=owner/>{others}</bdi></span> }
 }
 
 #[component]

@@ -18,8 +18,11 @@ use super::record::{Record, cut, hex};
 const RAW_CHARS_MAX: usize = 4_096;
 const SHARERS_MAX: usize = 100;
 
-/// The keys on a lease, or why they could not be named.
-type Sharers = Result<Vec<Vec<u8>>, Fault>;
+/// A lease as it was read, and the keys on it, if etcd names them to us.
+struct Lease {
+    reading: Reading,
+    keys: Result<Vec<Vec<u8>>, Fault>,
+}
 
 impl EtcdBackend {
     pub(super) async fn detail(&self, source: &Source, resource: &Resource) -> Result<Inspection, Fault> {
@@ -30,7 +33,9 @@ impl EtcdBackend {
             };
             let lease = self.lease_of(found.row.holder.lease).await?;
             // Ended between the two questions: the key is most likely gone as well.
-            let gone = matches!(&lease, Some((reading, _)) if reading.left == Left::Gone);
+            let gone = lease
+                .as_ref()
+                .is_some_and(|lease| lease.reading.left == Left::Gone);
             if gone && !looked_again {
                 looked_again = true;
                 continue;
@@ -42,34 +47,41 @@ impl EtcdBackend {
     async fn tell_detail(
         &self,
         mut found: Found,
-        lease: Option<(Reading, Sharers)>,
+        lease: Option<Lease>,
         gone: bool,
     ) -> Result<Inspection, Fault> {
         if gone {
             found.row.note = Some(GONE_LEASE.into());
         }
-        let reading = lease.as_ref().map(|(reading, _)| *reading);
+        let reading = lease.as_ref().map(|lease| lease.reading);
         let lifetime = reading.as_ref().map_or_else(no_lease, Reading::lifetime);
         let waiters = self.waiters(&found.row.waiters).await?;
         Ok(Inspection {
             raw: raw(&found.holder, &lifetime),
             lock: Some(found.row.lock(lifetime)),
             waiters,
-            shares_fate_with: lease.map_or_else(Vec::new, |(_, keys)| sharers(&found.holder, keys)),
+            shares_fate_with: lease.map_or_else(Vec::new, |lease| sharers(&found.holder, lease.keys)),
             ..Inspection::default()
         })
     }
 
     /// The lease and the keys on it. Newer versions of etcd refuse to name keys that this account may not read.
-    async fn lease_of(&self, lease: i64) -> Result<Option<(Reading, Result<Vec<Vec<u8>>, Fault>)>, Fault> {
+    async fn lease_of(&self, lease: i64) -> Result<Option<Lease>, Fault> {
         if lease == 0 {
             return Ok(None);
         }
         match leases::with_keys(&self.link, lease).await {
-            Ok((reading, keys)) => Ok(Some((reading, Ok(keys)))),
+            Ok((reading, keys)) => Ok(Some(Lease {
+                reading,
+                keys: Ok(keys),
+            })),
             Err(refused) if refused.kind == Kind::Denied => {
                 self.leases.read(&self.link, &[lease]).await?;
-                Ok(self.leases.get(lease).map(|reading| (reading, Err(refused))))
+                let reading = self.leases.get(lease);
+                Ok(reading.map(|reading| Lease {
+                    reading,
+                    keys: Err(refused),
+                }))
             }
             Err(fault) => Err(fault),
         }

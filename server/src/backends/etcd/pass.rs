@@ -25,6 +25,23 @@ struct Waiting {
     by_lease: HashMap<i64, Vec<usize>>,
 }
 
+impl Waiting {
+    /// Leases of rows that were not handed over yet.
+    fn untold(&self) -> impl Iterator<Item = i64> {
+        self.by_lease
+            .iter()
+            .filter(|(_, rows)| rows.iter().any(|index| self.rows[*index].is_some()))
+            .map(|(lease, _)| *lease)
+    }
+}
+
+enum Round {
+    /// Leases with a reading that would do: read again while there is time, then handed over with what there is.
+    Young,
+    /// All others.
+    Rest,
+}
+
 impl EtcdBackend {
     pub(super) async fn pass(&self, budget: Budget, sink: &mut dyn Sink) -> Result<Pass, BackendError> {
         let budget_ms = i64::try_from(budget.time_max.as_millis()).unwrap_or(i64::MAX);
@@ -81,14 +98,17 @@ impl EtcdBackend {
         let started = self.link.clock.tick();
         let poll_ms = self.link.settings.poll_ms;
         let soon = deadline.min(started.plus(poll_ms / 2));
-        // Half a poll later, none that may wait is older than two polls.
-        let age_max_ms = poll_ms + poll_ms / 2;
-        let plan = self
-            .leases
-            .plan(waiting.by_lease.keys().copied(), started, age_max_ms);
+        // Half a poll later, what may wait is not older than two polls.
+        let young_ms = poll_ms.saturating_add(poll_ms / 2);
         let mut gone = Vec::new();
         let mut fault = None;
-        for (list, until) in [(&plan.may, soon), (&plan.must, deadline)] {
+        for round in [Round::Young, Round::Rest] {
+            let now = self.link.clock.tick();
+            let (list, until) = match round {
+                Round::Young => (self.leases.plan(waiting.untold(), now, young_ms).may, soon),
+                // Whatever its age: what the first round left over is too old by now.
+                Round::Rest => (self.leases.plan(waiting.untold(), now, -1).must, deadline),
+            };
             for chunk in list.chunks(CHUNK_LEASES) {
                 let left = until.since(self.link.clock.tick());
                 if left <= 0 || fault.as_ref().is_some_and(out_of_reach) {
@@ -100,7 +120,7 @@ impl EtcdBackend {
                 self.tell(waiting, chunk, started, sink, &mut gone);
             }
             let oldest = self.link.clock.tick().plus(-poll_ms.saturating_mul(2));
-            self.tell(waiting, list, oldest, sink, &mut gone);
+            self.tell(waiting, &list, oldest, sink, &mut gone);
         }
         let unread: Vec<Row> = waiting.rows.iter_mut().filter_map(Option::take).collect();
         let count = unread.len();

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ::redis::{ErrorKind, RedisError, ServerError, ServerErrorKind};
 
+use super::target::Target;
 use crate::backends::BackendError;
 
 const LOGIN_MEND: &str = "Check `user` and `password` (or `password_file`) of this backend; docs/backends/redis.md has \
@@ -12,7 +13,6 @@ const LOGIN_MEND: &str = "Check `user` and `password` (or `password_file`) of th
 const GRANT_MEND: &str = "Grant it with ACL SETUSER: docs/backends/redis.md has the whole line.";
 const TLS_MEND: &str =
     "Check `ca_file`, `server_name`, `cert_file` and `key_file`, and that this port speaks TLS.";
-const CLUSTER_MEND: &str = "mode cluster is not supported yet; name a standalone server.";
 
 /// A failed request. `timeout` is how long it was waited for.
 pub(super) fn mapped(error: &RedisError, timeout: Duration) -> BackendError {
@@ -43,6 +43,27 @@ pub(super) fn mapped(error: &RedisError, timeout: Duration) -> BackendError {
     }
 }
 
+/// The server said no: it is there.
+pub(super) fn is_answer(error: &RedisError) -> bool {
+    matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension)
+}
+
+/// A connection that was not made.
+pub(super) fn connecting(error: &RedisError, target: &Target) -> BackendError {
+    let mapped = mapped(error, target.timeout);
+    match mapped {
+        // With TLS 1.3 a server refuses our certificate only after we believe to be through: often all that is left
+        // to see is that it hung up.
+        BackendError::Unreachable { detail } if target.tls && !error.is_connection_refusal() => {
+            let hint = "does it want a certificate of ours (`cert_file`, `key_file`)?";
+            BackendError::Unreachable {
+                detail: format!("{detail} while setting TLS up; {hint}"),
+            }
+        }
+        other => other,
+    }
+}
+
 /// An error that stands where a value should be.
 pub(super) fn refused(error: &ServerError) -> BackendError {
     let text = error.details().unwrap_or_default();
@@ -67,10 +88,7 @@ fn server(kind: ServerErrorKind, code: &str, text: &str) -> BackendError {
         ServerErrorKind::Moved
         | ServerErrorKind::Ask
         | ServerErrorKind::CrossSlot
-        | ServerErrorKind::ClusterDown => BackendError::Misconfigured {
-            detail: format!("the server is a node of a cluster ({code})"),
-            mend: CLUSTER_MEND.to_owned(),
-        },
+        | ServerErrorKind::ClusterDown => other_mode("cluster"),
         _ if text.contains("invalid password") || text.contains("Client sent AUTH") => {
             denied(code, text, LOGIN_MEND)
         }
@@ -115,9 +133,10 @@ pub(super) fn unexpected(what: &str) -> BackendError {
     }
 }
 
-pub(super) fn is_cluster() -> BackendError {
+/// `cluster` or `sentinel`, in the server's word.
+pub(super) fn other_mode(mode: &str) -> BackendError {
     BackendError::Misconfigured {
-        detail: "the server is a node of a cluster".to_owned(),
-        mend: CLUSTER_MEND.to_owned(),
+        detail: format!("the server runs in {mode} mode"),
+        mend: format!("mode {mode} is not supported yet; name a standalone server"),
     }
 }

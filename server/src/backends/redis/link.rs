@@ -44,13 +44,15 @@ impl Link {
             .map_err(|_| fault::no_answer(self.target.timeout))?;
         if let Some(line) = current.as_ref() {
             match line.raw(&::redis::cmd("PING")).await {
-                Err(error) if error.is_timeout() => {
+                Ok(_) => return Ok(line.clone()),
+                Err(error) if fault::is_answer(&error) => return Ok(line.clone()),
+                Err(error) => {
                     *current = None;
-                    return Err(fault::no_answer(self.target.timeout));
+                    // Who hangs would hang again: one wait is enough for one question.
+                    if error.is_timeout() {
+                        return Err(fault::no_answer(self.target.timeout));
+                    }
                 }
-                Err(error) if error.is_unrecoverable_error() => *current = None,
-                // A refusal is an answer too.
-                Ok(_) | Err(_) => return Ok(line.clone()),
             }
         }
         let line = self.connect().await?;
@@ -67,13 +69,18 @@ impl Link {
         let connection = tokio::time::timeout(self.target.timeout, connecting)
             .await
             .map_err(|_| fault::no_answer(self.target.timeout))?
-            .map_err(|error| fault::mapped(&error, self.target.timeout))?;
+            .map_err(|error| fault::connecting(&error, &self.target))?;
         let number = self.made.fetch_add(1, Ordering::Relaxed);
-        Ok(Line {
+        let line = Line {
             connection,
             number,
             target: Arc::clone(&self.target),
-        })
+        };
+        // Without a login nothing was said yet, and some refusals are only heard in answer to something.
+        match line.raw(&::redis::cmd("PING")).await {
+            Err(error) if !fault::is_answer(&error) => Err(fault::connecting(&error, &self.target)),
+            Ok(_) | Err(_) => Ok(line),
+        }
     }
 
     /// Forgets a connection that failed, unless it was replaced already.

@@ -15,7 +15,7 @@ use super::odd::fields;
 use super::page::{self, on_key};
 use super::redisson::RedissonLock;
 use super::server_info::text;
-use super::{RedisBackend, fault};
+use super::{RedisBackend, fault, glob};
 use crate::backends::{BackendError, Batch, Sink};
 
 /// Reads the named keys. A name is read whatever it holds by now, string or hash, and is said to be gone from each
@@ -33,7 +33,8 @@ pub(super) async fn refresh(
     resources.sort_unstable();
     resources.dedup();
     for some in resources.chunks(NAMES_PER_READ) {
-        let keys = some.iter().map(|resource| resource.as_bytes().to_vec()).collect();
+        let ours = some.iter().filter(|resource| is_ours(backend, resource));
+        let keys = ours.map(|resource| resource.as_bytes().to_vec()).collect();
         let page = match page::read(&line, &backend.rows, &backend.clock, keys, true).await {
             Ok(page) => page,
             Err(error) => {
@@ -69,6 +70,9 @@ pub(super) async fn inspect(
     source: &Source,
     resource: &Resource,
 ) -> Result<Inspection, BackendError> {
+    if !is_ours(backend, resource) {
+        return Ok(Inspection::default());
+    }
     let line = backend.asks.line().await?;
     let inspected = read_one(backend, &line, source, resource).await;
     if inspected.is_err() {
@@ -105,6 +109,14 @@ async fn read_one(
         raw: raw.fields,
         ..Inspection::default()
     })
+}
+
+/// Whether the operator's patterns make it a lock. Names come from URLs too: no other key is ever read for them.
+fn is_ours(backend: &RedisBackend, resource: &Resource) -> bool {
+    backend
+        .patterns
+        .iter()
+        .any(|pattern| glob::matches(pattern.as_bytes(), resource.as_bytes()))
 }
 
 struct About {

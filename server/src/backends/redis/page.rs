@@ -38,7 +38,7 @@ pub(super) async fn read(
         troubles: Troubles::default(),
     };
     keys.retain(|key| key.len() <= RESOURCE_BYTES_MAX || page.troubles.long_name());
-    if careful {
+    if careful && !keys.is_empty() {
         keys = without_long_values(line, rows, keys, &mut page).await?;
     }
     if keys.is_empty() {

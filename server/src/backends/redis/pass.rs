@@ -115,8 +115,8 @@ async fn greet(
         .and_then(server_info::text)
         .map(ServerInfo::parse)
         .unwrap_or_default();
-    if info.cluster {
-        return Err(fault::is_cluster());
+    if let Some(mode) = &info.other_mode {
+        return Err(fault::other_mode(mode));
     }
     Ok((clock, info))
 }

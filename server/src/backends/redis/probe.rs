@@ -24,7 +24,10 @@ async fn ask(backend: &RedisBackend, line: &super::link::Line) -> Result<Probe, 
     commands.cmd("INFO");
     let answers = line.ask_all(&commands).await?;
     let version = match answers.first().and_then(text).map(ServerInfo::parse) {
-        Some(info) if info.cluster => return Err(fault::is_cluster()),
+        Some(ServerInfo {
+            other_mode: Some(mode),
+            ..
+        }) => return Err(fault::other_mode(&mode)),
         Some(info) => described(&info),
         None => Known::unknown("this account may not ask for it (INFO)"),
     };

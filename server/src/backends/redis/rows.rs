@@ -130,7 +130,8 @@ fn lifetime(pttl_ms: i64) -> Lifetime {
         }
     } else {
         Lifetime::Leased {
-            remaining_ms: pttl_ms,
+            // Rounded down by the server: 0 is a key that still is, and Redis shows none that has expired.
+            remaining_ms: pttl_ms.max(1),
             ttl_ms: Known::unknown(NO_TTL_LENGTH),
         }
     }

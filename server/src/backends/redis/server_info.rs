@@ -8,7 +8,8 @@ use chrono::{DateTime, Utc};
 pub(super) struct ServerInfo {
     pub(super) version: Option<String>,
     pub(super) loading: bool,
-    pub(super) cluster: bool,
+    /// `cluster` or `sentinel`, when it is not a plain server.
+    pub(super) other_mode: Option<String>,
     pub(super) replica: Option<Replica>,
 }
 
@@ -37,7 +38,9 @@ impl ServerInfo {
         Self {
             version: field("redis_version").map(str::to_owned),
             loading: field("loading") == Some("1"),
-            cluster: field("redis_mode") == Some("cluster"),
+            other_mode: field("redis_mode")
+                .filter(|mode| *mode != "standalone")
+                .map(str::to_owned),
             replica,
         }
     }
@@ -88,7 +91,7 @@ mod tests {
             role:slave\r\nmaster_host:10.0.0.1\r\nmaster_port:6379\r\nmaster_link_status:down\r\n";
         let info = ServerInfo::parse(info);
         assert_eq!(info.version.as_deref(), Some("7.0.15"));
-        assert!(info.loading && !info.cluster);
+        assert!(info.loading && info.other_mode.is_none());
         assert_eq!(
             info.replica,
             Some(Replica {

@@ -25,6 +25,7 @@ pub(super) struct Target {
     /// The host to connect to, where the certificate names another one.
     host: Option<String>,
     pub(super) address: String,
+    pub(super) tls: bool,
     pub(super) database: i64,
     pub(super) timeout: Duration,
 }
@@ -32,7 +33,8 @@ pub(super) struct Target {
 impl Target {
     pub(super) fn new(config: &BackendConfig, redis: &RedisConfig) -> Result<Self, BackendError> {
         let info = standalone(redis)?;
-        let mut login = info.redis_settings().clone();
+        // Naming our library would need one more right, and its refusal would fill the server's ACL LOG.
+        let mut login = info.redis_settings().clone().set_skip_set_lib_name();
         if let Some(user) = &config.user {
             login = login.set_username(user);
         }
@@ -42,6 +44,12 @@ impl Target {
         let database = login.db();
         let address = address(info.addr(), database);
         let (info, host) = with_tls(info, &config.tls)?;
+        let tls = matches!(info.addr(), ConnectionAddr::TcpTls { .. });
+        let address = if tls {
+            address.replacen("redis://", "rediss://", 1)
+        } else {
+            address
+        };
         let client = |protocol| {
             let info = info
                 .clone()
@@ -53,6 +61,7 @@ impl Target {
             pushing: client(ProtocolVersion::RESP3)?,
             host,
             address,
+            tls,
             database,
             timeout: config.timeout,
         })

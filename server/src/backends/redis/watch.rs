@@ -126,7 +126,7 @@ async fn session(backend: &RedisBackend, hints: &Hints, ears: &Arc<Ears>) -> End
         Ok(Err(error)) if error.kind() == ErrorKind::RESP3NotSupported => {
             return End::Off("the server is older than Redis 6; polling finds changes".to_owned());
         }
-        Ok(Err(error)) => return lost(backend, &error),
+        Ok(Err(error)) => return End::Lost(fault::connecting(&error, &backend.target).to_string()),
         Err(_) => return End::Lost(fault::no_answer(backend.target.timeout).to_string()),
     };
     let (setting, flags) = match setting(&mut connection).await {
@@ -186,9 +186,7 @@ async fn listen(
             setting(&mut connection).await.map(|now| now == told)
         } else {
             match ::redis::cmd("PING").query_async::<Value>(&mut connection).await {
-                Err(error) if !matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension) => {
-                    Err(error)
-                }
+                Err(error) if !fault::is_answer(&error) => Err(error),
                 Ok(_) | Err(_) => Ok(true),
             }
         };

@@ -188,7 +188,7 @@ async fn a_half_open_connection_is_noticed_and_a_healed_one_used_again() {
     watching.until("a list", |pending| pending.relist).await;
     world.put("/locks/after", "o", 0).await;
     watching.named("key", "/locks/after").await;
-    assert!(watching.states.iter().any(|state| *state == WatchState::Live));
+    assert!(watching.states.contains(&WatchState::Live));
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use domain::names::Resource;
 use domain::observation::RawField;
 use leasehold::backends::Backend;
 
-use super::{Setup, driver, hash, key, run, start};
+use super::{Seen, Setup, driver, hash, key, run, start};
 
 fn value_of<'a>(raw: &'a [RawField], name: &str) -> &'a str {
     raw.iter()
@@ -110,4 +110,21 @@ async fn what_is_not_there_or_not_of_that_source_is_no_lock() {
     let list = backend.inspect(&key(), &"lock:list".into()).await.unwrap();
     assert!(list.lock.unwrap().condition.is_some());
     assert_eq!(value_of(&list.raw, "type"), "list");
+}
+
+#[tokio::test]
+async fn a_key_that_fits_no_pattern_is_never_read_whoever_asks_for_it() {
+    // The name may come from a URL: the database holds more than locks.
+    let redis = start().await;
+    let mut driver = driver(&redis).await;
+    run(&mut driver, &["SET", "session:1", r#"{"ownerId":"secret"}"#]).await;
+    let backend = Setup::of(&redis.url()).showing_values().backend();
+    let seen = backend.inspect(&key(), &"session:1".into()).await.unwrap();
+    assert!(seen.lock.is_none() && seen.raw.is_empty() && seen.owners.is_empty());
+    let mut refreshed = Seen::default();
+    backend
+        .refresh(&[(key(), "session:1".into())], &mut refreshed)
+        .await
+        .unwrap();
+    assert!(refreshed.locks.is_empty() && refreshed.gone.len() == 2);
 }

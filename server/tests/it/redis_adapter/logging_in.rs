@@ -137,10 +137,7 @@ async fn a_server_that_wants_our_certificate_gets_it_and_says_so_when_it_does_no
     let url = redis.tls_url().unwrap();
     let without = Setup::of(&url).tls(|tls| tls.ca_file = Some(certs.ca()));
     let error = try_observe(&without.backend()).await.map(drop).unwrap_err();
-    assert!(
-        matches!(&error, BackendError::Misconfigured { detail, .. } if detail.contains("TLS")),
-        "{error:?}"
-    );
+    assert!(error.to_string().contains("TLS"), "{error:?}");
     let with = Setup::of(&url).tls(|tls| {
         tls.ca_file = Some(certs.ca());
         tls.cert_file = Some(certs.client_cert());

@@ -104,10 +104,21 @@ fn empty_starting_and_dead_installations_have_their_own_titles() {
         said(one(BackendStatus::Starting), 0, 0).0,
         "Reading the backends for the first time"
     );
-    assert_eq!(said(one(BackendStatus::Down), 0, 0).0, "No backend answers");
+    assert_eq!(
+        said(one(BackendStatus::Down), 0, 0),
+        (
+            "No backend answers".into(),
+            "a was never seen: what it holds is unknown.".into()
+        )
+    );
+    let many = ["a", "b", "c", "d"].map(|name| backend(name, BackendStatus::Starting, None, 0));
+    assert_eq!(
+        said(many.into(), 0, 0).1,
+        "a, b and 2 more are being read for the first time."
+    );
     assert_eq!(
         backends_title(&one(BackendStatus::Down)),
-        "The backend needs attention"
+        "The backend does not answer"
     );
     assert_eq!(backends_title(&one(BackendStatus::Live)), "The backend answers");
 }
