@@ -46,7 +46,13 @@ pub fn LocksPage() -> impl IntoView {
     let location = use_location();
     let address = Memo::new(move |before: Option<&Address>| match before {
         // On the way to another page the address is that page's already, and no question to this one.
-        Some(before) if location.pathname.with(|path| path.trim_end_matches('/') != "/locks") => before.clone(),
+        Some(before)
+            if location
+                .pathname
+                .with(|path| path.trim_end_matches('/') != "/locks") =>
+        {
+            before.clone()
+        }
         _ => location.search.with(|search| Address::parse(search)),
     });
     let live = use_live();

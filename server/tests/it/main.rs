@@ -3,7 +3,6 @@
 //!
 //! `cfg(test)` on each module, always true here, lets clippy know that helpers may unwrap too.
 
-mod cli;
 #[cfg(test)]
 mod cli;
 #[cfg(test)]
