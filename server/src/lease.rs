@@ -23,9 +23,7 @@ mod waiting;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
-use domain::lease::limits::{LIFETIME_MS_MAX, TTL_SECONDS_MAX};
 use domain::lease::{How, Lease, LeaseId, Revocation, Ttl, names};
 use tokio::sync::{Mutex, broadcast};
 use tokio::task::JoinHandle;
@@ -39,6 +37,8 @@ use self::store::{Lane, Store};
 use crate::clock::Clock;
 use crate::tasks;
 
+pub use crate::config::LeaseConfig;
+
 pub use acquire::{AcquireRequest, Acquired};
 pub use caller::Caller;
 pub use error::{LeaseError, LeaseOpenError};
@@ -49,24 +49,6 @@ pub use reading::{LeasePage, ResourceNow, Seen, WaiterNow};
 
 /// An outage is told within 2 s.
 const PATIENCE: Duration = Duration::from_millis(1_850);
-
-/// `[lease]` of the configuration.
-#[derive(Debug, Clone, Copy)]
-pub struct LeaseConfig {
-    /// `max_ttl`: longest TTL. Default `1h`.
-    pub max_ttl: Duration,
-    /// `max_lifetime`: longest life of one lease by renewal. Default `24h`.
-    pub max_lifetime: Duration,
-}
-
-impl Default for LeaseConfig {
-    fn default() -> Self {
-        Self {
-            max_ttl: Duration::from_secs(TTL_SECONDS_MAX.unsigned_abs()),
-            max_lifetime: Duration::from_millis(LIFETIME_MS_MAX.unsigned_abs()),
-        }
-    }
-}
 
 pub struct LeaseService {
     core: Arc<Core>,

@@ -5,6 +5,8 @@
 
 mod cli;
 #[cfg(test)]
+mod cli;
+#[cfg(test)]
 mod demo_workload;
 #[cfg(test)]
 mod etcd_adapter;
