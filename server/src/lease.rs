@@ -23,6 +23,7 @@ mod waiting;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use domain::lease::{How, Lease, LeaseId, Revocation, Ttl, names};
 use tokio::sync::{Mutex, broadcast};
