@@ -3,89 +3,19 @@
 //! Pure: loaded state in, answers and changes out. **Invariant:** each store writes these [`Changes`] in the very
 //! transaction that loaded the state, and no answer leaves before it has committed.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+mod changes;
+
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use domain::lease::invariants::Broken;
 use domain::lease::limits::KEY_WINDOW_MS;
-use domain::lease::{
-    self, Acquire, Command, Lease, LeaseId, Outcome, Renew, ResourceState, Revoke, StoreTime, decide,
-};
-use domain::names::{OwnerId, Resource};
+use domain::lease::{self, Acquire, Command, Lease, LeaseId, Outcome, Renew, Revoke, decide};
+use domain::names::Resource;
 
-use super::operation::{AcquireOp, Done, Head, Key, KeyName, Operation, Rejection, Turn};
+use super::operation::{AcquireOp, Done, Head, Key, Operation, Turn};
 
-/// What the store read after it had locked the resources of a batch.
-#[derive(Debug, Clone, Default)]
-pub struct Loaded {
-    pub now: StoreTime,
-    pub floor: u64,
-    pub resources: HashMap<Resource, Held>,
-    /// Leases asked for by id: where they belong, and those that are not their resource's newest.
-    pub homes: HashMap<LeaseId, Resource>,
-    pub old_leases: HashMap<LeaseId, Lease>,
-    pub keys: HashMap<KeyName, KeyRow>,
-}
-
-#[derive(Debug, Clone, Default)]
-pub struct Held {
-    pub state: ResourceState,
-    /// In order, of replicas that are there.
-    pub queue: VecDeque<Standing>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
-    pub waiter: LeaseId,
-    pub replica: Arc<str>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyRow {
-    pub fingerprint: Arc<str>,
-    pub lease: Option<LeaseId>,
-    pub created_at: StoreTime,
-}
-
-/// What the store has to write.
-#[derive(Debug, Default)]
-pub struct Changes {
-    /// The counter as it was found, and the state afterwards.
-    pub resources: HashMap<Resource, (u64, ResourceState)>,
-    pub leases: HashMap<LeaseId, LeaseChange>,
-    pub keys: HashMap<KeyName, KeyRow>,
-    pub unbound: Vec<KeyName>,
-    pub joined: Vec<Joined>,
-    pub left: Vec<LeaseId>,
-    pub rejections: Vec<Rejection>,
-    pub grants: u64,
-}
-
-#[derive(Debug)]
-pub struct LeaseChange {
-    pub resource: Resource,
-    pub lease: Lease,
-    pub is_new: bool,
-}
-
-#[derive(Debug)]
-pub struct Joined {
-    pub resource: Resource,
-    pub waiter: LeaseId,
-    pub owner: OwnerId,
-}
-
-impl Changes {
-    pub fn is_empty(&self) -> bool {
-        self.resources.is_empty()
-            && self.leases.is_empty()
-            && self.keys.is_empty()
-            && self.unbound.is_empty()
-            && self.joined.is_empty()
-            && self.left.is_empty()
-            && self.rejections.is_empty()
-    }
-}
+pub use changes::{Changes, Held, Joined, KeyRow, LeaseChange, Loaded, Standing};
 
 /// A batch that was run and waits to be written.
 #[derive(Debug, Default)]

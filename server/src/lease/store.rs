@@ -2,6 +2,7 @@
 //!
 //! A store loads, locks and writes. It decides nothing: [`super::batch::run`] does.
 
+mod asked;
 pub mod memory;
 pub mod postgres;
 mod rows;
@@ -20,27 +21,20 @@ use thiserror::Error;
 
 use super::operation::{Applied, Head, Operation};
 
+/// What a store answers, in its own time.
+pub type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+
 pub trait Store: Send + Sync + 'static {
     /// Applies a batch, sorted by resource, in one transaction, and returns once it is durable. Never cancelled by a
     /// client. `lane` has a connection of its own, so that one never waits for the other.
-    fn apply<'a>(
-        &'a self,
-        lane: Lane,
-        operations: &'a [Operation],
-    ) -> BoxFuture<'a, Result<Applied, StoreError>>;
+    fn apply<'a>(&'a self, lane: Lane, operations: &'a [Operation]) -> Answer<'a, Applied>;
 
     /// Whether both lanes end in one writer anyway, so that one loop should serve both.
     fn has_one_writer(&self) -> bool;
 
-    fn resource<'a>(
-        &'a self,
-        resource: &'a Resource,
-    ) -> BoxFuture<'a, Result<Read<ResourceView>, StoreError>>;
+    fn resource<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Read<ResourceView>>;
 
-    fn leases<'a>(
-        &'a self,
-        ids: &'a [LeaseId],
-    ) -> BoxFuture<'a, Result<Read<Vec<(Resource, Lease)>>, StoreError>>;
+    fn leases<'a>(&'a self, ids: &'a [LeaseId]) -> Answer<'a, Read<Vec<(Resource, Lease)>>>;
 
     /// Leases that live now with names in the range and after `after`, in order of name, with their waiters.
     fn held<'a>(
@@ -48,22 +42,19 @@ pub trait Store: Send + Sync + 'static {
         range: &'a NameRange,
         after: Option<&'a Resource>,
         limit: u32,
-    ) -> BoxFuture<'a, Result<Read<Vec<HeldRow>>, StoreError>>;
+    ) -> Answer<'a, Read<Vec<HeldRow>>>;
 
     /// Resources whose lease has run out without a note of it. The predicate is the store's clock's.
-    fn run_out(&self, limit: u32) -> BoxFuture<'_, Result<Vec<Resource>, StoreError>>;
+    fn run_out(&self, limit: u32) -> Answer<'_, Vec<Resource>>;
 
     /// Who stands first at each of these, with when to try.
-    fn heads<'a>(&'a self, resources: &'a [Resource]) -> BoxFuture<'a, Result<Read<Vec<Head>>, StoreError>>;
+    fn heads<'a>(&'a self, resources: &'a [Resource]) -> Answer<'a, Read<Vec<Head>>>;
 
     /// The newest rejections first.
-    fn rejections<'a>(
-        &'a self,
-        resource: Option<&'a Resource>,
-    ) -> BoxFuture<'a, Result<Vec<RejectionRow>, StoreError>>;
+    fn rejections<'a>(&'a self, resource: Option<&'a Resource>) -> Answer<'a, Vec<RejectionRow>>;
 
     /// Says that we are here, and forgets what nobody can ask for any more. Called a few times a second.
-    fn tend(&self) -> BoxFuture<'_, Result<(), StoreError>>;
+    fn tend(&self) -> Answer<'_, ()>;
 
     /// Ends when the store says that something changed elsewhere; never for a store that only we write to.
     fn news(&self) -> BoxFuture<'_, News>;
@@ -71,7 +62,7 @@ pub trait Store: Send + Sync + 'static {
     /// Our name among the replicas.
     fn replica(&self) -> &Arc<str>;
 
-    fn version(&self) -> BoxFuture<'_, Result<String, StoreError>>;
+    fn version(&self) -> Answer<'_, String>;
 
     /// Closes what is open, in good order.
     fn close(&self) -> BoxFuture<'_, ()>;

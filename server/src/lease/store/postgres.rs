@@ -3,10 +3,11 @@
 //! Each lane has a connection of its own, and a connection in doubt is closed, never returned: what a cancelled request
 //! leaves behind cannot meet the next one. Other replicas are told by NOTIFY; the tables are the truth.
 
+mod load;
+mod notice;
 mod open;
 mod sql;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -15,25 +16,22 @@ use domain::lease::scope::NameRange;
 use domain::lease::{Lease, LeaseId, StoreTime};
 use domain::names::{OwnerId, Resource};
 use futures::future::BoxFuture;
-use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgListener};
 use tokio::sync::Mutex;
 
-use super::rows::{KeyRowWire, LeaseRow, Param, StateRow, from_json, to_json, writes};
-use super::sqlite::{Asked, held_rows};
-use super::{HeldRow, Lane, News, Read, RejectionRow, ResourceView, Store, StoreError, WaiterView};
+use self::load::{load, texts};
+use super::rows::held_rows;
+use super::rows::{LeaseRow, Param, StateRow, from_json, writes};
+use super::{Answer, HeldRow, Lane, News, Read, RejectionRow, ResourceView, Store, StoreError, WaiterView};
 use crate::clock::Clock;
-use crate::lease::batch::{Changes, Loaded, Ran, run};
+use crate::lease::batch::{Changes, run};
 use crate::lease::operation::{Applied, Head, Operation};
 
 pub use open::raise_epoch;
 
 /// Within the 2 s that an outage may take to be told.
 const PATIENCE: Duration = Duration::from_millis(1_500);
-const CHANNEL: &str = "leasehold_leases";
-/// Postgres takes 8000 bytes.
-const NOTICE_BYTES_MAX: usize = 7_500;
 /// Cleaning is done each so many calls of `tend`.
 const CLEAN_EVERY: u64 = 16;
 
@@ -49,16 +47,6 @@ pub struct PostgresStore {
     /// Whether other replicas are there to be told.
     others: AtomicBool,
     tended: AtomicU64,
-}
-
-/// What replicas tell each other.
-#[derive(Serialize, Deserialize)]
-struct Notice {
-    from: String,
-    changed: Vec<String>,
-    /// Resource, waiter, its replica, milliseconds until it may try.
-    heads: Vec<(String, LeaseId, String, i64)>,
-    missed: bool,
 }
 
 impl PostgresStore {
@@ -118,166 +106,6 @@ impl PostgresStore {
         exactly(connection, sql::JOINED, writes.joined).await?;
         exactly(connection, sql::REJECTIONS, writes.rejections).await
     }
-
-    /// In the same transaction: a notice goes out with the commit, or not at all.
-    async fn tell(&self, connection: &mut PgConnection, ran: &Ran) -> Result<(), StoreError> {
-        if !self.others.load(Ordering::Relaxed) || (ran.changed.is_empty() && ran.heads.is_empty()) {
-            return Ok(());
-        }
-        let head = |head: &Head| {
-            (
-                head.resource.text(),
-                head.waiter,
-                head.replica.to_string(),
-                head.in_ms,
-            )
-        };
-        let mut notice = Notice {
-            from: self.replica.to_string(),
-            changed: ran.changed.iter().map(Resource::text).collect(),
-            heads: ran.heads.iter().map(head).collect(),
-            missed: false,
-        };
-        let mut text = to_json(&notice)?;
-        if text.len() > NOTICE_BYTES_MAX {
-            notice.changed.clear();
-            notice.heads.truncate(50);
-            notice.missed = true;
-            text = to_json(&notice)?;
-        }
-        sqlx::query("SELECT pg_notify($1, $2)")
-            .bind(CHANNEL)
-            .bind(text)
-            .execute(connection)
-            .await?;
-        Ok(())
-    }
-
-    async fn hear(&self) -> Result<News, StoreError> {
-        let mut slot = self.listener.lock().await;
-        if slot.is_none() {
-            let mut listener = PgListener::connect_with(&self.readers).await?;
-            listener.listen(CHANNEL).await?;
-            *slot = Some(listener);
-            return Ok(News {
-                missed: true,
-                ..News::default()
-            });
-        }
-        let Some(listener) = slot.as_mut() else {
-            return Ok(News::default());
-        };
-        let Some(notification) = listener.try_recv().await? else {
-            return Ok(News {
-                missed: true,
-                ..News::default()
-            });
-        };
-        let notice: Notice = from_json(notification.payload())?;
-        if notice.from == *self.replica {
-            return Ok(News::default());
-        }
-        let head = |(resource, waiter, replica, in_ms): (String, LeaseId, String, i64)| Head {
-            resource: Resource::from(resource.as_str()),
-            waiter,
-            replica: replica.into(),
-            in_ms,
-        };
-        Ok(News {
-            changed: notice
-                .changed
-                .iter()
-                .map(|name| Resource::from(name.as_str()))
-                .collect(),
-            heads: notice.heads.into_iter().map(head).collect(),
-            missed: notice.missed,
-        })
-    }
-}
-
-async fn load(
-    connection: &mut PgConnection,
-    operations: &[Operation],
-    clock: &Clock,
-) -> Result<(domain::observation::Tick, Loaded), StoreError> {
-    let asked = Asked::of(operations);
-    let mut loaded = Loaded::default();
-    let mut names: Vec<String> = asked.resources.iter().map(Resource::text).collect();
-    if !asked.leases.is_empty() {
-        // Where a lease belongs never changes: this needs no lock.
-        let rows: Vec<(String, String)> = sqlx::query_as(sql::HOMES)
-            .bind(texts(&asked.leases))
-            .fetch_all(&mut *connection)
-            .await?;
-        for (id, resource) in rows {
-            let id =
-                LeaseId::parse(&id).ok_or_else(|| StoreError::Corrupt(format!("{id} is no lease id")))?;
-            loaded.homes.insert(id, Resource::from(resource.as_str()));
-            names.push(resource);
-        }
-    }
-    names.sort_unstable();
-    names.dedup();
-    if !asked.resources.is_empty() {
-        sqlx::query(sql::MISSING)
-            .bind(&names)
-            .execute(&mut *connection)
-            .await?;
-    }
-    sqlx::query(sql::LOCK)
-        .bind(&names)
-        .execute(&mut *connection)
-        .await?;
-    let mut wanted = asked.leases;
-    if !asked.keys.is_empty() {
-        let [issuers, keys] = [0, 1].map(|part| {
-            asked
-                .keys
-                .iter()
-                .map(|key| key[part].to_string())
-                .collect::<Vec<_>>()
-        });
-        let query = sqlx::query_scalar(sql::KEYS_OF).bind(issuers).bind(keys);
-        let text: String = query.fetch_one(&mut *connection).await?;
-        let rows: Vec<KeyRowWire> = from_json(&text)?;
-        loaded.keys = rows.into_iter().map(KeyRowWire::into_key).collect();
-        wanted.extend(loaded.keys.values().filter_map(|row| row.lease));
-    }
-    let read_at = clock.tick();
-    let (now, floor, text): (i64, i64, String) = sqlx::query_as(sql::STATES)
-        .bind(&names)
-        .fetch_one(&mut *connection)
-        .await?;
-    loaded.now = StoreTime::from_ms(now);
-    loaded.floor = floor.unsigned_abs();
-    let rows: Vec<StateRow> = from_json(&text)?;
-    loaded.resources = rows
-        .into_iter()
-        .map(StateRow::into_held)
-        .collect::<Result<HashMap<_, _>, _>>()?;
-    let newest = |id: &LeaseId| {
-        loaded
-            .resources
-            .values()
-            .any(|held| held.state.lease.as_ref().is_some_and(|it| it.id == *id))
-    };
-    let older: Vec<LeaseId> = wanted.into_iter().filter(|id| !newest(id)).collect();
-    if !older.is_empty() {
-        let (_, text): (i64, String) = sqlx::query_as(sql::LEASES)
-            .bind(texts(&older))
-            .fetch_one(&mut *connection)
-            .await?;
-        let rows: Vec<LeaseRow> = from_json(&text)?;
-        for row in rows {
-            let (_, lease) = row.into_lease()?;
-            loaded.old_leases.insert(lease.id, lease);
-        }
-    }
-    Ok((read_at, loaded))
-}
-
-fn texts(ids: &[LeaseId]) -> Vec<String> {
-    ids.iter().map(ToString::to_string).collect()
 }
 
 /// A statement that must touch each of its rows: a row too few means that somebody else was first.
@@ -317,11 +145,7 @@ async fn bounded<T>(work: impl Future<Output = Result<T, StoreError>> + Send) ->
 }
 
 impl Store for PostgresStore {
-    fn apply<'a>(
-        &'a self,
-        lane: Lane,
-        operations: &'a [Operation],
-    ) -> BoxFuture<'a, Result<Applied, StoreError>> {
+    fn apply<'a>(&'a self, lane: Lane, operations: &'a [Operation]) -> Answer<'a, Applied> {
         // Cut off at the end of its patience, the connection is dropped with whatever is open in it.
         Box::pin(bounded(self.write(lane, operations)))
     }
@@ -330,10 +154,7 @@ impl Store for PostgresStore {
         false
     }
 
-    fn resource<'a>(
-        &'a self,
-        resource: &'a Resource,
-    ) -> BoxFuture<'a, Result<Read<ResourceView>, StoreError>> {
+    fn resource<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Read<ResourceView>> {
         Box::pin(bounded(async move {
             let read_at = self.clock.tick();
             let names = vec![resource.text()];
@@ -365,10 +186,7 @@ impl Store for PostgresStore {
         }))
     }
 
-    fn leases<'a>(
-        &'a self,
-        ids: &'a [LeaseId],
-    ) -> BoxFuture<'a, Result<Read<Vec<(Resource, Lease)>>, StoreError>> {
+    fn leases<'a>(&'a self, ids: &'a [LeaseId]) -> Answer<'a, Read<Vec<(Resource, Lease)>>> {
         Box::pin(bounded(async move {
             let read_at = self.clock.tick();
             let (now, text): (i64, String) = sqlx::query_as(sql::LEASES)
@@ -390,7 +208,7 @@ impl Store for PostgresStore {
         range: &'a NameRange,
         after: Option<&'a Resource>,
         limit: u32,
-    ) -> BoxFuture<'a, Result<Read<Vec<HeldRow>>, StoreError>> {
+    ) -> Answer<'a, Read<Vec<HeldRow>>> {
         Box::pin(bounded(async move {
             let read_at = self.clock.tick();
             let query = sqlx::query_as(sql::HELD)
@@ -405,7 +223,7 @@ impl Store for PostgresStore {
         }))
     }
 
-    fn run_out(&self, limit: u32) -> BoxFuture<'_, Result<Vec<Resource>, StoreError>> {
+    fn run_out(&self, limit: u32) -> Answer<'_, Vec<Resource>> {
         Box::pin(bounded(async move {
             let query = sqlx::query_scalar(sql::RUN_OUT).bind(i64::from(limit));
             let names: Vec<String> = query.fetch_all(&self.readers).await?;
@@ -413,7 +231,7 @@ impl Store for PostgresStore {
         }))
     }
 
-    fn heads<'a>(&'a self, resources: &'a [Resource]) -> BoxFuture<'a, Result<Read<Vec<Head>>, StoreError>> {
+    fn heads<'a>(&'a self, resources: &'a [Resource]) -> Answer<'a, Read<Vec<Head>>> {
         Box::pin(bounded(async move {
             let read_at = self.clock.tick();
             let names: Vec<String> = resources.iter().map(Resource::text).collect();
@@ -435,10 +253,7 @@ impl Store for PostgresStore {
         }))
     }
 
-    fn rejections<'a>(
-        &'a self,
-        resource: Option<&'a Resource>,
-    ) -> BoxFuture<'a, Result<Vec<RejectionRow>, StoreError>> {
+    fn rejections<'a>(&'a self, resource: Option<&'a Resource>) -> Answer<'a, Vec<RejectionRow>> {
         Box::pin(bounded(async move {
             let query = sqlx::query_as(sql::REJECTIONS_OF).bind(resource.map(Resource::text));
             let rows: Vec<super::RejectionTuple> = query.fetch_all(&self.readers).await?;
@@ -446,7 +261,7 @@ impl Store for PostgresStore {
         }))
     }
 
-    fn tend(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn tend(&self) -> Answer<'_, ()> {
         Box::pin(bounded(async move {
             sqlx::query(sql::HERE)
                 .bind(&*self.replica)
@@ -457,7 +272,11 @@ impl Store for PostgresStore {
                 .fetch_one(&self.readers)
                 .await?;
             self.others.store(others > 0, Ordering::Relaxed);
-            if self.tended.fetch_add(1, Ordering::Relaxed) % CLEAN_EVERY != 0 {
+            if !self
+                .tended
+                .fetch_add(1, Ordering::Relaxed)
+                .is_multiple_of(CLEAN_EVERY)
+            {
                 return Ok(());
             }
             for statement in [sql::FORGET_WAITERS, sql::FORGET_REPLICAS, sql::PRUNE_KEYS] {
@@ -491,7 +310,7 @@ impl Store for PostgresStore {
         &self.replica
     }
 
-    fn version(&self) -> BoxFuture<'_, Result<String, StoreError>> {
+    fn version(&self) -> Answer<'_, String> {
         Box::pin(bounded(async move {
             let version: String = sqlx::query_scalar("SHOW server_version")
                 .fetch_one(&self.readers)

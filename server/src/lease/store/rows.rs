@@ -8,7 +8,7 @@ use domain::names::{OwnerId, Resource};
 use domain::token::FencingToken;
 use serde::{Deserialize, Serialize};
 
-use super::StoreError;
+use super::{HeldRow, StoreError};
 use crate::lease::batch::{Changes, Held, KeyRow, Standing};
 use crate::lease::operation::KeyName;
 
@@ -314,4 +314,19 @@ fn metadata_read(text: &str) -> Result<Metadata, StoreError> {
         return Ok(Metadata::default());
     }
     from_json(text)
+}
+
+/// An array of lease, number of waiters, since when the first waits.
+pub(super) fn held_rows(text: &str) -> Result<Vec<HeldRow>, StoreError> {
+    let rows: Vec<(LeaseRow, u32, Option<i64>)> = from_json(text)?;
+    let row = |(lease, waiters, first): (LeaseRow, u32, Option<i64>)| {
+        let (resource, lease) = lease.into_lease()?;
+        Ok(HeldRow {
+            resource,
+            lease,
+            waiters,
+            first_since: first.map(StoreTime::from_ms),
+        })
+    };
+    rows.into_iter().map(row).collect()
 }

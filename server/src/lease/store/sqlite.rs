@@ -3,10 +3,10 @@
 //! The store's clock is ours: anchored to the wall clock at start, driven by the monotonic clock, never behind what the
 //! file has seen. A wall clock that jumps changes nothing until the next start, and then not backwards.
 
+mod load;
 mod open;
 mod sql;
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -20,12 +20,13 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions as _, Connection as _, SqlitePool};
 use tokio::sync::Mutex;
 
-use super::rows::{KeyRowWire, LeaseRow, Param, StateRow, from_json, to_json, writes};
+use self::load::load;
+use super::rows::{LeaseRow, Param, StateRow, from_json, held_rows, to_json, writes};
 use super::witness::Witness;
-use super::{HeldRow, Lane, News, Read, RejectionRow, ResourceView, Store, StoreError, WaiterView};
+use super::{Answer, HeldRow, Lane, News, Read, RejectionRow, ResourceView, Store, StoreError, WaiterView};
 use crate::clock::Clock;
-use crate::lease::batch::{Changes, Loaded, run};
-use crate::lease::operation::{Applied, Head, KeyName, Operation};
+use crate::lease::batch::{Changes, run};
+use crate::lease::operation::{Applied, Head, Operation};
 
 pub use open::raise_epoch;
 
@@ -117,101 +118,6 @@ impl SqliteStore {
     }
 }
 
-async fn load(
-    connection: &mut SqliteConnection,
-    operations: &[Operation],
-    now: StoreTime,
-) -> Result<Loaded, StoreError> {
-    let asked = Asked::of(operations);
-    let mut loaded = Loaded {
-        now,
-        ..Loaded::default()
-    };
-    let mut names: Vec<String> = asked.resources.iter().map(Resource::text).collect();
-    if !asked.leases.is_empty() {
-        let found = leases(connection, &asked.leases).await?;
-        for (resource, lease) in found {
-            names.push(resource.text());
-            loaded.homes.insert(lease.id, resource);
-            loaded.old_leases.insert(lease.id, lease);
-        }
-    }
-    if !asked.keys.is_empty() {
-        let text: String = sqlx::query_scalar(sql::KEYS_OF)
-            .bind(to_json(&asked.keys)?)
-            .fetch_one(&mut *connection)
-            .await?;
-        let rows: Vec<KeyRowWire> = from_json(&text)?;
-        loaded.keys = rows.into_iter().map(KeyRowWire::into_key).collect();
-        let ids: Vec<LeaseId> = loaded.keys.values().filter_map(|row| row.lease).collect();
-        let found = leases(connection, &ids).await?;
-        loaded
-            .old_leases
-            .extend(found.into_iter().map(|(_, lease)| (lease.id, lease)));
-    }
-    if names.is_empty() {
-        return Ok(loaded);
-    }
-    names.sort_unstable();
-    names.dedup();
-    let (floor, text): (i64, String) = sqlx::query_as(sql::STATES)
-        .bind(to_json(&names)?)
-        .fetch_one(&mut *connection)
-        .await?;
-    loaded.floor = floor.unsigned_abs();
-    let rows: Vec<StateRow> = from_json(&text)?;
-    loaded.resources = rows
-        .into_iter()
-        .map(StateRow::into_held)
-        .collect::<Result<HashMap<_, _>, _>>()?;
-    Ok(loaded)
-}
-
-/// What a batch needs to see.
-#[derive(Default)]
-pub(super) struct Asked {
-    pub(super) resources: Vec<Resource>,
-    pub(super) leases: Vec<LeaseId>,
-    pub(super) keys: Vec<[Arc<str>; 2]>,
-}
-
-impl Asked {
-    pub(super) fn of(operations: &[Operation]) -> Self {
-        let mut asked = Self::default();
-        for operation in operations {
-            match operation {
-                Operation::Acquire(op) => {
-                    asked.resources.push(op.resource.clone());
-                    if let Some(key) = &op.key {
-                        let KeyName { issuer, key } = &key.name;
-                        asked.keys.push([issuer.clone(), key.clone()]);
-                    }
-                }
-                Operation::Renew { lease, .. }
-                | Operation::Release { lease, .. }
-                | Operation::Revoke { lease, .. } => asked.leases.push(*lease),
-                Operation::Expire { resource } | Operation::Leave { resource, .. } => {
-                    asked.resources.push(resource.clone());
-                }
-                Operation::Reject(_) => {}
-            }
-        }
-        asked
-    }
-}
-
-async fn leases(
-    connection: &mut SqliteConnection,
-    ids: &[LeaseId],
-) -> Result<Vec<(Resource, Lease)>, StoreError> {
-    let text: String = sqlx::query_scalar(sql::LEASES)
-        .bind(to_json(ids)?)
-        .fetch_one(connection)
-        .await?;
-    let rows: Vec<LeaseRow> = from_json(&text)?;
-    rows.into_iter().map(LeaseRow::into_lease).collect()
-}
-
 /// A statement that must touch each of its rows: anything else means that the store is not what was read.
 async fn exactly(
     connection: &mut SqliteConnection,
@@ -242,11 +148,7 @@ async fn any(
 }
 
 impl Store for SqliteStore {
-    fn apply<'a>(
-        &'a self,
-        _lane: Lane,
-        operations: &'a [Operation],
-    ) -> BoxFuture<'a, Result<Applied, StoreError>> {
+    fn apply<'a>(&'a self, _lane: Lane, operations: &'a [Operation]) -> Answer<'a, Applied> {
         Box::pin(self.write(operations))
     }
 
@@ -254,10 +156,7 @@ impl Store for SqliteStore {
         true
     }
 
-    fn resource<'a>(
-        &'a self,
-        resource: &'a Resource,
-    ) -> BoxFuture<'a, Result<Read<ResourceView>, StoreError>> {
+    fn resource<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Read<ResourceView>> {
         Box::pin(async move {
             let (read_at, now) = self.clock.now();
             let names = to_json(&[resource.text()])?;
@@ -279,10 +178,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn leases<'a>(
-        &'a self,
-        ids: &'a [LeaseId],
-    ) -> BoxFuture<'a, Result<Read<Vec<(Resource, Lease)>>, StoreError>> {
+    fn leases<'a>(&'a self, ids: &'a [LeaseId]) -> Answer<'a, Read<Vec<(Resource, Lease)>>> {
         Box::pin(async move {
             let (read_at, now) = self.clock.now();
             let text: String = sqlx::query_scalar(sql::LEASES)
@@ -303,7 +199,7 @@ impl Store for SqliteStore {
         range: &'a NameRange,
         after: Option<&'a Resource>,
         limit: u32,
-    ) -> BoxFuture<'a, Result<Read<Vec<HeldRow>>, StoreError>> {
+    ) -> Answer<'a, Read<Vec<HeldRow>>> {
         Box::pin(async move {
             let (read_at, now) = self.clock.now();
             let query = sqlx::query_scalar(sql::HELD)
@@ -318,7 +214,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn run_out(&self, limit: u32) -> BoxFuture<'_, Result<Vec<Resource>, StoreError>> {
+    fn run_out(&self, limit: u32) -> Answer<'_, Vec<Resource>> {
         Box::pin(async move {
             let (_, now) = self.clock.now();
             let query = sqlx::query_scalar(sql::RUN_OUT)
@@ -329,17 +225,14 @@ impl Store for SqliteStore {
         })
     }
 
-    fn heads<'a>(&'a self, _resources: &'a [Resource]) -> BoxFuture<'a, Result<Read<Vec<Head>>, StoreError>> {
+    fn heads<'a>(&'a self, _resources: &'a [Resource]) -> Answer<'a, Read<Vec<Head>>> {
         // Nobody else writes here: every head was named by a batch of ours.
         let (read_at, now) = self.clock.now();
         let value = Vec::new();
         Box::pin(async move { Ok(Read { now, read_at, value }) })
     }
 
-    fn rejections<'a>(
-        &'a self,
-        resource: Option<&'a Resource>,
-    ) -> BoxFuture<'a, Result<Vec<RejectionRow>, StoreError>> {
+    fn rejections<'a>(&'a self, resource: Option<&'a Resource>) -> Answer<'a, Vec<RejectionRow>> {
         Box::pin(async move {
             let query = sqlx::query_as(sql::REJECTIONS_OF).bind(resource.map(Resource::text));
             let rows: Vec<super::RejectionTuple> = query.fetch_all(&self.readers).await?;
@@ -347,7 +240,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn tend(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn tend(&self) -> Answer<'_, ()> {
         Box::pin(async move {
             self.testify().await;
             let (_, now) = self.clock.now();
@@ -372,7 +265,7 @@ impl Store for SqliteStore {
         &self.replica
     }
 
-    fn version(&self) -> BoxFuture<'_, Result<String, StoreError>> {
+    fn version(&self) -> Answer<'_, String> {
         Box::pin(async move {
             let version: String = sqlx::query_scalar("SELECT sqlite_version()")
                 .fetch_one(&self.readers)
@@ -412,18 +305,4 @@ fn waiter((owner, since): (String, i64)) -> WaiterView {
         owner: OwnerId::new(owner),
         since: StoreTime::from_ms(since),
     }
-}
-
-pub(super) fn held_rows(text: &str) -> Result<Vec<HeldRow>, StoreError> {
-    let rows: Vec<(LeaseRow, u32, Option<i64>)> = from_json(text)?;
-    let row = |(lease, waiters, first): (LeaseRow, u32, Option<i64>)| {
-        let (resource, lease) = lease.into_lease()?;
-        Ok(HeldRow {
-            resource,
-            lease,
-            waiters,
-            first_since: first.map(StoreTime::from_ms),
-        })
-    };
-    rows.into_iter().map(row).collect()
 }
