@@ -43,7 +43,8 @@ wasm_target_dir() {
   printf '%s/browser%s' "${CARGO_TARGET_DIR:-$ROOT/target}" "$suffix"
 }
 
-# wasm_cargo WAY ARGUMENT…: cargo for wasm32 in the browser half's own target folder.
+# wasm_cargo WAY ARGUMENT…: cargo for wasm32 in the browser half's own target folder. What Debian's compiler
+# is given here replaces the flags of .cargo/config.toml, so they stand here too.
 wasm_cargo() {
   local way=$1 dir sysroot
   shift
@@ -56,6 +57,6 @@ wasm_cargo() {
   env -u RUSTFLAGS -u RUSTUP_TOOLCHAIN \
     RUSTC="$DEBIAN_RUSTC" CARGO_BUILD_TARGET="$WASM_TARGET" CARGO_TARGET_DIR="$dir" \
     CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER="$sysroot/bin/rust-lld" \
-    CARGO_ENCODED_RUSTFLAGS="--sysroot"$'\x1f'"$sysroot" \
+    CARGO_ENCODED_RUSTFLAGS="--cfg"$'\x1f'"erase_components"$'\x1f'"--sysroot"$'\x1f'"$sysroot" \
     "$DEBIAN_CARGO" "$@"
 }
