@@ -16,6 +16,10 @@ pub fn RunwayLegend() -> impl IntoView {
                 "where past renewals came"
             </span>
             <span>
+                <svg viewBox="0 0 16 12" aria-hidden="true"><path d="M4 9h8L8 3z" fill="var(--ink-3)"></path></svg>
+                "near expiry below here"
+            </span>
+            <span>
                 <svg viewBox="0 0 16 12" aria-hidden="true"><path d="M4.5 10h7L8 6z" fill="var(--ink-3)"></path></svg>
                 "near expiry from here on"
             </span>
