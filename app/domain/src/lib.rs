@@ -14,6 +14,7 @@ pub mod human;
 pub mod known;
 pub mod limits;
 pub mod lock;
+pub mod moment;
 pub mod names;
 pub mod observation;
 pub mod overview;

@@ -12,6 +12,7 @@ use super::empty::Empty;
 use super::state_badge::Shape;
 use crate::api::ApiError;
 use crate::api::error::set_status;
+use crate::api::payload::Payload;
 use crate::console::ConsoleError;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +24,7 @@ enum Phase {
 
 #[component]
 pub fn LoadBoundary<T, F, V>(
-    load: Resource<Result<T, ApiError>>,
+    load: Resource<Result<T, ApiError>, Payload>,
     /// Makes the view of the data, once.
     children: F,
 ) -> impl IntoView

@@ -18,7 +18,7 @@ pub fn OneBackend(backend: BackendView) -> impl IntoView {
     let version = match &backend.version {
         Known::Known(version) => {
             let said = visible(version).into_owned();
-            let names_itself = said.to_lowercase().contains(backend.kind.wire());
+            let names_itself = said.to_ascii_lowercase().contains(backend.kind.wire());
             if names_itself {
                 said.into_any()
             } else {
