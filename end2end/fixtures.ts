@@ -1,44 +1,34 @@
-// What every test has: the gallery or the demo, started once per worker, and a page on which any console error,
-// hydration warning or failed request fails the test.
+// What every test has: a page on which any console error or warning, exception or dialog fails the test, and the looks of
+// a page. Which program serves the page is for gallery.ts and demo.ts.
 import { test as base, expect, type Page } from '@playwright/test';
 import AxeBuilder from '@axe-core/playwright';
-import { needed, run, type Running } from './server';
 
-interface Workers { gallery: Running; demo: Running }
-interface Tests { quiet: void; scene: (name: string) => Promise<void> }
+interface Watched {
+  quiet: void;
+  /** Lets messages pass that the test itself provokes: a refused stream, a 404. */
+  forgive: (pattern: RegExp) => void;
+}
 
-export const test = base.extend<Tests, Workers>({
-  gallery: [async ({}, use) => {
-    const running = await run(needed('LEASEHOLD_GALLERY'), [], 20_000);
-    await use(running);
-    await running.stop();
-  }, { scope: 'worker' }],
-
-  demo: [async ({}, use) => {
-    const running = await run(needed('LEASEHOLD_BIN'), ['demo', '--listen', '127.0.0.1:0'], 60_000);
-    await use(running);
-    await running.stop();
-  }, { scope: 'worker', timeout: 90_000 }],
-
-  scene: async ({ gallery }, use) => {
-    const set = async (path: string): Promise<void> => {
-      const answer = await fetch(`${gallery.url}/gallery/${path}`, { method: 'POST' });
-      expect(answer.status).toBe(204);
-    };
-    await set('stream/on');
-    await use((name) => set(`scene/${name}`));
-    await set('stream/on');
-    await set('scene/full');
+export const test = base.extend<Watched>({
+  forgive: async ({ page: _page }, use, info) => {
+    await use((pattern) => info.annotations.push({ type: 'forgiven', description: pattern.source }));
   },
 
-  quiet: [async ({ page }, use) => {
+  quiet: [async ({ page }, use, info) => {
     const faults: string[] = [];
     page.on('console', (message) => {
-      if (['error', 'warning'].includes(message.type())) faults.push(`${message.type()}: ${message.text()}`);
+      if (['error', 'warning'].includes(message.type())) {
+        faults.push(`${message.type()}: ${message.text()} (${message.location().url})`);
+      }
     });
     page.on('pageerror', (error) => faults.push(`exception: ${error.message}`));
+    page.on('dialog', (dialog) => {
+      faults.push(`dialog: ${dialog.message()}`);
+      void dialog.dismiss();
+    });
     await use();
-    expect(faults).toEqual([]);
+    const forgiven = info.annotations.filter((it) => it.type === 'forgiven').map((it) => new RegExp(it.description ?? ''));
+    expect(faults.filter((fault) => !forgiven.some((pattern) => pattern.test(fault)))).toEqual([]);
   }, { auto: true }],
 });
 
@@ -49,14 +39,51 @@ export async function hydrated(page: Page): Promise<void> {
   await expect(page.locator('html[data-hydrated]')).toBeAttached();
 }
 
+export async function open(page: Page, path: string): Promise<void> {
+  await page.goto(path);
+  await hydrated(page);
+}
+
+/** Hydrated, and the stream speaks. */
+export async function openLive(page: Page, path: string): Promise<void> {
+  await open(page, path);
+  await expect(liveBar(page)).toContainText('Live');
+}
+
+export const liveBar = (page: Page) => page.getByRole('group', { name: 'age of the data' });
+
+/** Rows of the list that are drawn. */
+export const rows = (page: Page) => page.locator('table.locks tr[data-row]');
+
 /** No accessibility violation at all. */
 export async function accessible(page: Page): Promise<void> {
   const { violations } = await new AxeBuilder({ page }).analyze();
-  expect(violations.map((it) => `${it.id}: ${it.nodes.map((node) => node.target.join(' ')).join(', ')}`)).toEqual([]);
+  const told = violations.map((it) => `${it.id}: ${it.nodes.map((node) => node.target.join(' ')).join(', ')}`);
+  expect.soft(told, 'accessibility').toEqual([]);
 }
 
-/** Nothing sticks out sideways: a phone never scrolls the page across. */
+/** Nothing sticks out sideways: a phone never scrolls the page across. Says what does. */
 export async function fits(page: Page): Promise<void> {
-  const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-  expect(over).toBeLessThanOrEqual(0);
+  const wide = await page.evaluate(() => {
+    const width = document.documentElement.clientWidth;
+    if (document.documentElement.scrollWidth <= width) return [];
+    const out = [...document.body.querySelectorAll('*')].filter((it) => it.getBoundingClientRect().right > width + 1);
+    return ['the page', ...out.map((it) => `${it.tagName.toLowerCase()}.${it.getAttribute('class') ?? ''}`).slice(0, 8)];
+  });
+  expect.soft(wide, 'wider than the window').toEqual([]);
+}
+
+export const LOOKS = (['light', 'dark'] as const).flatMap((theme) => [1440, 390].map((width) => ({ theme, width })));
+
+/** Looks at the page that is open in both themes and both widths; pictures go to test-results. */
+export async function lookAt(page: Page, name: string, looks = LOOKS): Promise<void> {
+  for (const { theme, width } of looks) {
+    await test.step(`${theme}, ${width} wide`, async () => {
+      await page.emulateMedia({ colorScheme: theme });
+      await page.setViewportSize({ width, height: width > 600 ? 900 : 844 });
+      await fits(page);
+      await accessible(page);
+      await page.screenshot({ path: `test-results/looks/${name}-${theme}-${width}.png` });
+    });
+  }
 }

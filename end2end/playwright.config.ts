@@ -1,15 +1,19 @@
-// Owns how the browser tests run: Debian's Chromium, one worker per two cores, no retries that hide a fault.
+// Owns how the browser tests run: Debian's Chromium, one worker (the machine also runs the servers), no retries that hide a
+// fault. One project per program under test, so that only one of them runs at a time.
 import { defineConfig } from '@playwright/test';
 
 export default defineConfig({
-  testDir: './tests',
-  outputDir: './test-results',
+  outputDir: './test-results/runs',
   timeout: 60_000,
   expect: { timeout: 15_000 },
   workers: 1,
   retries: 0,
   forbidOnly: Boolean(process.env.CI),
   reporter: [['list']],
+  projects: [
+    { name: 'gallery', testDir: './tests/gallery' },
+    { name: 'demo', testDir: './tests/demo' },
+  ],
   use: {
     trace: 'retain-on-failure',
     launchOptions: {

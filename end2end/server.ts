@@ -24,7 +24,7 @@ export async function run(binary: string, args: string[], patienceMs: number): P
     child.once('exit', (code) => reject(new Error(`${binary} ended with ${code}: ${said}`)));
   });
   const stop = async (): Promise<void> => {
-    if (child.exitCode !== null) return;
+    if (child.exitCode !== null || child.signalCode !== null) return;
     const ended = new Promise((resolve) => child.once('exit', resolve));
     child.kill('SIGINT');
     await ended;

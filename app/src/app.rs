@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 use leptos_meta::{MetaTags, Title, provide_meta_context};
-use leptos_router::components::{Route, Router, Routes};
+use leptos_router::components::{FlatRoutes, Route, Router};
 use leptos_router::{SsrMode, path};
 
 use crate::api::error::set_status;
@@ -57,12 +57,13 @@ pub fn App() -> impl IntoView {
             <a class="skip" href="#main">"Skip to the page"</a>
             <Nav/>
             <main id="main" tabindex="-1">
-                <Routes fallback=|| view! { <NotFound/> }>
+                // Flat: the old page leaves the document before its state is disposed of, not after.
+                <FlatRoutes fallback=|| view! { <NotFound/> }>
                     <Route path=path!("/") view=OverviewPage ssr=SsrMode::Async/>
                     <Route path=path!("/locks") view=LocksPage ssr=SsrMode::Async/>
                     <Route path=path!("/locks/:backend/*resource") view=LockPage ssr=SsrMode::Async/>
                     <Route path=path!("/backends") view=BackendsPage ssr=SsrMode::Async/>
-                </Routes>
+                </FlatRoutes>
             </main>
             <Tabs/>
             <Keys/>

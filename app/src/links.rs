@@ -70,12 +70,21 @@ pub fn with_query<N: AsRef<str>, V: AsRef<str>>(
 
 /// Address of a lock's own page. The source is always given: two sources may hold the same name.
 pub fn lock(lock: &Lock) -> String {
-    let path = format!(
-        "/locks/{}/{}",
-        lock.id.backend,
-        resource_path(&lock.id.resource.text())
-    );
-    with_query(&path, [("source", lock.id.source.as_str())])
+    let (name, source) = (lock.id.resource.text(), ("source", lock.id.source.as_str()));
+    if matches!(name.as_str(), "" | "." | "..") {
+        let path = format!("/locks/{}/{FOLDED}", lock.id.backend);
+        return with_query(&path, [source, ("name", &name)]);
+    }
+    let path = format!("/locks/{}/{}", lock.id.backend, resource_path(&name));
+    with_query(&path, [source])
+}
+
+/// Stands in the path for a name that no path can carry, because browsers fold it away; the query has the name.
+const FOLDED: &str = "-";
+
+/// The name that an address made by [`lock`] stands for, from its path and from `name` in its query.
+pub fn resource(path: String, name: Option<String>) -> String {
+    name.filter(|_| path == FOLDED).unwrap_or(path)
 }
 
 /// Slashes stay readable unless a browser or a proxy would fold them away.

@@ -42,6 +42,8 @@ pub struct Live {
     pulse: RwSignal<Option<Pulse>>,
     /// When the pulse came.
     heard_at: RwSignal<i64>,
+    /// Hydrated and ticking.
+    awake: RwSignal<bool>,
     /// The shared ticker; none until the page is alive.
     now: RwSignal<Option<i64>>,
     /// Each step makes every resource on the page fetch again.
@@ -75,6 +77,7 @@ impl Live {
             stream: RwSignal::new(Stream::Opening),
             pulse: RwSignal::new(None),
             heard_at: RwSignal::new(0),
+            awake: RwSignal::new(false),
             now: RwSignal::new(None),
             epoch: RwSignal::new(0),
             flush: RwSignal::new(0),
@@ -170,7 +173,7 @@ impl Live {
 
     /// The page is alive: hydrated and ticking.
     pub fn is_awake(self) -> bool {
-        self.now.with(Option::is_some)
+        self.awake.get()
     }
 
     /// The shared ticker, in the milliseconds of the browser; none until the page is alive.

@@ -4,6 +4,7 @@
 //! change a backend yet: a forced unlock will add `release`, bound to a generation.
 
 pub mod broken;
+pub mod builtin;
 pub mod connect;
 pub mod error;
 pub mod etcd;

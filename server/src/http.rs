@@ -2,12 +2,16 @@
 
 pub mod api;
 pub mod events;
+pub mod fencing;
 pub mod health;
 pub mod inventory;
+pub mod lease;
 pub mod pages;
 pub mod problem;
 pub mod state;
 pub mod wire;
+
+use std::sync::Arc;
 
 use axum::Router;
 use axum::http::{HeaderName, HeaderValue, header};
@@ -19,13 +23,16 @@ use utoipa::OpenApi as _;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::lease::LeaseService;
+
 pub use state::AppState;
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The JSON API with its own description at `/v1/openapi.json`, and the health checks.
-pub fn api(state: AppState) -> Router {
+pub fn api(state: AppState, leases: Arc<LeaseService>) -> Router {
     let (router, description) = OpenApiRouter::with_openapi(api::Description::openapi())
+        .merge(lease::router(leases))
         .routes(routes!(inventory::list))
         .routes(routes!(inventory::detail))
         .routes(routes!(inventory::prefixes))
@@ -34,7 +41,7 @@ pub fn api(state: AppState) -> Router {
         .routes(routes!(health::alive))
         .routes(routes!(health::ready))
         .split_for_parts();
-    let description = std::sync::Arc::new(description);
+    let description = Arc::new(description);
     router
         .route(
             "/v1/openapi.json",

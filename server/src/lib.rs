@@ -12,6 +12,7 @@ pub mod console;
 pub mod demo;
 pub mod http;
 pub mod inventory;
+pub mod lease;
 pub mod observer;
 pub mod serve;
 pub mod shutdown;

@@ -20,7 +20,8 @@ const HINT_GAP: Duration = Duration::from_millis(40);
 /// A re-list asked for by a hint starts no sooner after the last pass.
 const RELIST_GAP: Duration = Duration::from_millis(100);
 const PROBE_EVERY: Duration = Duration::from_secs(60);
-const RETRY_MAX: Duration = Duration::from_secs(10);
+/// A backend that is back is shown as it is within 5 s: this, a connection and a pass must fit in.
+const RETRY_MAX: Duration = Duration::from_secs(3);
 
 /// How one backend is to be observed.
 #[derive(Debug, Clone, Copy)]
@@ -140,7 +141,7 @@ impl Observer {
                 let refresh = self.backend.refresh(&names, &mut sink);
                 // A refresh that fails is made good by the next pass, which also says why.
                 let refreshed = tokio::time::timeout(self.pace.timeout, refresh).await;
-                self.feed.flush(self.clock.now());
+                self.feed.refreshed(&names, self.clock.now());
                 if !matches!(refreshed, Ok(Ok(()))) {
                     self.relist.notify_one();
                 }

@@ -1,23 +1,24 @@
 //! Puts the server together: adapters, inventory, observers, console, routes; and takes it down in order.
 
-use std::collections::HashMap;
+mod watched;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use app::console::SharedConsole;
+use secrecy::{ExposeSecret, SecretString};
 use thiserror::Error;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::backends::Backend;
-use crate::backends::connect::connect;
+use self::watched::Watched;
 use crate::clock::Clock;
 use crate::config::BackendConfig;
 use crate::console::ServerConsole;
 use crate::http::{self, AppState};
-use crate::inventory::{BackendInfo, Inventory};
-use crate::observer::{self, Pace};
+use crate::inventory::Inventory;
+use crate::lease::{LeaseConfig, LeaseOpenError, LeaseService};
 use crate::tasks;
 
 /// Open requests get this long when the server stops; event streams end at once.
@@ -26,6 +27,9 @@ const DRAIN_MAX: Duration = Duration::from_secs(5);
 /// What to serve, and where.
 pub struct Setup {
     pub listen: SocketAddr,
+    /// `sqlite:path` or `postgres://…`: where the lease service keeps its leases.
+    pub store: SecretString,
+    pub lease: LeaseConfig,
     pub backends: Vec<BackendConfig>,
     pub clock: Clock,
     /// Cancel it to stop.
@@ -52,15 +56,19 @@ pub enum ServeError {
         address: SocketAddr,
         source: std::io::Error,
     },
+    #[error("the store of the lease service: {0}")]
+    Store(#[from] LeaseOpenError),
 }
 
 /// Starts observing and serving; answers once the port is open.
 ///
 /// # Errors
-/// The address is not loopback, or the port cannot be had.
+/// The address is not loopback, the port cannot be had, or the store would not keep the lease service's promises.
 pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
     let Setup {
         listen,
+        store,
+        lease,
         backends,
         clock,
         stop,
@@ -77,7 +85,13 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
         address: listen,
         source,
     })?;
-    let (inventory, adapters) = observe(&backends, &clock, &stop);
+    let leases = LeaseService::open(store.expose_secret(), lease, clock.clone(), stop.clone()).await?;
+    let mut watched: Vec<Watched> = backends
+        .iter()
+        .map(|config| Watched::configured(config, &clock))
+        .collect();
+    watched.push(Watched::builtin(&leases, &store, &clock));
+    let (inventory, adapters) = watched::observe(watched, &clock, &stop);
     let console: SharedConsole = Arc::new(ServerConsole::new(inventory.clone(), adapters, clock.clone()));
     let state = AppState {
         console: console.clone(),
@@ -85,8 +99,12 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
         clock: clock.clone(),
         stop: stop.clone(),
     };
-    let router = http::with_layers(http::api(state).merge(http::pages::router(console)));
-    let task = tasks::spawn("http", CancellationToken::new(), run(listener, router, stop));
+    let router = http::with_layers(http::api(state, leases.clone()).merge(http::pages::router(console)));
+    let task = tasks::spawn("http", CancellationToken::new(), async move {
+        run(listener, router, stop).await;
+        // Nobody asks any more: what is in flight is committed, then the store is closed.
+        leases.close().await;
+    });
     Ok(Serving {
         address,
         inventory,
@@ -118,53 +136,5 @@ async fn run(listener: tokio::net::TcpListener, router: axum::Router, stop: Canc
             }
         }
         () = late => tracing::warn!("some requests did not end in time and were cut"),
-    }
-}
-
-type Adapters = HashMap<domain::names::BackendName, Arc<dyn Backend>>;
-
-fn observe(
-    backends: &[BackendConfig],
-    clock: &Clock,
-    stop: &CancellationToken,
-) -> (Arc<Inventory>, Adapters) {
-    let adapters: Vec<(&BackendConfig, Arc<dyn Backend>)> = backends
-        .iter()
-        .map(|config| (config, connect(config, clock)))
-        .collect();
-    let inventory = Inventory::new(
-        adapters
-            .iter()
-            .map(|(config, adapter)| info(config, &**adapter))
-            .collect(),
-    );
-    for (config, adapter) in &adapters {
-        let describe = {
-            let adapter = adapter.clone();
-            move |source: &domain::names::Source| (adapter.safety(source), adapter.grain_ms(source))
-        };
-        let pace = Pace {
-            poll: config.poll,
-            timeout: config.timeout,
-            budget: config.budget,
-        };
-        if let Some(feed) = inventory.feed(&config.name, clock.now(), describe) {
-            observer::start(Arc::clone(adapter), feed, pace, clock.clone(), stop);
-        }
-    }
-    let adapters = adapters
-        .into_iter()
-        .map(|(config, adapter)| (config.name.clone(), adapter))
-        .collect();
-    (inventory, adapters)
-}
-
-fn info(config: &BackendConfig, adapter: &dyn Backend) -> BackendInfo {
-    BackendInfo {
-        name: config.name.clone(),
-        kind: adapter.kind(),
-        address: adapter.address(),
-        poll_ms: i64::try_from(config.poll.as_millis()).unwrap_or(i64::MAX),
-        capabilities: adapter.capabilities(),
     }
 }

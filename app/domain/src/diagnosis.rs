@@ -170,7 +170,7 @@ fn sentence(state: LockState, facts: &Facts<'_>) -> String {
             _ => "This backend does not tell enough to judge it.".to_owned(),
         },
         LockState::NoTtl => match facts.lifetime {
-            LifetimeFacts::NoTtl { why } => format!("{why}: it never expires by itself."),
+            LifetimeFacts::NoTtl { why } => format!("It never expires by itself: {why}."),
             _ => "It never expires by itself.".to_owned(),
         },
         LockState::Healthy => healthy_sentence(facts),

@@ -12,6 +12,7 @@ pub mod escape;
 pub mod generation;
 pub mod human;
 pub mod known;
+pub mod lease;
 pub mod limits;
 pub mod lock;
 pub mod moment;

@@ -22,6 +22,11 @@ pub enum NameError {
 }
 
 impl BackendName {
+    /// The lease service of our own; no configured backend may have this name.
+    pub fn builtin() -> Self {
+        Self("builtin".into())
+    }
+
     /// # Errors
     /// [`NameError::Backend`] when a character or the length does not fit.
     pub fn parse(text: &str) -> Result<Self, NameError> {

@@ -20,46 +20,65 @@ const MARKED_MS: i64 = 2_000;
 /// Rows keep their elements from one reading to the next: the key is the lock, its values are signals. While
 /// pointer or focus is in the table no row moves, comes or goes; the live bar counts what waits.
 #[component]
-pub fn Worklist(#[prop(into)] locks: Signal<Vec<Lock>>) -> impl IntoView {
+pub fn Worklist(
+    #[prop(into)] locks: Signal<Vec<Lock>>,
+    /// What stands here when nothing does.
+    #[prop(into)]
+    empty: ViewFn,
+) -> impl IntoView {
     let (pointed, focused) = (RwSignal::new(false), RwSignal::new(false));
     // Rows that come later are news; those of the first paint are not.
     let settled = StoredValue::new(false);
     Effect::new(move |_| settled.set_value(true));
     let ids = held_back(locks, Signal::derive(move || pointed.get() || focused.get()));
-    view! {
-        <table
-            class="worklist"
-            on:pointerenter=move |_| pointed.set(true)
-            on:pointerleave=move |_| pointed.set(false)
-            on:focusin=move |_| focused.set(true)
-            on:focusout=move |_| focused.set(false)
-        >
-            <caption class="sr">"Locks that need attention, worst first"</caption>
-            <thead>
-                <tr>
-                    <th scope="col" class="c-st">"state"</th>
-                    <th scope="col" class="c-res">"resource, and why it is here"</th>
-                    <th scope="col" class="c-own">"held by"</th>
-                    <th scope="col" class="c-held num">"held for"</th>
-                    <th scope="col" class="c-rw">"lease runway"</th>
-                    <th scope="col" class="c-w num">"waiters"</th>
-                </tr>
-            </thead>
-            <For
-                each=move || ids.get()
-                key=|id| id.clone()
-                children=move |id| {
-                    let lock = Memo::new(move |before: Option<&Option<Lock>>| {
-                        let now = locks.with(|locks| locks.iter().find(|lock| lock.id == id).cloned());
-                        now.or_else(|| before.cloned().flatten())
-                    });
-                    let is_new = mark(lock, settled.get_value());
-                    move || lock.get().map(|lock| view! { <Row lock is_new/> }.into_any())
-                }
-            />
-        </table>
-    }
-    .into_any()
+    let is_empty = Memo::new(move |_| ids.with(Vec::is_empty));
+    // A table that goes tells nobody that pointer and focus left it.
+    Effect::new(move |_| {
+        if is_empty.get() {
+            pointed.set(false);
+            focused.set(false);
+        }
+    });
+    let table = move || {
+        view! {
+            <table
+                class="worklist"
+                on:pointerenter=move |_| pointed.set(true)
+                on:pointerleave=move |_| pointed.set(false)
+                on:focusin=move |_| focused.set(true)
+                on:focusout=move |_| focused.set(false)
+            >
+                <caption class="sr">"Locks that need attention, worst first"</caption>
+                <thead>
+                    <tr>
+                        <th scope="col" class="c-st">"state"</th>
+                        <th scope="col" class="c-res">"resource, and why it is here"</th>
+                        <th scope="col" class="c-own">"held by"</th>
+                        <th scope="col" class="c-held num">"held for"</th>
+                        <th scope="col" class="c-rw">"lease runway"</th>
+                        <th scope="col" class="c-w num">"waiters"</th>
+                    </tr>
+                </thead>
+                <For
+                    each=move || ids.get()
+                    key=|id| id.clone()
+                    children=move |id| row(locks, id, settled.get_value())
+                />
+            </table>
+        }
+        .into_any()
+    };
+    move || if is_empty.get() { empty.run() } else { table() }
+}
+
+/// One row, whose values follow the readings. What it last showed stays while it waits to go.
+fn row(locks: Signal<Vec<Lock>>, id: LockId, came_late: bool) -> impl IntoView {
+    let lock = Memo::new(move |before: Option<&Option<Lock>>| {
+        let now = locks.with(|locks| locks.iter().find(|lock| lock.id == id).cloned());
+        now.or_else(|| before.cloned().flatten())
+    });
+    let is_new = mark(lock, came_late);
+    move || lock.get().map(|lock| view! { <Row lock is_new/> }.into_any())
 }
 
 /// The order on screen: as read, but kept while `is_held`, until the operator asks for what waits.
@@ -98,7 +117,7 @@ fn mark(lock: Memo<Option<Lock>>, came_late: bool) -> Signal<bool> {
         Memo::new(move |_| lock.with(|lock| lock.as_ref().map(|lock| (lock.state, lock.owner_id.clone()))));
     let changed_at = RwSignal::new(None::<i64>);
     Effect::new(move |before: Option<()>| {
-        what.track();
+        let _ = what.get();
         if before.is_some() || came_late {
             changed_at.set(untrack(move || live.now_ms()));
         }

@@ -60,6 +60,7 @@ pub(super) fn open_in_browser(live: Live) {
         }
         let source = StoredValue::new_local(open(live));
         live.now.set(Some(now_ms()));
+        live.awake.set(true);
         let tick = if wants_calm() { TICK_CALM } else { TICK };
         let ticker = set_interval_with_handle(move || on_tick(live, source), tick);
         on_cleanup(move || {

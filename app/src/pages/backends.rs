@@ -37,7 +37,7 @@ pub fn BackendsPage() -> impl IntoView {
 fn Body(data: Signal<Vec<BackendView>>) -> impl IntoView {
     let live = use_live();
     Effect::new(move |_| {
-        data.track();
+        data.with(|_| ());
         live.note_arrived();
     });
     let is_set_up = Memo::new(move |_| data.with(|data| !data.is_empty()));

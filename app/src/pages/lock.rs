@@ -12,9 +12,10 @@ pub mod parts;
 pub mod record;
 
 use domain::detail::LockDetail;
+use domain::known::Known;
 use leptos::prelude::*;
 use leptos_meta::Title;
-use leptos_router::hooks::{use_params_map, use_query_map};
+use leptos_router::hooks::{use_location, use_params_map, use_query_map};
 
 use self::answer::{Answer, find};
 use self::facts::LockFacts;
@@ -26,22 +27,29 @@ use self::record::{Holders, Record};
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::runway_large::RunwayLarge;
+use crate::links;
 use crate::live::use_live;
 
 #[component]
 pub fn LockPage() -> impl IntoView {
-    let (params, query) = (use_params_map(), use_query_map());
-    let names = move || {
+    let (params, query, path) = (use_params_map(), use_query_map(), use_location().pathname);
+    let here = move || {
         let get = |name: &str| params.read().get(name).unwrap_or_default();
         (
             get("backend"),
             query.read().get("source").unwrap_or_default(),
-            get("resource"),
+            links::resource(get("resource"), query.read().get("name")),
         )
     };
-    let load = use_live().refreshing(names, |(backend, source, resource)| {
-        find(backend, source, resource)
+    let names = Memo::new(move |before: Option<&(String, String, String)>| match before {
+        // The page outlives its address for a moment on the way to another; that one is not of a lock.
+        Some(before) if !path.with(|path| path.starts_with("/locks/")) => before.clone(),
+        _ => here(),
     });
+    let load = use_live().refreshing(
+        move || names.get(),
+        |(backend, source, resource)| find(backend, source, resource),
+    );
     view! {
         <div class="page">
             <LiveBar/>
@@ -56,34 +64,67 @@ pub fn LockPage() -> impl IntoView {
 fn Found(answer: Signal<Answer>) -> impl IntoView {
     let live = use_live();
     Effect::new(move |_| {
-        answer.track();
+        answer.with(|_| ());
         live.note_arrived();
     });
-    let detail = Memo::new(move |_| match answer.get() {
-        Answer::Lock(detail) => Some(*detail),
-        Answer::Choose { .. } | Answer::Missing { .. } | Answer::BadAddress { .. } => None,
+    let detail = Memo::new(move |before: Option<&Option<LockDetail>>| {
+        followed(before.and_then(Option::as_ref), answer.get())
     });
-    let kind = Memo::new(move |_| answer.with(std::mem::discriminant));
+    let is_lock = Memo::new(move |_| detail.with(Option::is_some));
     move || {
-        kind.track();
-        match answer.get_untracked() {
-            Answer::Lock(first) => {
-                // The last detail stands in for the moment in which this view is on its way out.
-                let detail = Memo::new(move |_| detail.get().unwrap_or_else(|| (*first).clone()));
-                view! { <Body detail=detail.into()/> }.into_any()
-            }
-            Answer::Choose {
-                backend,
-                resource,
-                sources,
-            } => view! { <Choose backend resource sources/> }.into_any(),
-            Answer::Missing {
-                backend,
-                resource,
-                what,
-            } => view! { <Missing backend resource what/> }.into_any(),
-            Answer::BadAddress { what } => view! { <BadAddress what/> }.into_any(),
+        // Within a lock its parts follow by themselves; only another kind of answer makes a new view.
+        if is_lock.get() {
+            view! { <Followed detail/> }.into_any()
+        } else {
+            other(answer.get())
         }
+    }
+}
+
+/// What to show of a lock after one more answer. One that vanishes before the eye stays, marked as gone.
+fn followed(before: Option<&LockDetail>, answer: Answer) -> Option<LockDetail> {
+    match answer {
+        Answer::Lock(detail) => Some(*detail),
+        Answer::Missing {
+            backend,
+            resource,
+            what,
+        } => {
+            let id = |last: &&LockDetail| {
+                last.lock.id.backend.as_str() == backend && last.lock.id.resource.text() == resource
+            };
+            before.filter(id).map(|last| LockDetail {
+                fresh: Known::Absent(what.into()),
+                ..last.clone()
+            })
+        }
+        Answer::Choose { .. } | Answer::BadAddress { .. } => None,
+    }
+}
+
+#[component]
+fn Followed(detail: Memo<Option<LockDetail>>) -> impl IntoView {
+    detail.get_untracked().map(|first| {
+        // The last detail stands in for the moment in which this view is on its way out.
+        let detail = Memo::new(move |_| detail.get().unwrap_or_else(|| first.clone()));
+        view! { <Body detail=detail.into()/> }
+    })
+}
+
+fn other(answer: Answer) -> AnyView {
+    match answer {
+        Answer::Lock(_) => ().into_any(),
+        Answer::Choose {
+            backend,
+            resource,
+            sources,
+        } => view! { <Choose backend resource sources/> }.into_any(),
+        Answer::Missing {
+            backend,
+            resource,
+            what,
+        } => view! { <Missing backend resource what/> }.into_any(),
+        Answer::BadAddress { what } => view! { <BadAddress what/> }.into_any(),
     }
 }
 

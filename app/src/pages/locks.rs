@@ -43,8 +43,18 @@ pub struct Loaded {
 
 #[component]
 pub fn LocksPage() -> impl IntoView {
-    let search = use_location().search;
-    let address = Memo::new(move |_| Address::parse(&search.get()));
+    let location = use_location();
+    let address = Memo::new(move |before: Option<&Address>| match before {
+        // On the way to another page the address is that page's already, and no question to this one.
+        Some(before)
+            if location
+                .pathname
+                .with(|path| path.trim_end_matches('/') != "/locks") =>
+        {
+            before.clone()
+        }
+        _ => location.search.with(|search| Address::parse(search)),
+    });
     let live = use_live();
     let rows = live.refreshing(
         move || address.with(Address::query),

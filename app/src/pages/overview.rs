@@ -51,7 +51,7 @@ fn Body(data: Signal<Overview>) -> impl IntoView {
 #[component]
 fn Head(data: Signal<Overview>) -> impl IntoView {
     let since = move || {
-        data.track();
+        data.with(|_| ());
         use_live().elapsed()
     };
     let since = Memo::new(move |_| since());
@@ -94,7 +94,6 @@ fn Sections(data: Signal<Overview>) -> impl IntoView {
 #[component]
 fn NeedsAttention(data: Signal<Overview>) -> impl IntoView {
     let attention = Memo::new(move |_| data.with(|data| data.attention.clone()));
-    let is_calm = Memo::new(move |_| attention.with(Vec::is_empty));
     let note = move || {
         data.with(|data| match (data.attention.len() as u64, data.attention_total) {
             (_, 0) => None,
@@ -102,7 +101,12 @@ fn NeedsAttention(data: Signal<Overview>) -> impl IntoView {
             _ => Some("worst first".to_owned()),
         })
     };
-    let all = move || data.with(|data| format!("All {}", human::counted(data.held_total, "lock", "locks")));
+    let all = move || {
+        data.with(|data| match data.held_total {
+            0 => "All locks".to_owned(),
+            total => format!("All {}", human::counted(total, "lock", "locks")),
+        })
+    };
     view! {
         <section class="sec attention" aria-labelledby="attention-head">
             <header>
@@ -110,11 +114,7 @@ fn NeedsAttention(data: Signal<Overview>) -> impl IntoView {
                 <span class="note">{note}</span>
                 <a class="end link" href="/locks">{all}</a>
             </header>
-            {move || if is_calm.get() {
-                view! { <Calm data/> }.into_any()
-            } else {
-                view! { <Worklist locks=attention/> }.into_any()
-            }}
+            <Worklist locks=attention empty=move || view! { <Calm data/> }/>
             <BlindBackends data/>
         </section>
     }

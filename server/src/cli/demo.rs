@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use super::exit::Exit;
 use super::output::{print, report};
 use crate::clock::Clock;
-use crate::config::{LISTEN_DEFAULT, LogConfig};
+use crate::config::{LISTEN_DEFAULT, LeaseConfig, LogConfig};
 use crate::demo;
 use crate::serve::{self, ServeError, Setup};
 
@@ -33,7 +33,15 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     for server in demo.missing() {
         report(&format!("going on without: {server}"));
     }
-    let setup = |listen| Setup { listen, backends: demo.backends(), clock: Clock::start(), stop: stop.clone() };
+    let store = format!("sqlite:{}", demo.folder().join("leasehold.db").display());
+    let setup = |listen| Setup {
+        listen,
+        store: store.clone().into(),
+        lease: LeaseConfig::default(),
+        backends: demo.backends(),
+        clock: Clock::start(),
+        stop: stop.clone(),
+    };
     let serving = match serve::start(setup(args.listen)).await {
         // Somebody else has the usual port: any free one will do to look around.
         Err(ServeError::Listen { .. }) if args.listen == LISTEN_DEFAULT => {

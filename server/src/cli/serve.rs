@@ -56,11 +56,13 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
 async fn serve(config: Config, stop: CancellationToken) -> anyhow::Result<ExitCode> {
     let setup = Setup {
         listen: config.listen,
+        store: config.store,
+        lease: config.lease,
         backends: config.backends,
         clock: Clock::start(),
         stop,
     };
-    let serving = serve::start(setup).await?;
+    let serving = Box::pin(serve::start(setup)).await?;
     print(&format!("Leasehold: http://{}\n", serving.address))?;
     serving.ended().await;
     Ok(Exit::Ok.into())

@@ -1,4 +1,4 @@
-//! `[lease]`: limits of the built-in lease service. Accepted and checked; the service itself is not here yet.
+//! `[lease]`: limits of the built-in lease service.
 
 use std::time::Duration;
 

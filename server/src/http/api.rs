@@ -11,6 +11,8 @@ use utoipa::OpenApi;
     ),
     tags(
         (name = "inventory", description = "Locks, the segment tree, backends"),
+        (name = "leases", description = "The built-in lease service: acquire, renew, release, listen"),
+        (name = "fencing", description = "For resources: check a token, report what was refused"),
         (name = "health", description = "For load balancers and supervisors")
     )
 )]

@@ -6,8 +6,13 @@ use app::console::ConsoleError;
 use axum::body::Body;
 use axum::http::{HeaderMap, Response, StatusCode, header};
 use axum::response::IntoResponse;
+use domain::lease::How;
+use domain::lease::limits::BODY_BYTES_MAX;
 use serde::Serialize;
 use utoipa::ToSchema;
+
+use super::lease::body::BodyError;
+use crate::lease::LeaseError;
 
 /// RFC 9457 problem details.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -27,7 +32,20 @@ pub struct Problem {
     /// Sources that hold the name, with code `ambiguous_source`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sources: Vec<String>,
+    /// Who revoked the lease, why, and under which record; with code `revoked`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    audit_id: Option<String>,
+    /// What is left of a lease that cannot live longer; with code `lifetime_reached`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remaining_ms: Option<i64>,
     request_id: String,
+    /// Goes into `Retry-After`, in seconds.
+    #[serde(skip)]
+    retry_after_s: Option<u32>,
 }
 
 impl Problem {
@@ -40,7 +58,12 @@ impl Problem {
             detail: detail.into(),
             field: None,
             sources: Vec::new(),
+            by: None,
+            reason: None,
+            audit_id: None,
+            remaining_ms: None,
             request_id: String::new(),
+            retry_after_s: None,
         }
     }
 
@@ -72,11 +95,94 @@ impl From<ConsoleError> for Problem {
     }
 }
 
+impl From<LeaseError> for Problem {
+    fn from(error: LeaseError) -> Self {
+        let text = error.to_string();
+        let plain = |status, code| Self::new(status, code, sentence(&text));
+        let later = |code| Self {
+            retry_after_s: Some(1),
+            ..plain(StatusCode::SERVICE_UNAVAILABLE, code)
+        };
+        match error {
+            LeaseError::Invalid(invalid) => Self {
+                field: Some(invalid.field),
+                ..plain(StatusCode::BAD_REQUEST, "invalid")
+            },
+            LeaseError::OutOfScope => plain(StatusCode::FORBIDDEN, "out_of_scope"),
+            LeaseError::NotFound => plain(StatusCode::NOT_FOUND, "not_found"),
+            LeaseError::KeyReused => Self {
+                field: Some("Idempotency-Key".to_owned()),
+                ..plain(StatusCode::CONFLICT, "idempotency_key_reused")
+            },
+            LeaseError::Lost(How::Revoked(revocation)) => Self {
+                by: Some(revocation.by.to_string()),
+                reason: Some(revocation.reason.to_string()),
+                audit_id: Some(revocation.audit_id.to_string()),
+                ..plain(StatusCode::GONE, "revoked")
+            },
+            LeaseError::Lost(how @ (How::Released | How::Expired)) => {
+                let detail = match how {
+                    How::Released => "This lease was released",
+                    _ => "This lease ran out",
+                };
+                Self::new(StatusCode::GONE, how.wire(), detail)
+            }
+            LeaseError::LifetimeReached { remaining_ms } => Self {
+                remaining_ms: Some(remaining_ms),
+                ..plain(StatusCode::CONFLICT, "lifetime_reached")
+            },
+            LeaseError::Unavailable => later("store_unavailable"),
+            LeaseError::Overloaded => later("overloaded"),
+            LeaseError::ShuttingDown => later("shutting_down"),
+            LeaseError::Broken => plain(StatusCode::INTERNAL_SERVER_ERROR, "internal"),
+        }
+    }
+}
+
+impl From<BodyError> for Problem {
+    fn from(error: BodyError) -> Self {
+        match error {
+            BodyError::Invalid(invalid) => LeaseError::Invalid(invalid).into(),
+            BodyError::TooLarge => Self {
+                field: Some("body".to_owned()),
+                ..Self::new(
+                    StatusCode::PAYLOAD_TOO_LARGE,
+                    "body_too_large",
+                    format!("The body may have at most {BODY_BYTES_MAX} bytes"),
+                )
+            },
+            BodyError::NotJson => Self {
+                field: Some("Content-Type".to_owned()),
+                ..Self::new(
+                    StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                    "unsupported_media_type",
+                    "The body must be application/json",
+                )
+            },
+        }
+    }
+}
+
+/// With a capital at its start, unless that is a field's name.
+fn sentence(text: &str) -> String {
+    match text.split_once(' ') {
+        Some(("the", rest)) => format!("The {rest}"),
+        Some(("this", rest)) => format!("This {rest}"),
+        Some(("there", rest)) => format!("There {rest}"),
+        _ => text.to_owned(),
+    }
+}
+
 impl IntoResponse for Problem {
     fn into_response(self) -> Response<Body> {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let kind = [(header::CONTENT_TYPE, "application/problem+json")];
-        (status, kind, axum::Json(self).into_response().into_body()).into_response()
+        let retry_after = self.retry_after_s;
+        let mut response = (status, kind, axum::Json(self).into_response().into_body()).into_response();
+        if let Some(seconds) = retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+        }
+        response
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use domain::backend::{BackendKind, Fault, WatchState};
 use domain::known::Known;
-use domain::names::{BackendName, Source};
+use domain::names::{BackendName, Resource, Source};
 use domain::observation::{Coverage, Tick};
 use domain::safety::Safety;
 
@@ -76,9 +76,10 @@ impl Feed {
         self.publish(state, outcome);
     }
 
-    /// Locks read by name because of a hint: shown at once.
-    pub fn flush(&self, now: Now) {
+    /// Locks were read by name because of hints: they are shown at once.
+    pub fn refreshed(&self, names: &[(Source, Resource)], now: Now) {
         let mut state = self.slot.write();
+        state.heard(names);
         state.shard.flush();
         state.last_flush = now.tick;
     }
@@ -128,7 +129,9 @@ impl Feed {
         state.last_flush = context.last_flush;
         // Only a watch that promises every event can be caught having missed one.
         if self.slot.info.kind == BackendKind::Etcd && state.watch == WatchState::Live {
-            state.relist_differences += u64::from(outcome.changes);
+            state.convict(now.tick);
+            let gone = state.shard.named(&outcome.events);
+            state.suspect(gone, now.tick);
         }
         state.coverage = worst(pass.sources.into_iter().map(|part| part.coverage));
         state.passes.count += 1;

@@ -9,6 +9,7 @@ use domain::safety::Safety;
 use hashbrown::HashTable;
 
 use super::entry::Entry;
+use super::events::LockEvent;
 use super::gaps::Gaps;
 use super::order::Order;
 use super::slab::{Id, Slab};
@@ -54,6 +55,15 @@ impl Shard {
         let source = self.source_number(source)?;
         self.lookup(source, resource.as_bytes())
             .and_then(|id| self.slab.get(id))
+    }
+
+    /// Which locks these events are about.
+    pub(super) fn named(&self, events: &[LockEvent]) -> Vec<(Source, Resource)> {
+        let named = |event: &LockEvent| {
+            let info = self.sources.get(usize::from(event.source))?;
+            Some((info.source.clone(), Resource::from_bytes(&event.name)))
+        };
+        events.iter().filter_map(named).collect()
     }
 
     pub(super) fn source_number(&self, source: &Source) -> Option<u16> {

@@ -5,7 +5,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use domain::backend::{BackendKind, Capability, Fault, Right, WatchState};
 use domain::known::Known;
-use domain::names::BackendName;
+use domain::names::{BackendName, Resource, Source};
 use domain::observation::{Coverage, Tick};
 
 use super::events::Recent;
@@ -51,6 +51,8 @@ pub(super) struct SlotState {
     pub(super) rights: Vec<Right>,
     pub(super) watch: WatchState,
     pub(super) relist_differences: u64,
+    /// Locks that a re-list found gone before the watch had said so, and when: most often the hint is on its way.
+    pub(super) suspects: Vec<(Source, Resource, Tick)>,
 }
 
 impl Slot {
@@ -74,6 +76,7 @@ impl Slot {
                 why: "it has not been asked yet".to_owned(),
             },
             relist_differences: 0,
+            suspects: Vec::new(),
         };
         Self {
             info,
@@ -91,7 +94,35 @@ impl Slot {
     }
 }
 
+/// A watch that has not told of a change this long after a re-list found it has missed it, in milliseconds.
+const HINT_LATE_MS: i64 = 2_000;
+/// Suspects kept; beyond that a flood is under way and the count is off anyway.
+const SUSPECTS_MAX: usize = 1_000;
+
 impl SlotState {
+    /// A re-list removed these locks although the watch was live.
+    pub(super) fn suspect(&mut self, gone: Vec<(Source, Resource)>, at: Tick) {
+        let room = SUSPECTS_MAX.saturating_sub(self.suspects.len());
+        self.suspects.extend(
+            gone.into_iter()
+                .take(room)
+                .map(|(source, name)| (source, name, at)),
+        );
+    }
+
+    /// The watch did tell of these.
+    pub(super) fn heard(&mut self, names: &[(Source, Resource)]) {
+        self.suspects
+            .retain(|(source, name, _)| !names.iter().any(|(s, n)| s == source && n == name));
+    }
+
+    /// Whoever the watch has not told of by now, it missed.
+    pub(super) fn convict(&mut self, now: Tick) {
+        let before = self.suspects.len();
+        self.suspects.retain(|(_, _, at)| now.since(*at) < HINT_LATE_MS);
+        self.relist_differences += (before - self.suspects.len()) as u64;
+    }
+
     pub(super) fn answered(&mut self, ms: Option<u32>) {
         if self.answers_ms.len() == ANSWERS_KEPT {
             self.answers_ms.pop_front();

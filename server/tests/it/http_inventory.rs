@@ -332,6 +332,8 @@ async fn shutdown_ends_open_streams_and_drains() {
 async fn an_address_beyond_loopback_is_refused_with_the_reason() {
     // Nobody can sign in yet: only this machine may look.
     let setup = leasehold::serve::Setup {
+        store: "sqlite:never-opened.db".to_owned().into(),
+        lease: leasehold::lease::LeaseConfig::default(),
         listen: "0.0.0.0:0".parse().unwrap(),
         backends: Vec::new(),
         clock: leasehold::clock::Clock::start(),

@@ -12,6 +12,8 @@ mod etcd_adapter;
 #[cfg(test)]
 mod http_inventory;
 #[cfg(test)]
+mod lease;
+#[cfg(test)]
 mod postgres_adapter;
 #[cfg(test)]
 mod proxy;

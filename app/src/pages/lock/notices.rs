@@ -28,13 +28,17 @@ fn notice(detail: &LockDetail) -> Option<AnyView> {
 }
 
 fn gone(detail: &LockDetail) -> AnyView {
-    let owner = detail.lock.owner_id.known().map(|owner| {
-        view! { ", then held by "<bdi>{visible(owner.as_str()).into_owned()}</bdi> }
-    });
+    let owner = detail
+        .lock
+        .owner_id
+        .known()
+        .map(|owner| view! { ", held by "<bdi>{visible(owner.as_str()).into_owned()}</bdi> });
+    let why = detail.fresh.why().unwrap_or("nobody holds it");
+    let why = visible(why.trim_end_matches('.')).into_owned();
     view! {
         <p class="notice" role="status">
             <Shape name="ok"/>
-            <span><b>"It is not held now."</b>" Last seen "<Age ms=detail.lock.age_ms/>" ago"{owner}". What stands below is what was seen then."</span>
+            <span><b>"It is gone: "<bdi>{why}</bdi>"."</b>" What stands below was seen "<Age ms=detail.lock.age_ms/>" ago"{owner}"."</span>
         </p>
     }
     .into_any()

@@ -29,6 +29,7 @@ fn fresh(detail: &LockDetail) -> Result<&Fresh, String> {
 pub fn Waiters(detail: Signal<LockDetail>) -> impl IntoView {
     let note = move || {
         detail.with(|detail| match &detail.lock.waiter_count {
+            _ if detail.is_gone() => None,
             Known::Known(0) => None,
             Known::Known(count) if detail.lock.kind.keeps_order() => {
                 Some(format!("{}, in order", human::count(u64::from(*count))))

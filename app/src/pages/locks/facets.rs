@@ -19,7 +19,7 @@ pub fn Facets(states: Signal<StateCounts>, address: Memo<Address>) -> impl IntoV
     let any = move || address.with(|address| !address.first("state").is_empty());
     view! {
         <nav class="facets" aria-label="filter by state">
-            <span class="small ink3 fl">"state"</span>
+            {move || (any() || states.get().total() > 0).then(|| view! { <span class="small ink3 fl">"state"</span> })}
             {move || shown().map(|state| view! {
                 <a
                     class="fc"

@@ -4,7 +4,7 @@ use domain::escape::visible;
 use domain::names::BackendName;
 use domain::query::{Sort, SortKey};
 use domain::safety::SafetyClass;
-use leptos::ev::{Event, SubmitEvent};
+use leptos::ev::{self, Event, SubmitEvent};
 use leptos::html::Form;
 use leptos::prelude::*;
 use leptos_router::hooks::use_navigate;
@@ -79,6 +79,7 @@ pub fn Filters(
             let _ = form.request_submit();
         }
     };
+    close_elsewhere(form);
     view! {
         <form class="filters" method="get" action="/locks" role="search" node_ref=form on:submit=submit on:change=change>
             <Search address/>
@@ -90,6 +91,36 @@ pub fn Filters(
             <button class="btn apply">"Apply"</button>
         </form>
     }
+}
+
+/// Closes an open choice when one clicks elsewhere or presses Escape. In the browser only.
+fn close_elsewhere(form: NodeRef<Form>) {
+    let close = move |but: Option<&web_sys::Node>| {
+        let open = form
+            .try_get_untracked()
+            .flatten()
+            .and_then(|form| form.query_selector("details[open]").ok().flatten());
+        if let Some(open) = open.filter(|open| !open.contains(but)) {
+            let _ = open.remove_attribute("open");
+        }
+    };
+    Effect::new(move |_| {
+        let clicked = window_event_listener(ev::pointerdown, move |event| {
+            let target = event
+                .target()
+                .and_then(|target| target.dyn_into::<web_sys::Node>().ok());
+            close(target.as_ref());
+        });
+        let pressed = window_event_listener(ev::keydown, move |event| {
+            if event.key() == "Escape" {
+                close(None);
+            }
+        });
+        on_cleanup(move || {
+            clicked.remove();
+            pressed.remove();
+        });
+    });
 }
 
 fn fields(form: &web_sys::HtmlFormElement) -> Vec<(String, String)> {
@@ -173,7 +204,7 @@ fn BackendChoice(backends: Signal<Vec<BackendName>>, address: Memo<Address>) -> 
         names
     };
     view! {
-        <details class="sel">
+        <details class="sel" name="filters">
             <summary>"backend "<b>{summary}</b></summary>
             <fieldset class="pop">
                 <legend class="sr">"backend"</legend>
@@ -199,7 +230,7 @@ fn OwnerChoice(address: Memo<Address>) -> impl IntoView {
         owner => visible(&owner).into_owned(),
     };
     view! {
-        <details class="sel">
+        <details class="sel" name="filters">
             <summary>"owner "<b><bdi>{summary}</bdi></b></summary>
             <div class="pop">
                 <label class="small ink2" for="owner">"exactly this owner"</label>

@@ -241,3 +241,6 @@ fn is_noticed(before: &Lock, after: &Lock) -> bool {
         || before.fencing_token != after.fencing_token
         || before.waiter_count != after.waiter_count
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,31 +12,57 @@ use super::address::Address;
 use crate::components::empty::Empty;
 use crate::components::state_badge::{Shape, backend_look};
 
-/// One line per backend that is not seen whole.
+/// Lines shown; further backends are only named.
+const LINES_MAX: usize = 3;
+
+/// What is said of one backend that is not seen whole.
+#[derive(Debug, Clone, PartialEq)]
+struct Line {
+    status: BackendStatus,
+    name: String,
+    what: String,
+}
+
+/// One line per backend that is not seen whole, the worst first.
 #[component]
 pub fn Blindness(page: Signal<InventoryPage>, address: Memo<Address>) -> impl IntoView {
     let lines = Memo::new(move |_| {
         let address = address.get();
-        page.with(|page| asked(page, &address).filter_map(blindness).collect::<Vec<_>>())
+        let mut lines = page.with(|page| asked(page, &address).filter_map(blindness).collect::<Vec<_>>());
+        lines.sort_by_key(|line| std::cmp::Reverse(line.status));
+        lines
     });
     move || {
-        let lines = lines.get();
+        let mut lines = lines.get();
+        let rest = lines.split_off(lines.len().min(LINES_MAX));
+        let rest = rest
+            .iter()
+            .map(|line| line.name.clone())
+            .collect::<Vec<_>>()
+            .join(", ");
+        let rest = (!rest.is_empty()).then(|| {
+            view! { <li><span>"Not seen whole either: "{rest}"."</span><a class="link" href="/backends">"Why"</a></li> }
+        });
         (!lines.is_empty()).then(|| {
             view! {
                 <ul class="blindness" aria-label="backends not seen whole">
-                    {lines.into_iter().map(|(status, name, what)| {
-                        let (shape, hue, word) = backend_look(status);
-                        view! {
-                            <li class=hue>
-                                <Shape name=shape/>
-                                <span><b>{name}</b>" "{word}". "{what}</span>
-                                <a class="link" href="/backends">"Why"</a>
-                            </li>
-                        }
-                    }).collect_view()}
-                    </ul>
+                    {lines.into_iter().map(|line| view! { <BlindLine line/> }).collect_view()}
+                    {rest}
+                </ul>
             }
         })
+    }
+}
+
+#[component]
+fn BlindLine(line: Line) -> impl IntoView {
+    let (shape, hue, word) = backend_look(line.status);
+    view! {
+        <li class=hue>
+            <Shape name=shape/>
+            <span><b>{line.name}</b>" "{word}". "<span class="what">{line.what}</span></span>
+            <a class="link" href="/backends" aria-label="Why, on the page of backends">"Why"</a>
+        </li>
     }
 }
 
@@ -48,7 +74,7 @@ fn asked<'a>(page: &'a InventoryPage, address: &'a Address) -> impl Iterator<Ite
         .filter(move |backend| all || address.has("backend", backend.name.as_str()))
 }
 
-fn blindness(backend: &BackendView) -> Option<(BackendStatus, String, String)> {
+fn blindness(backend: &BackendView) -> Option<Line> {
     let why = backend
         .fault
         .as_ref()
@@ -72,7 +98,11 @@ fn blindness(backend: &BackendView) -> Option<(BackendStatus, String, String)> {
         (BackendStatus::Partial, Coverage::Complete) => format!("Seen in part{why}."),
         (BackendStatus::Live, Coverage::Complete) => return None,
     };
-    Some((backend.status, backend.name.to_string(), what))
+    Some(Line {
+        status: backend.status,
+        name: backend.name.to_string(),
+        what,
+    })
 }
 
 /// Stands in for the table when no row matches.

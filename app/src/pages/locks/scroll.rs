@@ -63,7 +63,7 @@ impl Scroll {
     }
 
     pub fn set_current(self, row: usize) {
-        self.current.set(Some(row));
+        self.current.try_set(Some(row));
     }
 
     /// Measures on scrolling and resizing, and moves on `j` and `k`. In the browser only.

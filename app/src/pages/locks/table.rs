@@ -124,13 +124,13 @@ impl Hold {
     fn pointer(self, event: &PointerEvent, inside: bool) {
         // A finger points only while it touches, and never says that it left.
         if event.pointer_type() != "touch" {
-            self.pointed.set_value(inside);
+            self.pointed.try_set_value(inside);
             self.tell();
         }
     }
 
     fn focus_in(self, event: &FocusEvent, scroll: Scroll) {
-        self.focused.set_value(true);
+        self.focused.try_set_value(true);
         if let Some(index) = row_of(event.target()) {
             scroll.set_current(index);
         }
@@ -141,19 +141,20 @@ impl Hold {
         let next = event
             .related_target()
             .and_then(|next| next.dyn_into::<web_sys::Node>().ok());
-        let inside = self
-            .tbody
-            .get_untracked()
-            .is_some_and(|tbody| tbody.contains(next.as_ref()));
-        self.focused.set_value(inside);
+        let tbody = self.tbody.try_get_untracked().flatten();
+        let inside = tbody.is_some_and(|tbody| tbody.contains(next.as_ref()));
+        self.focused.try_set_value(inside);
         self.tell();
     }
 
+    /// Events may come when the page is going: everything here may be gone already.
     fn tell(self) {
-        let held = self.pointed.get_value() || self.focused.get_value();
+        let held = self.pointed.try_get_value() == Some(true) || self.focused.try_get_value() == Some(true);
         self.listing
-            .update(|listing| listing.hold(held, stream::now_ms()));
-        self.live.hold_back(self.listing.with_untracked(Listing::waiting));
+            .try_update(|listing| listing.hold(held, stream::now_ms()));
+        if let Some(waiting) = self.listing.try_with_untracked(Listing::waiting) {
+            self.live.hold_back(waiting);
+        }
     }
 }
 

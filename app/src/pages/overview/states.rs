@@ -57,6 +57,18 @@ pub fn Waiting(data: Signal<Overview>) -> impl IntoView {
         };
         data.with(pick)
     });
+    // A sum says of how much it is the sum: backends that do not tell are not counted as zero.
+    let note = move || {
+        let total = human::count(total.get());
+        backends.with(|backends| {
+            let told = backends.iter().filter(|(_, waiters)| waiters.is_known()).count();
+            match told {
+                0 => None,
+                all if all == backends.len() => Some(format!("{total} in all")),
+                _ => Some(format!("{total} that can be seen")),
+            }
+        })
+    };
     let rows = move || {
         backends
             .get()
@@ -68,7 +80,7 @@ pub fn Waiting(data: Signal<Overview>) -> impl IntoView {
         <section class="sec" aria-labelledby="waiting-head">
             <header>
                 <h2 id="waiting-head">"Waiting"</h2>
-                <span class="note">{move || format!("{} in all", human::count(total.get()))}</span>
+                <span class="note">{note}</span>
                 <a class="end link" href="/locks?sort=-waiters">"Longest queues"</a>
             </header>
             <ul class="counts">{rows}</ul>

@@ -32,6 +32,8 @@ async fn the_console_shows_every_state_within_a_minute() {
     let demo = demo::start(stop.clone()).await.unwrap();
     let setup = Setup {
         listen: "127.0.0.1:0".parse().unwrap(),
+        store: format!("sqlite:{}", demo.folder().join("leasehold.db").display()).into(),
+        lease: leasehold::lease::LeaseConfig::default(),
         backends: demo.backends(),
         clock: Clock::start(),
         stop: stop.clone(),

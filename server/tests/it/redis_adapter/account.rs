@@ -43,6 +43,7 @@ fn right<'a>(probe: &'a Probe, what: &str) -> &'a Right {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "one list of what is refused, in one place")]
 async fn the_documented_account_sees_everything_and_can_write_nothing() {
     // The block of docs/backends/redis.md is run as it stands, with its own user and password.
     let words = documented_account();

@@ -14,6 +14,7 @@ pub(crate) struct Console {
     pub(crate) serving: Serving,
     client: reqwest::Client,
     _stop: DropGuard,
+    _folder: tempfile::TempDir,
 }
 
 impl Console {
@@ -31,7 +32,10 @@ impl Console {
         })
         .unwrap();
         let stop = CancellationToken::new();
+        let folder = tempfile::tempdir().unwrap();
         let setup = Setup {
+            store: format!("sqlite:{}", folder.path().join("leasehold.db").display()).into(),
+            lease: config.lease,
             listen: "127.0.0.1:0".parse().unwrap(),
             backends: config.backends,
             clock: Clock::start(),
@@ -45,6 +49,7 @@ impl Console {
             serving: serve::start(setup).await.unwrap(),
             client,
             _stop: stop.drop_guard(),
+            _folder: folder,
         }
     }
 

@@ -47,6 +47,9 @@ impl fmt::Display for Fault {
     }
 }
 
+/// Cards in a deck.
+pub(super) const DECK: u32 = 13;
+
 /// Every kind once, on a system drawn by lot; restarts and cuts on each. In random order.
 pub(super) fn deck(dice: &mut Dice) -> Vec<Fault> {
     let mut deck = Vec::new();

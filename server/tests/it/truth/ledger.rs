@@ -65,3 +65,25 @@ pub(super) fn differences(truth: &Locks, shown: &Locks) -> Vec<String> {
     };
     places.iter().filter_map(differs).collect()
 }
+
+#[test]
+fn a_ghost_a_missing_lock_and_another_owner_are_differences() {
+    // The comparison must not be blind: three locks, each wrong in its own way, and one that is right.
+    let lock = |name: &str, owner: &str| {
+        (
+            ("b", "key".to_owned(), name.to_owned()),
+            Holder {
+                owner: owner.to_owned(),
+                token: None,
+            },
+        )
+    };
+    let truth = Locks::from([lock("missing", "a"), lock("other", "a"), lock("same", "a")]);
+    let shown = Locks::from([lock("ghost", "a"), lock("other", "b"), lock("same", "a")]);
+    let words: Vec<String> = differences(&truth, &shown)
+        .iter()
+        .map(|line| line.split(' ').next().unwrap().to_owned())
+        .collect();
+    assert_eq!(words, ["ghost", "missing", "other"]);
+    assert!(differences(&truth, &truth).is_empty());
+}

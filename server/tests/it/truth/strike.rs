@@ -1,6 +1,5 @@
 //! Breaks something, changes on, looks at what is shown meanwhile, and heals it.
 
-use std::pin::pin;
 use std::time::Duration;
 
 use tokio::time::sleep;
@@ -14,8 +13,8 @@ use super::world::{POLL_MS, World};
 
 /// Two poll periods, and a little: the pass that was on its way, and our own reading.
 const STALE_WITHIN_MS: i64 = 2 * POLL_MS + 600;
-/// Long enough for retries to have become as seldom as they get.
-const LONG_MS: i64 = 12_000;
+/// Long enough for retries to have become seldom, and of any length: the next one may have just been missed.
+const LONG_MS: std::ops::Range<usize> = 8_000..14_000;
 pub(super) const CHANGES_MEANWHILE: u32 = 60;
 /// Between two looks at the list.
 const CHANGES_AT_ONCE: u32 = 5;
@@ -25,7 +24,10 @@ pub(super) async fn strike(world: &mut World, dice: &mut Dice, fault: Fault) -> 
     let on = fault.on;
     match fault.kind {
         Kind::Cut => Some(unlinked(world, dice, on, Link::Cut, 0).await),
-        Kind::LongCut => Some(unlinked(world, dice, on, Link::Cut, LONG_MS).await),
+        Kind::LongCut => {
+            let long_ms = i64::try_from(LONG_MS.start + dice.below(LONG_MS.len())).unwrap();
+            Some(unlinked(world, dice, on, Link::Cut, long_ms).await)
+        }
         Kind::Blackhole => Some(unlinked(world, dice, on, Link::Blackhole, 0).await),
         Kind::NoAnswers => Some(unlinked(world, dice, on, Link::OnlyToServer, 0).await),
         Kind::Compaction => {
@@ -128,18 +130,20 @@ async fn stays(world: &World, on: System, before: &Locks) -> bool {
 /// kill -9, and back with its data; no lock vanishes meanwhile.
 async fn restarted(world: &mut World, on: System) {
     let before = world.truth_of(on);
-    let server = world.server(on);
-    let pid = server.pid();
-    let mut restart = pin!(async {
-        server.kill().await.unwrap();
-        server.restart().await.unwrap();
-    });
-    loop {
-        tokio::select! {
-            () = &mut restart => break,
-            _stale = stays(world, on, &before) => {}
+    let pid = world.server(on).pid();
+    let restart = async {
+        world.server(on).kill().await.unwrap();
+        world.server(on).restart().await.unwrap();
+    };
+    let look = async {
+        loop {
+            stays(world, on, &before).await;
         }
+    };
+    tokio::select! {
+        () = restart => {}
+        () = look => {}
     }
-    assert_ne!(pid, server.pid(), "the fault did not happen");
+    assert_ne!(pid, world.server(on).pid(), "the fault did not happen");
     world.reconnect(on).await;
 }

@@ -1,0 +1,77 @@
+//! Ids of leases and waiters: UUIDs of version 7, made outside (time and chance are arguments).
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// One acquisition.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LeaseId(u128);
+
+impl LeaseId {
+    /// From milliseconds since 1970 and ten random bytes (RFC 9562, section 5.7).
+    pub fn from_parts(unix_ms: i64, random: [u8; 10]) -> Self {
+        let ms = u128::from(unix_ms.cast_unsigned() & 0xFFFF_FFFF_FFFF);
+        let mut bits = 0_u128;
+        for byte in random {
+            bits = bits << 8 | u128::from(byte);
+        }
+        let high = (bits >> 62) & 0xFFF;
+        let low = bits & 0x3FFF_FFFF_FFFF_FFFF;
+        Self(ms << 80 | 7 << 76 | high << 64 | 0b10 << 62 | low)
+    }
+
+    /// The hyphenated form in lower case, and no other.
+    pub fn parse(text: &str) -> Option<Self> {
+        let bytes = text.as_bytes();
+        if bytes.len() != 36 {
+            return None;
+        }
+        let mut bits = 0_u128;
+        for (place, &byte) in bytes.iter().enumerate() {
+            let digit = match (place, byte) {
+                (8 | 13 | 18 | 23, b'-') => continue,
+                (8 | 13 | 18 | 23, _) => return None,
+                (_, b'0'..=b'9') => byte - b'0',
+                (_, b'a'..=b'f') => byte - b'a' + 10,
+                _ => return None,
+            };
+            bits = bits << 4 | u128::from(digit);
+        }
+        Some(Self(bits))
+    }
+}
+
+impl fmt::Display for LeaseId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let n = self.0;
+        write!(
+            f,
+            "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+            n >> 96,
+            n >> 80 & 0xFFFF,
+            n >> 64 & 0xFFFF,
+            n >> 48 & 0xFFFF,
+            n & 0xFFFF_FFFF_FFFF
+        )
+    }
+}
+
+impl fmt::Debug for LeaseId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LeaseId({self})")
+    }
+}
+
+impl Serialize for LeaseId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for LeaseId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| serde::de::Error::custom("not a lease id"))
+    }
+}

@@ -1,0 +1,65 @@
+//! What must hold of every step, checked in every build: a step that breaks it is not written.
+
+use thiserror::Error;
+
+use super::decide::{Outcome, Step};
+use super::limits::TOKEN_MAX;
+use super::state::ResourceState;
+use super::time::StoreTime;
+
+/// A promise would be broken. A bug, or a store that somebody changed by hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct Broken(pub &'static str);
+
+/// # Errors
+/// The promise that the step would break.
+pub fn check(before: &ResourceState, step: &Step, now: StoreTime) -> Result<(), Broken> {
+    let after = &step.after;
+    let granted = matches!(step.outcome, Outcome::Granted { .. });
+    let must = |holds: bool, promise: &'static str| if holds { Ok(()) } else { Err(Broken(promise)) };
+    must(after.last_token.number() <= TOKEN_MAX, "a token reached 2^53")?;
+    must(
+        after.touched_at >= before.touched_at,
+        "a resource went back in time",
+    )?;
+    if let Some(lease) = &before.lease {
+        must(
+            lease.token <= before.last_token,
+            "a lease holds a token above its resource's last",
+        )?;
+    }
+    if !granted {
+        must(
+            after.last_token == before.last_token,
+            "a token changed without a grant",
+        )?;
+        let same = before.lease.as_ref().map(|it| it.id) == after.lease.as_ref().map(|it| it.id);
+        must(same, "a lease changed places without a grant")?;
+        return revived(before, after);
+    }
+    must(before.holder_at(now).is_none(), "a grant while somebody holds it")?;
+    must(
+        after.last_token > before.last_token,
+        "a grant without a higher token",
+    )?;
+    let lease = after.lease.as_ref().ok_or(Broken("a grant without a lease"))?;
+    must(
+        lease.token == after.last_token,
+        "a grant with a token not its own",
+    )?;
+    must(lease.lives_at(now), "a lease born expired")?;
+    let other = before.lease.as_ref().is_none_or(|old| old.id != lease.id);
+    must(other, "a lease id used twice")?;
+    let displaced = step.displaced.as_ref().map(|it| it.id) == before.lease.as_ref().map(|it| it.id);
+    must(displaced, "a lease lost its place without an ending")
+}
+
+fn revived(before: &ResourceState, after: &ResourceState) -> Result<(), Broken> {
+    match (&before.lease, &after.lease) {
+        (Some(old), Some(new)) if old.ending.is_some() && new != old => {
+            Err(Broken("a lease that had ended was changed"))
+        }
+        _ => Ok(()),
+    }
+}

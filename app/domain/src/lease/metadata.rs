@@ -1,0 +1,42 @@
+//! What an owner wants kept with its lease: an object of strings, at most 4096 bytes as JSON.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::invalid::Invalid;
+use super::limits::METADATA_BYTES_MAX;
+
+/// Cheap to clone; equal by meaning (the order of keys does not count).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Metadata(Arc<BTreeMap<String, String>>);
+
+impl Metadata {
+    /// `json_bytes` is the length of the object as JSON, which whoever parsed it knows.
+    ///
+    /// # Errors
+    /// Names `metadata`, or the member, and what is wrong.
+    pub fn new(map: BTreeMap<String, String>, json_bytes: usize) -> Result<Self, Invalid> {
+        if json_bytes > METADATA_BYTES_MAX {
+            let message =
+                format!("must have at most {METADATA_BYTES_MAX} bytes as JSON, but has {json_bytes}");
+            return Err(Invalid::new("metadata", message));
+        }
+        let nul = |text: &str| text.contains('\0');
+        if let Some((key, _)) = map.iter().find(|(key, value)| nul(key) || nul(value)) {
+            let field = format!("metadata.{}", key.replace('\0', ""));
+            return Err(Invalid::new(field, "must not hold the character U+0000"));
+        }
+        Ok(Self(Arc::new(map)))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+}

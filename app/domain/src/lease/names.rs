@@ -1,0 +1,72 @@
+//! The names that the lease service takes: stricter than what a foreign backend may show.
+//!
+//! Names are bytes: case, NFC and NFD are different names. They are never trimmed, only refused.
+
+use crate::names::{OwnerId, Resource};
+
+use super::invalid::Invalid;
+use super::limits::{KEY_CHARS_MAX, OWNER_BYTES_MAX, REASON_BYTES_MAX, RESOURCE_BYTES_MAX, SOURCE_BYTES_MAX};
+
+/// # Errors
+/// Names `resource` and what is wrong with it.
+pub fn resource(text: &str) -> Result<Resource, Invalid> {
+    checked("resource", text, RESOURCE_BYTES_MAX).map(Resource::from)
+}
+
+/// # Errors
+/// Names `ownerId` and what is wrong with it.
+pub fn owner(text: &str) -> Result<OwnerId, Invalid> {
+    checked("ownerId", text, OWNER_BYTES_MAX).map(OwnerId::new)
+}
+
+/// Who reports a rejection.
+///
+/// # Errors
+/// Names `source` and what is wrong with it.
+pub fn source(text: &str) -> Result<&str, Invalid> {
+    checked("source", text, SOURCE_BYTES_MAX)
+}
+
+/// Words of an operator: `by` or `reason`.
+///
+/// # Errors
+/// Names the field and what is wrong with it.
+pub fn words<'a>(field: &str, text: &'a str) -> Result<&'a str, Invalid> {
+    checked(field, text, REASON_BYTES_MAX)
+}
+
+/// An idempotency key: 1 to 128 visible ASCII characters.
+///
+/// # Errors
+/// Names `Idempotency-Key` and what is wrong with it.
+pub fn idempotency_key(bytes: &[u8]) -> Result<&str, Invalid> {
+    let fits = (1..=KEY_CHARS_MAX).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_graphic);
+    let text = fits.then(|| std::str::from_utf8(bytes).ok()).flatten();
+    text.ok_or_else(|| {
+        let message = format!("must be 1 to {KEY_CHARS_MAX} visible ASCII characters");
+        Invalid::new("Idempotency-Key", message)
+    })
+}
+
+fn checked<'a>(field: &str, text: &'a str, bytes_max: usize) -> Result<&'a str, Invalid> {
+    if text.is_empty() || text.len() > bytes_max {
+        let message = format!("must have 1 to {bytes_max} bytes, but has {}", text.len());
+        return Err(Invalid::new(field, message));
+    }
+    if let Some(bad) = text.chars().find(|&c| is_refused(c)) {
+        let message = format!("must not hold the character U+{:04X}", u32::from(bad));
+        return Err(Invalid::new(field, message));
+    }
+    let edge = |c: Option<char>| c.is_some_and(char::is_whitespace);
+    if edge(text.chars().next()) || edge(text.chars().next_back()) {
+        return Err(Invalid::new(field, "must not begin or end with white space"));
+    }
+    Ok(text)
+}
+
+/// C0 and C1 controls (NUL and DEL among them), and what turns the direction of text.
+const fn is_refused(c: char) -> bool {
+    matches!(c,
+        '\0'..='\u{1F}' | '\u{7F}'..='\u{9F}' | '\u{061C}' | '\u{200E}' | '\u{200F}'
+        | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}

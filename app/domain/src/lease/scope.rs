@@ -1,0 +1,116 @@
+//! What a caller may touch: everything, or a set of prefixes on whole segments.
+//!
+//! `team_a` covers `team_a`, `team_a:x` and `team_a/x`, not `team_ab`; a prefix that ends in a separator covers what
+//! begins with it. No wildcards anywhere: a scope becomes ranges of bytes, for the store's index too.
+
+use std::sync::Arc;
+
+/// Cheap to clone.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Scope(Option<Arc<[String]>>);
+
+/// Names from `from` (included) to `to` (left out); none: no end.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NameRange {
+    pub from: String,
+    pub to: Option<String>,
+}
+
+impl NameRange {
+    /// Everything that begins with `prefix`.
+    pub fn starting_with(prefix: &str) -> Self {
+        Self {
+            from: prefix.to_owned(),
+            to: successor(prefix),
+        }
+    }
+
+    /// What is in both.
+    pub fn and(&self, other: &Self) -> Option<Self> {
+        let from = self.from.clone().max(other.from.clone());
+        let to = match (&self.to, &other.to) {
+            (Some(one), Some(two)) => Some(one.min(two).clone()),
+            (one, two) => one.clone().or_else(|| two.clone()),
+        };
+        let empty = to.as_ref().is_some_and(|to| *to <= from);
+        (!empty).then_some(Self { from, to })
+    }
+}
+
+impl Scope {
+    pub const fn everything() -> Self {
+        Self(None)
+    }
+
+    /// An empty set covers nothing.
+    pub fn prefixes(prefixes: impl IntoIterator<Item = String>) -> Self {
+        Self(Some(prefixes.into_iter().collect()))
+    }
+
+    pub fn covers(&self, resource: &str) -> bool {
+        let Some(prefixes) = &self.0 else { return true };
+        prefixes.iter().any(|prefix| {
+            resource.strip_prefix(prefix.as_str()).is_some_and(|rest| {
+                prefix.ends_with(SEPARATORS) || rest.is_empty() || rest.starts_with(SEPARATORS)
+            })
+        })
+    }
+
+    /// The same as ranges, sorted and apart from each other, cut to what begins with `prefix`.
+    pub fn ranges(&self, prefix: &str) -> Vec<NameRange> {
+        let asked = NameRange::starting_with(prefix);
+        let Some(prefixes) = &self.0 else {
+            return vec![asked];
+        };
+        let mut ranges: Vec<NameRange> = prefixes
+            .iter()
+            .flat_map(|prefix| of_segment(prefix))
+            .filter_map(|range| range.and(&asked))
+            .collect();
+        ranges.sort();
+        let mut apart: Vec<NameRange> = Vec::new();
+        for range in ranges {
+            match apart.last_mut() {
+                Some(last) if last.to.as_ref().is_none_or(|to| range.from < *to) => {
+                    last.to = match (last.to.take(), range.to) {
+                        (Some(one), Some(two)) => Some(one.max(two)),
+                        _ => None,
+                    };
+                }
+                _ => apart.push(range),
+            }
+        }
+        apart
+    }
+}
+
+const SEPARATORS: [char; 2] = [':', '/'];
+
+fn of_segment(prefix: &str) -> Vec<NameRange> {
+    if prefix.ends_with(SEPARATORS) {
+        return vec![NameRange::starting_with(prefix)];
+    }
+    let itself = NameRange {
+        from: prefix.to_owned(),
+        // No name holds a control character, so nothing lies between a name and the name with U+0001.
+        to: Some(format!("{prefix}\u{1}")),
+    };
+    let below = SEPARATORS.map(|separator| NameRange::starting_with(&format!("{prefix}{separator}")));
+    std::iter::once(itself).chain(below).collect()
+}
+
+/// The least text that is greater than all that begin with `prefix`. UTF-8 sorts like code points.
+fn successor(prefix: &str) -> Option<String> {
+    let mut chars: Vec<char> = prefix.chars().collect();
+    while let Some(last) = chars.pop() {
+        let next = match last {
+            '\u{D7FF}' => Some('\u{E000}'),
+            _ => char::from_u32(u32::from(last) + 1),
+        };
+        if let Some(next) = next {
+            chars.push(next);
+            return Some(chars.into_iter().collect());
+        }
+    }
+    None
+}

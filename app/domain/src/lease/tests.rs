@@ -1,0 +1,380 @@
+//! The state machine by the thousand, and the parsers.
+
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+
+use super::invalid::Invalid;
+use super::scope::NameRange;
+use super::*;
+use crate::lease::fencing::{Verdict, check};
+use crate::names::OwnerId;
+use crate::token::FencingToken;
+
+const LIFETIME_MS: i64 = 60_000;
+
+#[derive(Debug, Clone)]
+enum Act {
+    Acquire {
+        owner: u8,
+        ttl: i64,
+    },
+    Renew {
+        lease: usize,
+        ttl: Option<i64>,
+    },
+    Release {
+        lease: usize,
+    },
+    Revoke {
+        lease: usize,
+        delay_ms: i64,
+    },
+    Expire,
+    /// Moves the store's clock, back as well.
+    Jump {
+        ms: i64,
+    },
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let act = prop_oneof![
+        4 => (0..4_u8, 1..20_i64).prop_map(|(owner, ttl)| Act::Acquire { owner, ttl }),
+        3 => (0..8_usize, proptest::option::of(1..20_i64)).prop_map(|(lease, ttl)| Act::Renew { lease, ttl }),
+        2 => (0..8_usize).prop_map(|lease| Act::Release { lease }),
+        1 => (0..8_usize, 0..5_000_i64).prop_map(|(lease, delay_ms)| Act::Revoke { lease, delay_ms }),
+        1 => Just(Act::Expire),
+        4 => (0..12_000_i64).prop_map(|ms| Act::Jump { ms }),
+        1 => (-3_600_000..3_600_000_i64).prop_map(|ms| Act::Jump { ms }),
+    ];
+    proptest::collection::vec(act, 1..=60)
+}
+
+fn ttl(seconds: i64) -> Ttl {
+    Ttl::parse(seconds, 3_600).unwrap()
+}
+
+fn id(number: usize) -> LeaseId {
+    LeaseId::from_parts(i64::try_from(number).unwrap(), [7; 10])
+}
+
+fn request(number: usize, owner: u8, seconds: i64) -> Acquire {
+    Acquire {
+        id: id(number),
+        owner: OwnerId::new(format!("worker-{owner}")),
+        issuer: "".into(),
+        ttl: ttl(seconds),
+        metadata: Metadata::default(),
+        floor: 0,
+    }
+}
+
+fn command(act: &Act, granted: &[LeaseId], step: usize) -> Option<Command> {
+    let pick = |back: usize| granted.iter().rev().nth(back).copied();
+    Some(match act {
+        Act::Acquire { owner, ttl } => Command::Acquire(request(step, *owner, *ttl)),
+        Act::Renew { lease, ttl: seconds } => Command::Renew(Renew {
+            lease: pick(*lease)?,
+            ttl: seconds.map(ttl),
+            lifetime_ms_max: LIFETIME_MS,
+        }),
+        Act::Release { lease } => Command::Release { lease: pick(*lease)? },
+        Act::Revoke { lease, delay_ms } => Command::Revoke(Revoke {
+            lease: pick(*lease)?,
+            revocation: Revocation {
+                by: "op".into(),
+                reason: "stuck".into(),
+                audit_id: "a1".into(),
+            },
+            delay_ms: *delay_ms,
+        }),
+        Act::Expire => Command::Expire,
+        Act::Jump { .. } => return None,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 10_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn tokens_rise_and_one_lease_lives_whatever_happens(acts in acts()) {
+        // Random commands and clock jumps, against facts kept apart from the machine: who was granted what, who ended.
+        let mut state = ResourceState::default();
+        let mut now = StoreTime::from_ms(10_000_000);
+        let mut granted: Vec<LeaseId> = Vec::new();
+        let mut ended: HashMap<LeaseId, &'static str> = HashMap::new();
+        let mut last = 0;
+        for (number, act) in acts.iter().enumerate() {
+            if let Act::Jump { ms } = act {
+                now = now.plus(*ms);
+            }
+            let Some(command) = command(act, &granted, number) else { continue };
+            let seen = now.max(state.touched_at);
+            let step = decide(&state, &command, now).unwrap();
+            match &step.outcome {
+                Outcome::Granted { lease, .. } => {
+                    prop_assert!(lease.token.number() == last + 1);
+                    last = lease.token.number();
+                    if let Some(before) = granted.last() {
+                        // Whoever held it before has ended, by itself or by time.
+                        let old = step.displaced.as_ref().unwrap();
+                        prop_assert_eq!(old.id, *before);
+                        prop_assert!(old.ending.is_some());
+                        ended.insert(*before, "displaced");
+                    }
+                    granted.push(lease.id);
+                }
+                Outcome::Renewed(lease) => {
+                    prop_assert!(!ended.contains_key(&lease.id), "a lease that had ended was renewed");
+                    prop_assert!(lease.expires_at.since(lease.acquired_at) <= LIFETIME_MS);
+                    prop_assert!(lease.expires_at > seen);
+                    prop_assert_eq!(lease.token.number(), last);
+                }
+                Outcome::Released(lease) | Outcome::Revoked(lease) | Outcome::Expired(lease) => {
+                    prop_assert!(ended.insert(lease.id, "ended").is_none(), "a lease ended twice");
+                }
+                Outcome::Lost(lease, _) => { ended.insert(lease.id, "lost"); }
+                Outcome::Refused(refusal) => {
+                    prop_assert!(refusal.retry_after_ms > 0, "refused although nothing stands in the way");
+                }
+                Outcome::LifetimeReached(_) | Outcome::NotThisLease | Outcome::Unchanged => {
+                    prop_assert_eq!(&step.after, &state);
+                }
+            }
+            state = step.after;
+            if let Some(lease) = &state.lease {
+                prop_assert_eq!(lease.lives_at(seen), !ended.contains_key(&lease.id) && lease.expires_at > seen);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_scope_as_ranges_covers_the_same_names(
+        prefixes in proptest::collection::vec("[ab:/]{0,3}", 0..4), asked in "[ab:]{0,2}", name in "[ab:/_]{1,5}",
+    ) {
+        // The store filters by ranges, the front door by `covers`: they must agree on every name.
+        let scope = Scope::prefixes(prefixes);
+        let within = |range: &NameRange| *name >= *range.from && range.to.as_ref().is_none_or(|to| name < *to);
+        let ranges = scope.ranges(&asked);
+        prop_assert_eq!(ranges.iter().filter(|range| within(range)).count(),
+            usize::from(scope.covers(&name) && name.starts_with(&asked)));
+    }
+
+    #[test]
+    fn ids_are_read_as_they_are_written(ms in 0..1_i64 << 47, random: [u8; 10]) {
+        // Version 7 and the variant are in their places, and the text form is the only one.
+        let id = LeaseId::from_parts(ms, random);
+        let text = id.to_string();
+        prop_assert_eq!(LeaseId::parse(&text), Some(id));
+        prop_assert_eq!(&text[14..15], "7");
+        prop_assert!("89ab".contains(&text[19..20]));
+        prop_assert_eq!(i64::from_str_radix(&text.replace('-', "")[..12], 16).unwrap(), ms);
+    }
+}
+
+#[test]
+fn the_same_owner_is_refused_and_told_that_it_is_itself() {
+    // Not re-entrant: heldBy names the very owner that asks.
+    let now = StoreTime::from_ms(1_000);
+    let first = decide(
+        &ResourceState::default(),
+        &Command::Acquire(request(1, 0, 10)),
+        now,
+    )
+    .unwrap();
+    let again = decide(&first.after, &Command::Acquire(request(2, 0, 10)), now.plus(1)).unwrap();
+    let Outcome::Refused(refusal) = again.outcome else {
+        panic!("{:?}", again.outcome)
+    };
+    assert_eq!(refusal.owner, Some(OwnerId::new("worker-0")));
+    assert_eq!(refusal.remaining_ms, 9_999);
+}
+
+#[test]
+fn a_delay_after_a_revocation_keeps_everybody_out_for_just_that_long() {
+    // The refusal says how long; then the next acquire is granted with the next token.
+    let now = StoreTime::from_ms(1_000);
+    let held = decide(
+        &ResourceState::default(),
+        &Command::Acquire(request(1, 0, 10)),
+        now,
+    )
+    .unwrap();
+    let revoke = Command::Revoke(Revoke {
+        lease: id(1),
+        revocation: Revocation {
+            by: "op".into(),
+            reason: "stuck".into(),
+            audit_id: "a".into(),
+        },
+        delay_ms: 500,
+    });
+    let revoked = decide(&held.after, &revoke, now.plus(10)).unwrap();
+    let early = decide(
+        &revoked.after,
+        &Command::Acquire(request(2, 1, 10)),
+        now.plus(509),
+    )
+    .unwrap();
+    let Outcome::Refused(refusal) = early.outcome else {
+        panic!("{:?}", early.outcome)
+    };
+    assert_eq!((refusal.remaining_ms, refusal.retry_after_ms), (0, 1));
+    let later = decide(
+        &revoked.after,
+        &Command::Acquire(request(2, 1, 10)),
+        now.plus(510),
+    )
+    .unwrap();
+    assert_eq!(later.after.last_token, FencingToken::new(2));
+}
+
+#[test]
+fn the_floor_of_an_epoch_lifts_the_next_token() {
+    // After a restore no token comes again that a lost part of the store may have issued.
+    let now = StoreTime::from_ms(0);
+    let raised = Acquire {
+        floor: 1 << 32,
+        ..request(1, 0, 10)
+    };
+    let step = decide(&ResourceState::default(), &Command::Acquire(raised), now).unwrap();
+    assert_eq!(step.after.last_token.number(), (1 << 32) + 1);
+}
+
+#[test]
+fn the_last_token_below_two_to_the_53_is_never_passed() {
+    // JavaScript rounds above it: no grant rather than a number that two owners share.
+    let state = ResourceState {
+        last_token: FencingToken::new(limits::TOKEN_MAX),
+        ..ResourceState::default()
+    };
+    assert!(
+        decide(
+            &state,
+            &Command::Acquire(request(1, 0, 10)),
+            StoreTime::from_ms(0)
+        )
+        .is_err()
+    );
+}
+
+#[test]
+fn a_renewal_is_cut_at_the_cap_and_then_says_so() {
+    // Cap 60 s: at 55 s only 5 s can be added; at 58 s nothing, and the lease lives on to its end.
+    let start = StoreTime::from_ms(0);
+    let mut state = decide(
+        &ResourceState::default(),
+        &Command::Acquire(request(1, 0, 50)),
+        start,
+    )
+    .unwrap()
+    .after;
+    let renew = Command::Renew(Renew {
+        lease: id(1),
+        ttl: None,
+        lifetime_ms_max: LIFETIME_MS,
+    });
+    let cut = decide(&state, &renew, start.plus(49_000)).unwrap();
+    let Outcome::Renewed(lease) = cut.outcome else {
+        panic!("{:?}", cut.outcome)
+    };
+    assert_eq!(lease.expires_at, start.plus(LIFETIME_MS));
+    state = cut.after;
+    let none = decide(&state, &renew, start.plus(58_000)).unwrap();
+    assert!(matches!(none.outcome, Outcome::LifetimeReached(_)));
+    assert!(none.after.holder_at(start.plus(59_999)).is_some());
+}
+
+#[test]
+fn a_check_accepts_the_last_token_only() {
+    // Lower is stale, higher and never granted are never issued; the lease's state stands beside it.
+    let now = StoreTime::from_ms(0);
+    let free = ResourceState::default();
+    assert_eq!(
+        check(&free, FencingToken::new(0), now).verdict,
+        Verdict::NeverIssued
+    );
+    assert_eq!(check(&free, FencingToken::new(1), now).lease_state, "none");
+    let raised = Acquire {
+        floor: 5,
+        ..request(1, 0, 10)
+    };
+    let held = decide(&free, &Command::Acquire(raised), now).unwrap().after;
+    let verdict = |token| check(&held, FencingToken::new(token), now).verdict;
+    assert_eq!(
+        (verdict(5), verdict(6), verdict(7)),
+        (Verdict::Stale, Verdict::Accepted, Verdict::NeverIssued)
+    );
+    assert_eq!(
+        check(&held, FencingToken::new(6), now.plus(10_000)).lease_state,
+        "expired"
+    );
+}
+
+#[test]
+fn names_are_refused_by_byte_length_control_and_edge() {
+    // Every refused class with the field named; what only looks odd is kept as it is.
+    let refused = |text: &str| names::resource(text).err().map(|error: Invalid| error.field);
+    for bad in [
+        "",
+        "a\0b",
+        "a\nb",
+        "\u{7f}a",
+        "\u{85}b",
+        "a\u{061c}b",
+        "a\u{200e}b",
+        "a\u{202e}b",
+        "a\u{2067}b",
+        " a",
+        "a ",
+        "a\u{a0}",
+        "\u{3000}a",
+    ] {
+        assert_eq!(refused(bad).as_deref(), Some("resource"), "{bad:?}");
+    }
+    assert_eq!(refused(&"é".repeat(256)), None);
+    assert_eq!(refused(&"é".repeat(257)).as_deref(), Some("resource"));
+    assert_eq!(refused("a b é e\u{301} \u{1F512} 'x' %_\\"), None);
+    assert!(names::owner(&"o".repeat(257)).is_err_and(|error| error.field == "ownerId"));
+    assert!(names::idempotency_key(b"a b").is_err() && names::idempotency_key(&[b'k'; 129]).is_err());
+    assert_eq!(names::idempotency_key(&[b'k'; 128]).map(str::len), Ok(128));
+}
+
+#[test]
+fn a_malformed_lease_id_is_no_id() {
+    // Upper case, braces, no hyphens, a multi-byte character at a hyphen's place.
+    let good = "0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b";
+    assert!(LeaseId::parse(good).is_some());
+    for bad in [
+        good.to_uppercase(),
+        good.replace('-', ""),
+        format!("{{{good}}}"),
+        good.replace('0', "é"),
+        String::new(),
+    ] {
+        assert_eq!(LeaseId::parse(&bad), None, "{bad}");
+    }
+}
+
+#[test]
+fn a_scope_is_whole_segments() {
+    // `team_a` does not cover `team_ab`, and the underscore is no wildcard.
+    let scope = Scope::prefixes(["team_a".to_owned(), "x:".to_owned()]);
+    for (name, covered) in [
+        ("team_a", true),
+        ("team_a:y", true),
+        ("team_a/y", true),
+        ("team_ab", false),
+        ("teamXa:y", false),
+        ("x:", true),
+        ("x:1", true),
+        ("x", false),
+    ] {
+        assert_eq!(scope.covers(name), covered, "{name}");
+    }
+    assert!(!Scope::prefixes([]).covers("anything") && Scope::everything().covers("anything"));
+}

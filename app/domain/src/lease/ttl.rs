@@ -1,0 +1,38 @@
+//! How long a lease lives without a renewal: whole seconds.
+
+use super::invalid::Invalid;
+use super::limits::TTL_SECONDS_MIN;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ttl {
+    seconds: i64,
+}
+
+impl Ttl {
+    /// # Errors
+    /// Names `ttlSeconds` when it is outside 1 to `seconds_max`.
+    pub fn parse(seconds: i64, seconds_max: i64) -> Result<Self, Invalid> {
+        if (TTL_SECONDS_MIN..=seconds_max).contains(&seconds) {
+            return Ok(Self { seconds });
+        }
+        let message = format!("must be {TTL_SECONDS_MIN} to {seconds_max}, but is {seconds}");
+        Err(Invalid::new("ttlSeconds", message))
+    }
+
+    /// As a store kept it: what was valid under an older limit stays valid, what no limit ever allowed does not.
+    pub const fn from_stored(seconds: i64) -> Option<Self> {
+        if seconds >= TTL_SECONDS_MIN && seconds <= i32::MAX as i64 {
+            Some(Self { seconds })
+        } else {
+            None
+        }
+    }
+
+    pub const fn seconds(self) -> i64 {
+        self.seconds
+    }
+
+    pub const fn ms(self) -> i64 {
+        self.seconds * 1_000
+    }
+}

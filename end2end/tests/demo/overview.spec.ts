@@ -1,0 +1,39 @@
+// The first page of a console on real servers: what needs attention, and how each backend does.
+import { type Backend, BACKENDS, expect, type Locks, lookAt, openLive, test } from '../../demo';
+
+test('the overview shows every backend with the locks that it really holds', async ({ page, api }) => {
+  await expect.poll(async () => (await api<Backend[]>('backends')).filter((it) => it.locks > 0).map((it) => it.name), { timeout: 30_000 })
+    .toEqual(BACKENDS);
+  await openLive(page, '/');
+  for (const name of BACKENDS) {
+    const strip = page.locator('ul.strip > li', { hasText: name });
+    await expect(strip).toContainText(/locks\s*[1-9]/);
+    await expect(strip).toContainText(/polled every/);
+  }
+});
+
+test('the worklist names locks in trouble, each with its cause and a way to it', async ({ page }) => {
+  await openLive(page, '/');
+  const first = page.locator('table.worklist tbody').first();
+  await expect(first.locator('.c-st')).toHaveText(/\w/, { timeout: 30_000 });
+  await expect(first.locator('.c-why bdi')).toHaveText(/\w{2,}/);
+  const name = await first.locator('.c-res').textContent();
+  await first.getByRole('link').click();
+  await expect(page.locator('h1')).toHaveText(name ?? '');
+  await expect(page.getByRole('list', { name: 'states' })).toContainText('Why we think so');
+});
+
+test('the number of locks on the page is that of the API', async ({ page, api }) => {
+  await openLive(page, '/');
+  await expect(async () => {
+    const { total } = await api<Locks>('inventory?limit=1');
+    await expect(page.getByRole('link', { name: /^All \d+ locks$/ })).toHaveText(`All ${total} locks`, { timeout: 500 });
+  }).toPass({ timeout: 30_000 });
+});
+
+test('pages of real locks are accessible and fit', async ({ page }) => {
+  for (const [name, path] of [['overview', '/'], ['locks', '/locks'], ['backends', '/backends']] as const) {
+    await openLive(page, path);
+    await lookAt(page, `demo-${name}`, [{ theme: 'dark', width: 1440 }, { theme: 'light', width: 390 }]);
+  }
+});

@@ -1,0 +1,107 @@
+// Live, paused and cut off look different, and none of them passes for another.
+import type { Page } from '@playwright/test';
+import { expect, hydrated, liveBar, openLive, rows, test } from '../../gallery';
+
+/** Its waiters change with every beat of the gallery. */
+const CHANGING = '/locks?q=tenant_123:ledger-post';
+const waiters = (page: Page) => rows(page).first().locator('.c-w').textContent();
+
+/** Counts what the page asks the server for. */
+function countFetches(page: Page): { fetches: () => number } {
+  let fetches = 0;
+  page.on('request', (request) => { if (new URL(request.url()).pathname.startsWith('/api/')) fetches += 1; });
+  return { fetches: () => fetches };
+}
+
+test('a change appears by itself, is marked for a moment, and the row keeps its element', async ({ page }) => {
+  await openLive(page, CHANGING);
+  const before = await waiters(page);
+  await rows(page).first().evaluate((row) => row.setAttribute('data-kept', ''));
+  await expect.poll(() => waiters(page)).not.toBe(before);
+  await expect(page.locator('tr[data-kept].is-new')).toBeAttached();
+  await expect(page.locator('tr[data-kept]')).toHaveCount(1);
+});
+
+test('the age of the data is on screen and stays small while live', async ({ page }) => {
+  await openLive(page, '/');
+  for (const path of ['/', '/locks', '/backends']) {
+    await openLive(page, path);
+    await expect(liveBar(page)).toContainText(/data [\d.]+ s old/);
+  }
+});
+
+test('p pauses: nothing is fetched, nothing changes, the waiting changes are counted, and p goes on', async ({ page }) => {
+  await openLive(page, CHANGING);
+  await page.keyboard.press('p');
+  await expect(liveBar(page)).toContainText('Paused');
+  await page.waitForLoadState('networkidle').catch(() => undefined);
+  const { fetches } = countFetches(page);
+  const before = await waiters(page);
+  await expect(liveBar(page)).toContainText(/[3-9] changes waiting/);
+  expect(fetches(), 'fetches while paused').toBe(0);
+  expect(await waiters(page)).toBe(before);
+  await page.keyboard.press('p');
+  await expect(liveBar(page)).toContainText('Live');
+  await expect(liveBar(page)).not.toContainText('waiting');
+  await expect.poll(fetches).toBeGreaterThan(0);
+  await expect.poll(() => waiters(page)).not.toBe(before);
+});
+
+test('the waiting changes can be taken in while the pause stays', async ({ page }) => {
+  await openLive(page, CHANGING);
+  await page.getByRole('button', { name: 'Pause' }).click();
+  const { fetches } = countFetches(page);
+  await page.getByRole('button', { name: /changes? waiting/ }).click();
+  await expect.poll(fetches).toBeGreaterThan(0);
+  await expect(liveBar(page)).toContainText('Paused');
+});
+
+test('rows hold still under the pointer while their values change', async ({ page }) => {
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await openLive(page, '/locks?sort=-waiters');
+  await rows(page).nth(3).hover();
+  const order = () => rows(page).locator('.c-res').allTextContents();
+  const [before, count] = [await order(), await waiters(page)];
+  await expect.poll(() => waiters(page)).not.toBe(count);
+  expect(await order()).toEqual(before);
+});
+
+for (const [how, patience] of [['off', 5_000], ['silent', 20_000]] as const) {
+  test(`with the stream ${how} the whole page looks disconnected, and lives again when it is back`, async ({ page, stream, forgive }) => {
+    forgive(/v1\/events/);
+    await openLive(page, CHANGING);
+    const live = await page.locator('main').evaluate((it) => getComputedStyle(it).filter);
+    await stream(how);
+    await expect(liveBar(page)).toContainText(/disconnected, \d+ s/, { timeout: patience });
+    await expect(page.locator('html')).toHaveClass(/is-cut/);
+    expect(await page.locator('main').evaluate((it) => getComputedStyle(it).filter)).not.toBe(live);
+    const veil = await page.locator('main').evaluate((it) => getComputedStyle(it, '::after').backgroundImage);
+    expect(veil, 'hatched').not.toBe('none');
+    await page.screenshot({ path: `test-results/looks/stream-${how}.png` });
+    const { fetches } = countFetches(page);
+    await stream('on');
+    await expect(liveBar(page)).toContainText('Live');
+    await expect(page.locator('html')).not.toHaveClass(/is-cut/);
+    await expect.poll(fetches, 'fetches after the return').toBeGreaterThan(0);
+  });
+}
+
+test('a page opened while the stream is refused shows its data and never says Live', async ({ page, stream, forgive }) => {
+  forgive(/v1\/events/);
+  await stream('off');
+  await page.goto('/locks');
+  await hydrated(page);
+  await expect(rows(page).first()).toBeVisible();
+  await expect(liveBar(page)).toContainText('disconnected');
+});
+
+test('one tab holds one stream, however many pages it visits', async ({ page }) => {
+  let streams = 0;
+  page.on('request', (request) => { if (request.url().endsWith('/v1/events')) streams += 1; });
+  await openLive(page, '/');
+  for (const name of ['Locks', 'Backends', 'Overview']) {
+    await page.getByRole('banner').getByRole('link', { name }).click();
+    await expect(liveBar(page)).toContainText('Live');
+  }
+  expect(streams).toBe(1);
+});

@@ -1,0 +1,63 @@
+// Every page in every look: quiet console, no axe violation, nothing wider than the window, a picture for eyes.
+import { expect, lookAt, open, test } from '../../gallery';
+
+const PAGES: Record<string, string> = {
+  overview: '/',
+  locks: '/locks',
+  'locks-filtered': '/locks?backend=etcd-coord&state=stale&sort=-waiters',
+  'locks-no-match': '/locks?q=nothing-has-this-name',
+  'lock-contended': '/locks/builtin/tenant_123:ledger-post?source=lease',
+  'lock-session': '/locks/pg-orders/advisory:orders:72707369?source=advisory',
+  'lock-stale': '/locks/etcd-coord/%2Fjobs%2Fbilling-close%2Ftenant_123?source=mutex',
+  'lock-no-ttl': '/locks/redis-cache/lock:nightly-export?source=key',
+  'lock-unknown': '/locks/redis-cache/lock:cart:9f31?source=key',
+  'lock-released': '/locks/builtin/tenant_311:ledger-post?source=lease',
+  'lock-unreadable': '/locks/builtin/tenant_204:import:0430?source=lease',
+  'lock-which-one': '/locks/builtin/tenant_204:ledger-post',
+  backends: '/backends',
+};
+
+const SCENES = ['empty', 'down', 'starting', 'calm', 'unconfigured', 'many'];
+
+for (const [name, path] of Object.entries(PAGES)) {
+  test(`${name} is accessible, quiet and fits in both themes and widths`, async ({ page }) => {
+    await open(page, path);
+    await lookAt(page, name);
+  });
+}
+
+for (const scene of SCENES) {
+  test(`with the scene ${scene} overview, locks and backends are accessible, quiet and fit`, async ({ page, scene: set }) => {
+    await set(scene);
+    for (const [name, path] of [['overview', '/'], ['locks', '/locks'], ['backends', '/backends']] as const) {
+      await open(page, path);
+      await lookAt(page, `${scene}-${name}`, [{ theme: 'light', width: 1440 }, { theme: 'dark', width: 390 }]);
+    }
+  });
+}
+
+test('a page and a lock that do not exist answer 404 with a way on', async ({ page, forgive }) => {
+  forgive(/status of 404/);
+  for (const [name, path, title] of [
+    ['no-page', '/nowhere', 'There is no such page'],
+    ['no-lock', '/locks/builtin/no:such:lock', 'No such lock'],
+  ] as const) {
+    const answer = await page.goto(path);
+    expect(answer?.status()).toBe(404);
+    await expect(page.locator('html[data-hydrated]')).toBeAttached();
+    await expect(page.getByRole('heading', { name: title })).toBeVisible();
+    await lookAt(page, name);
+  }
+});
+
+test('the theme switch turns the page, and the choice survives a reload', async ({ page }) => {
+  await page.emulateMedia({ colorScheme: 'light' });
+  await open(page, '/');
+  const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const light = await paper();
+  await page.getByRole('button', { name: 'Switch between light and dark' }).click();
+  await expect.poll(paper).not.toBe(light);
+  const dark = await paper();
+  await page.reload();
+  expect(await paper()).toBe(dark);
+});

@@ -1,0 +1,92 @@
+// Nothing held, nothing seen and nothing configured are three different things, and each page says which.
+import type { Page } from '@playwright/test';
+import { expect, open, rows, test } from '../../gallery';
+
+const PAGES = ['/', '/locks', '/backends'];
+/** What a console that cannot see must never say. */
+const ALL_IS_WELL = /\bno locks?\b(?! (that can be seen|is known|matches))|nobody holds|nothing needs attention|\b0 locks\b|all \d+ backends answer/i;
+
+const said = (page: Page) => page.locator('main').innerText();
+
+test('with every backend answering and nothing held the pages say that nobody holds a lock', async ({ page, scene }) => {
+  await scene('empty');
+  await open(page, '/');
+  await expect(page.getByRole('heading', { name: 'Nothing needs attention' })).toBeVisible();
+  await expect(page.locator('main')).toContainText('0 locks on 6 backends, all seen within');
+  await open(page, '/locks');
+  await expect(page.getByRole('heading', { name: 'Nobody holds a lock' })).toBeVisible();
+  await expect(page.locator('main')).toContainText('All 6 backends answer, and none of them holds a lock.');
+});
+
+test('with every backend down no page reads as if there were no locks', async ({ page, scene }) => {
+  await scene('down');
+  for (const path of PAGES) {
+    await open(page, path);
+    expect(await said(page), path).not.toMatch(ALL_IS_WELL);
+    await expect(page.locator('main'), path).toContainText('down');
+  }
+  await open(page, '/');
+  await expect(page.getByRole('heading', { name: 'No backend answers' })).toBeVisible();
+  await expect(page.locator('.blind-backends')).toContainText('pg-legacy: never seen, so what it holds is unknown.');
+});
+
+test('locks of a backend that went down stay listed as stale, with what was last seen', async ({ page, scene }) => {
+  await scene('down');
+  await open(page, '/locks');
+  await expect(rows(page)).toHaveCount(3);
+  for (const row of await rows(page).all()) await expect(row).toHaveClass(/is-stale/);
+  const notices = page.getByRole('list', { name: 'backends not seen whole' });
+  await expect(notices).toContainText('etcd-coord down. Its 3 locks are listed as they were last seen');
+  await expect(notices).toContainText('pg-orders down. Never seen since this console started');
+});
+
+test('a filter on a backend that is down does not answer with an empty list', async ({ page, scene }) => {
+  await scene('down');
+  await open(page, '/locks?backend=pg-orders');
+  expect(await said(page)).not.toMatch(ALL_IS_WELL);
+  await expect(page.getByRole('heading', { name: 'No known lock matches' })).toBeVisible();
+  await expect(page.locator('main')).toContainText('1 of 1 backends are not seen whole');
+});
+
+test('just after the start the pages say that they are still reading', async ({ page, scene }) => {
+  await scene('starting');
+  for (const path of PAGES) {
+    await open(page, path);
+    expect(await said(page), path).not.toMatch(ALL_IS_WELL);
+    await expect(page.locator('main'), path).toContainText('starting');
+  }
+  await open(page, '/locks');
+  await expect(page.getByRole('heading', { name: 'Reading the backends' })).toBeVisible();
+  await open(page, '/');
+  await expect(page.getByRole('heading', { name: 'Reading the backends for the first time' })).toBeVisible();
+});
+
+test('what the pages wait for appears by itself, without a reload', async ({ page, scene }) => {
+  await scene('starting');
+  await open(page, '/locks');
+  await expect(page.getByRole('heading', { name: 'Reading the backends' })).toBeVisible();
+  await scene('full');
+  await expect(rows(page).first()).toContainText('two believers');
+});
+
+test('without any backend the pages say how to add one', async ({ page, scene }) => {
+  await scene('unconfigured');
+  for (const path of ['/', '/backends']) {
+    await open(page, path);
+    await expect(page.getByRole('heading', { name: 'No backend is configured' }), path).toBeVisible();
+    await expect(page.getByRole('heading', { name: 'Add a backend' }), path).toBeVisible();
+  }
+  await open(page, '/locks');
+  await expect(page.getByRole('heading', { name: 'No backend is configured' })).toBeVisible();
+});
+
+test('a list that cannot be refreshed keeps its rows and says so', async ({ page, forgive }) => {
+  forgive(/Failed to load resource/);
+  await open(page, '/locks');
+  await expect(rows(page).first()).toBeVisible();
+  await page.route('**/api/inventory*', (route) => route.abort());
+  await expect(page.locator('main')).toContainText('What you see could not be refreshed');
+  await expect(rows(page).first()).toBeVisible();
+  await page.unroute('**/api/inventory*');
+  await expect(page.locator('main')).not.toContainText('could not be refreshed');
+});

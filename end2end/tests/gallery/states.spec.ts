@@ -1,0 +1,74 @@
+// A state is never colour alone: each has a shape of its own and a word, in the list, its facets and on a lock's page.
+import { expect, open, rows, test } from '../../gallery';
+
+const WORDS: Record<string, string> = {
+  two_believers: 'two believers',
+  split: 'split',
+  quorum_lost: 'quorum lost',
+  expired_present: 'expired but present',
+  holder_gone: 'holder gone',
+  not_renewing: 'not renewing',
+  near_expiry: 'near expiry',
+  no_ttl: 'no TTL',
+  long_held: 'long-held',
+  contended: 'contended',
+  stale: 'stale',
+  unknown: 'unknown',
+  healthy: 'healthy',
+};
+
+test('every state has its shape and its word in rows and facets', async ({ page }) => {
+  await page.setViewportSize({ width: 1440, height: 2200 });
+  await open(page, '/locks?sort=-state');
+  for (const [state, word] of Object.entries(WORDS)) {
+    const row = rows(page).filter({ has: page.locator(`.c-st use[href="#s-${state}"]`) }).first();
+    await expect(row.locator('.c-st')).toContainText(word);
+    const facet = page.locator('.facets a', { has: page.locator(`use[href="#s-${state}"]`) });
+    await expect(facet).toContainText(word);
+    const shape = await row.locator('.c-st svg').boundingBox();
+    expect(shape?.width, `${word} is drawn`).toBeGreaterThan(6);
+  }
+});
+
+test('no two states share a shape', async ({ page }) => {
+  await open(page, '/locks');
+  const drawings = await page.evaluate(
+    (states) => states.map((state) => document.getElementById(`s-${state}`)?.innerHTML ?? `no shape for ${state}`),
+    Object.keys(WORDS),
+  );
+  expect(new Set(drawings).size).toBe(drawings.length);
+  expect(drawings.filter((drawing) => !drawing.includes('<'))).toEqual([]);
+});
+
+test('in forced colours a state still shows its shape', async ({ page }) => {
+  await page.emulateMedia({ forcedColors: 'active' });
+  await open(page, '/locks?state=split');
+  const shape = rows(page).first().locator('.c-st svg');
+  await expect(shape).toBeVisible();
+  expect(await shape.evaluate((it) => getComputedStyle(it).color)).not.toBe('rgba(0, 0, 0, 0)');
+});
+
+test('a lock in trouble says why on its page, and in the worklist', async ({ page }) => {
+  await open(page, '/locks/pg-orders/tenant_408:payout-run:2026-04?source=table:public.distributed_locks');
+  const reasons = page.getByRole('list', { name: 'states' });
+  await expect(reasons).toContainText('not renewing');
+  await expect(reasons).toContainText('Why we think so: renewed every 10.0 s, silent for 26 s');
+  await open(page, '/');
+  const worst = page.locator('table.worklist tbody').first();
+  await expect(worst).toContainText('two believers');
+  await expect(worst.locator('.c-why')).toContainText('token 1840 after worker-9 was granted 1841');
+});
+
+test('stale rows are hatched and unknown values say unknown with the reason', async ({ page }) => {
+  await open(page, '/locks?state=stale');
+  const row = rows(page).first();
+  await expect(row).toHaveClass(/is-stale/);
+  await expect(row.locator('.c-st')).toContainText(/stale, \d+ s/);
+  const hatch = await row.evaluate((it) => [it, ...it.querySelectorAll('td')]
+    .some((cell) => getComputedStyle(cell).backgroundImage.includes('gradient')));
+  expect(hatch, 'a hatch behind the row').toBe(true);
+  await open(page, '/locks?state=unknown');
+  const owner = rows(page).first().locator('.c-o [title]').last();
+  await expect(owner).toHaveText('unknown');
+  await expect(owner).toHaveAttribute('title', /names no owner/);
+});

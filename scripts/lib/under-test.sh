@@ -1,0 +1,17 @@
+# shellcheck shell=bash
+# Owns making the programs that the browser tests start, for scripts/e2e and scripts/screenshots. Sourced after common.sh and graph.sh.
+
+# Exports LEASEHOLD_BIN and LEASEHOLD_GALLERY. Those that are set already are taken as they are; when both are, nothing is built.
+make_programs_under_test() {
+  local folder=$ROOT/target
+  scripts/setup build servers browser
+  if [[ -z ${LEASEHOLD_BIN:-} || -z ${LEASEHOLD_GALLERY:-} ]]; then
+    scripts/site
+    # With the tests: the same features as for nextest, so nothing is compiled twice.
+    cargo build "${LOCKED[@]}" "${SERVER_GRAPH[@]}" --bins --tests --examples
+    [[ -z ${CARGO_TARGET_DIR:-} ]] || folder=$(cd "$CARGO_TARGET_DIR" && pwd)
+  fi
+  export LEASEHOLD_BIN=${LEASEHOLD_BIN:-$folder/debug/leasehold}
+  export LEASEHOLD_GALLERY=${LEASEHOLD_GALLERY:-$folder/debug/examples/gallery}
+  [[ -f $ROOT/end2end/package.json ]] || die 'end2end/ holds no tests' 'git checkout end2end'
+}

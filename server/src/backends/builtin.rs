@@ -1,0 +1,293 @@
+//! The built-in lease service as a backend like any other: source `lease`, waiters in order, hints on every change.
+
+use std::sync::Arc;
+
+use chrono::DateTime;
+use domain::backend::{BackendKind, Capability};
+use domain::generation::Generation;
+use domain::known::Known;
+use domain::lease::scope::NameRange;
+use domain::lease::{Lease, StoreTime};
+use domain::names::{Resource, Source};
+use domain::observation::{Coverage, Inspection, Lifetime, ObservedLock, RawField, Waiter};
+use domain::safety::{Safety, SafetyClass};
+use futures::future::BoxFuture;
+use tokio::sync::broadcast::error::RecvError;
+
+use super::{Backend, BackendError, Batch, Budget, ClockReading, Hints, Pass, Probe, Sink, SourcePass};
+use crate::clock::Clock;
+use crate::lease::{Caller, LeaseError, LeaseService, ResourceNow};
+use domain::backend::WatchState;
+
+const PAGE: u32 = 1_000;
+
+pub struct Builtin {
+    service: Arc<LeaseService>,
+    address: String,
+    clock: Clock,
+}
+
+impl Builtin {
+    /// `address` is the store's, for people: never with a user or a password.
+    pub fn new(service: Arc<LeaseService>, address: String, clock: Clock) -> Self {
+        Self {
+            service,
+            address,
+            clock,
+        }
+    }
+
+    fn source() -> Source {
+        Source::fixed("lease")
+    }
+
+    async fn pass(&self, budget: Budget, sink: &mut dyn Sink) -> Result<Pass, BackendError> {
+        let began = self.clock.tick();
+        let budget_ms = i64::try_from(budget.time_max.as_millis()).unwrap_or(i64::MAX);
+        let everything = NameRange::starting_with("");
+        let (mut after, mut seen, mut reading) = (None::<Resource>, 0_u64, None);
+        let coverage = loop {
+            let before = self.clock.now();
+            let read = self
+                .service
+                .held(&everything, after.as_ref(), PAGE)
+                .await
+                .map_err(failed)?;
+            let middle = self.clock.tick().since(before.tick) / 2;
+            reading.get_or_insert(ClockReading {
+                backend_now: moment(read.now),
+                our_now: before.wall + chrono::TimeDelta::milliseconds(middle),
+                error_ms: middle,
+            });
+            let full = read.value.len() >= usize::try_from(PAGE).unwrap_or(usize::MAX);
+            after = read.value.last().map(|row| row.resource.clone());
+            seen += u64::try_from(read.value.len()).unwrap_or(0);
+            let now = read.now;
+            let locks = read.value.iter().map(|row| {
+                let oldest = row.first_since.map(|since| now.since(since).max(0));
+                observed(&row.resource, &row.lease, now, row.waiters, oldest)
+            });
+            sink.accept(Batch {
+                sent_at: before.tick,
+                locks: locks.collect(),
+                gone: Vec::new(),
+            });
+            if !full {
+                break Coverage::Complete;
+            }
+            if self.clock.tick().since(began) > budget_ms {
+                let why = "the budget of this pass was used up".into();
+                break Coverage::Partial { seen, of: None, why };
+            }
+        };
+        Ok(Pass {
+            sources: vec![SourcePass {
+                source: Self::source(),
+                coverage,
+                fault: None,
+            }],
+            clock: reading.map_or(Known::unknown("nothing was read"), Known::Known),
+        })
+    }
+}
+
+fn failed(error: LeaseError) -> BackendError {
+    BackendError::Unreachable {
+        detail: error.to_string(),
+    }
+}
+
+fn moment(time: StoreTime) -> DateTime<chrono::Utc> {
+    DateTime::from_timestamp_millis(time.ms()).unwrap_or_default()
+}
+
+fn observed(
+    resource: &Resource,
+    lease: &Lease,
+    now: StoreTime,
+    waiters: u32,
+    oldest: Option<i64>,
+) -> ObservedLock {
+    ObservedLock {
+        source: Builtin::source(),
+        resource: resource.clone(),
+        owner: Known::Known(lease.owner.clone()),
+        owner_count: 1,
+        lease_id: Known::Known(lease.id.to_string().into()),
+        generation: Known::Known(Generation::new(format!("lease:{}", lease.id))),
+        fencing_token: Known::Known(lease.token),
+        acquired_at: Known::Known(moment(lease.acquired_at)),
+        renewed_at: Known::Known(moment(lease.renewed_at)),
+        lifetime: Lifetime::Leased {
+            remaining_ms: lease.expires_at.since(now),
+            ttl_ms: Known::Known(lease.ttl.ms()),
+        },
+        waiter_count: Known::Known(waiters),
+        oldest_waiter_ms: oldest,
+        condition: None,
+    }
+}
+
+fn from_resource(resource: &Resource, now: &ResourceNow) -> Option<ObservedLock> {
+    let holder = now.holder.as_ref()?;
+    let waiters = u32::try_from(now.waiters.len()).unwrap_or(u32::MAX);
+    let oldest = now.waiters.first().map(|waiter| waiter.waited_ms);
+    Some(observed(resource, &holder.lease, holder.now, waiters, oldest))
+}
+
+impl Backend for Builtin {
+    fn kind(&self) -> BackendKind {
+        BackendKind::Builtin
+    }
+
+    fn address(&self) -> String {
+        self.address.clone()
+    }
+
+    fn capabilities(&self) -> Vec<Capability> {
+        let can = |name: &str, how: &str| Capability {
+            name: name.to_owned(),
+            can: true,
+            how: how.to_owned(),
+        };
+        vec![
+            can(
+                "watch",
+                "every change of this server at once, of other replicas by notification",
+            ),
+            can("waiters", "in order"),
+            can("fencing", "a token per grant, strictly increasing per resource"),
+            can("ttl", "the store's clock judges expiry"),
+            can("clock", "read with each pass"),
+        ]
+    }
+
+    fn safety(&self, _: &Source) -> Safety {
+        Safety {
+            class: SafetyClass::Correctness,
+            why: "one database grants, with a fencing token that never goes back".into(),
+        }
+    }
+
+    fn grain_ms(&self, _: &Source) -> i64 {
+        1
+    }
+
+    fn observe<'a>(
+        &'a self,
+        budget: Budget,
+        sink: &'a mut dyn Sink,
+    ) -> BoxFuture<'a, Result<Pass, BackendError>> {
+        Box::pin(self.pass(budget, sink))
+    }
+
+    fn refresh<'a>(
+        &'a self,
+        names: &'a [(Source, Resource)],
+        sink: &'a mut dyn Sink,
+    ) -> BoxFuture<'a, Result<(), BackendError>> {
+        Box::pin(async move {
+            let caller = Caller::open();
+            let mut batch = Batch {
+                sent_at: self.clock.tick(),
+                locks: Vec::new(),
+                gone: Vec::new(),
+            };
+            for (source, resource) in names {
+                let now = self.service.resource(&caller, resource).await.map_err(failed)?;
+                match from_resource(resource, &now) {
+                    Some(lock) => batch.locks.push(lock),
+                    None => batch.gone.push((source.clone(), resource.clone())),
+                }
+            }
+            sink.accept(batch);
+            Ok(())
+        })
+    }
+
+    fn watch<'a>(&'a self, hints: Hints) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let mut changes = self.service.changes();
+            hints.state(WatchState::Live);
+            hints.relist();
+            loop {
+                match changes.recv().await {
+                    Ok(Some(names)) => {
+                        for name in names.iter() {
+                            hints.changed(Self::source(), name.clone());
+                        }
+                    }
+                    Ok(None) | Err(RecvError::Lagged(_)) => hints.relist(),
+                    Err(RecvError::Closed) => return,
+                }
+            }
+        })
+    }
+
+    fn inspect<'a>(
+        &'a self,
+        _: &'a Source,
+        resource: &'a Resource,
+    ) -> BoxFuture<'a, Result<Inspection, BackendError>> {
+        Box::pin(async move {
+            let now = self
+                .service
+                .resource(&Caller::open(), resource)
+                .await
+                .map_err(failed)?;
+            let lock = from_resource(resource, &now);
+            let raw = now
+                .holder
+                .as_ref()
+                .map(|seen| raw(&seen.lease))
+                .unwrap_or_default();
+            let waiter = |(place, waiter): (usize, &crate::lease::WaiterNow)| Waiter {
+                position: u32::try_from(place + 1).unwrap_or(u32::MAX),
+                owner_id: waiter.owner.clone(),
+                waited_ms: Known::Known(waiter.waited_ms),
+                lease_remaining_ms: None,
+            };
+            Ok(Inspection {
+                owners: now.holder.iter().map(|seen| seen.lease.owner.clone()).collect(),
+                waiters: now.waiters.iter().enumerate().map(waiter).collect(),
+                lock,
+                raw,
+                ..Inspection::default()
+            })
+        })
+    }
+
+    fn probe(&self) -> BoxFuture<'_, Result<Probe, BackendError>> {
+        Box::pin(async move {
+            let version = self.service.store_version().await.map_err(failed)?;
+            Ok(Probe {
+                version: Known::Known(version),
+                rights: Vec::new(),
+            })
+        })
+    }
+}
+
+fn raw(lease: &Lease) -> Vec<RawField> {
+    let field = |name: &str, value: String| RawField {
+        name: name.to_owned(),
+        value,
+    };
+    let mut fields = vec![
+        field("lease_id", lease.id.to_string()),
+        field("owner_id", lease.owner.to_string()),
+        field("fencing_token", lease.token.to_string()),
+        field("ttl_seconds", lease.ttl.seconds().to_string()),
+        field("acquired_at", moment(lease.acquired_at).to_rfc3339()),
+        field("renewed_at", moment(lease.renewed_at).to_rfc3339()),
+        field("expires_at", moment(lease.expires_at).to_rfc3339()),
+        field("renewals", lease.renewals.to_string()),
+    ];
+    fields.extend(
+        lease
+            .metadata
+            .iter()
+            .map(|(name, value)| field(&format!("metadata.{name}"), value.to_owned())),
+    );
+    fields
+}

@@ -1,0 +1,178 @@
+//! Strict JSON bodies: an object, whole numbers, no unknown field. Every refusal names the field.
+
+use std::collections::BTreeMap;
+
+use axum::body::{Body, to_bytes};
+use axum::http::{HeaderMap, header};
+use domain::lease::limits::{BODY_BYTES_MAX, TOKEN_MAX};
+use domain::lease::{Invalid, Metadata};
+use domain::token::FencingToken;
+use serde_json::{Map, Value};
+
+/// Why there is no object to read fields from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::http) enum BodyError {
+    TooLarge,
+    NotJson,
+    Invalid(Invalid),
+}
+
+impl From<Invalid> for BodyError {
+    fn from(invalid: Invalid) -> Self {
+        Self::Invalid(invalid)
+    }
+}
+
+/// The fields of a body, taken one by one.
+#[derive(Debug, Default)]
+pub(in crate::http) struct Fields(Map<String, Value>);
+
+impl Fields {
+    pub(in crate::http) async fn read(headers: &HeaderMap, body: Body) -> Result<Self, BodyError> {
+        Self::read_or_empty(headers, body)
+            .await?
+            .ok_or_else(|| Invalid::new("body", "must be a JSON object, but is empty").into())
+    }
+
+    /// None for an empty body, whatever its content type.
+    pub(in crate::http) async fn read_or_empty(
+        headers: &HeaderMap,
+        body: Body,
+    ) -> Result<Option<Self>, BodyError> {
+        let declared = headers
+            .get(header::CONTENT_LENGTH)
+            .and_then(|it| it.to_str().ok()?.parse::<u64>().ok());
+        if declared.is_some_and(|bytes| bytes > BODY_BYTES_MAX as u64) {
+            return Err(BodyError::TooLarge);
+        }
+        let bytes = to_bytes(body, BODY_BYTES_MAX).await.map_err(|error| {
+            let source = std::error::Error::source(&error);
+            if source.is_some_and(|it| it.to_string() == "length limit exceeded") {
+                BodyError::TooLarge
+            } else {
+                Invalid::new("body", "could not be read to its end").into()
+            }
+        })?;
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        if !is_json(headers) {
+            return Err(BodyError::NotJson);
+        }
+        match serde_json::from_slice(&bytes) {
+            Ok(Value::Object(fields)) => Ok(Some(Self(fields))),
+            Ok(_) => Err(Invalid::new("body", "must be a JSON object").into()),
+            Err(error) => {
+                let place = format!(
+                    "is not valid JSON at line {}, column {}",
+                    error.line(),
+                    error.column()
+                );
+                Err(Invalid::new("body", place).into())
+            }
+        }
+    }
+
+    pub(in crate::http) fn text(&mut self, name: &str) -> Result<String, Invalid> {
+        self.optional_text(name)?.ok_or_else(|| required(name))
+    }
+
+    pub(in crate::http) fn optional_text(&mut self, name: &str) -> Result<Option<String>, Invalid> {
+        match self.0.remove(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(Invalid::new(
+                name,
+                format!("must be a string, but is {}", kind(&other)),
+            )),
+        }
+    }
+
+    pub(in crate::http) fn whole(&mut self, name: &str) -> Result<i64, Invalid> {
+        self.optional_whole(name)?.ok_or_else(|| required(name))
+    }
+
+    /// A JSON integer: `10.0`, `1e3` and `"10"` are none.
+    pub(in crate::http) fn optional_whole(&mut self, name: &str) -> Result<Option<i64>, Invalid> {
+        match self.0.remove(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Number(number)) => match number.as_i64() {
+                Some(whole) => Ok(Some(whole)),
+                None if number.is_u64() => Err(Invalid::new(name, "is too large")),
+                None => Err(Invalid::new(
+                    name,
+                    format!("must be a whole number, but is {number}"),
+                )),
+            },
+            Some(other) => Err(Invalid::new(
+                name,
+                format!("must be a whole number, but is {}", kind(&other)),
+            )),
+        }
+    }
+
+    pub(in crate::http) fn token(&mut self, name: &str) -> Result<FencingToken, Invalid> {
+        self.optional_token(name)?.ok_or_else(|| required(name))
+    }
+
+    pub(in crate::http) fn optional_token(&mut self, name: &str) -> Result<Option<FencingToken>, Invalid> {
+        let number = self.optional_whole(name)?;
+        let fits = |number: i64| u64::try_from(number).ok().filter(|number| *number <= TOKEN_MAX);
+        number
+            .map(|number| {
+                let range = || Invalid::new(name, format!("must be 0 to {TOKEN_MAX}, but is {number}"));
+                fits(number).map(FencingToken::new).ok_or_else(range)
+            })
+            .transpose()
+    }
+
+    pub(in crate::http) fn metadata(&mut self) -> Result<Metadata, Invalid> {
+        let map = match self.0.remove("metadata") {
+            None | Some(Value::Null) => return Ok(Metadata::default()),
+            Some(Value::Object(map)) => map,
+            Some(other) => {
+                let message = format!("must be an object of strings, but is {}", kind(&other));
+                return Err(Invalid::new("metadata", message));
+            }
+        };
+        let bytes = serde_json::to_string(&map).map_or(usize::MAX, |text| text.len());
+        let mut strings = BTreeMap::new();
+        for (name, value) in map {
+            let Value::String(text) = value else {
+                let message = format!("must be a string, but is {}", kind(&value));
+                return Err(Invalid::new(format!("metadata.{name}"), message));
+            };
+            strings.insert(name, text);
+        }
+        Metadata::new(strings, bytes)
+    }
+
+    /// Nothing may be left.
+    pub(in crate::http) fn end(self) -> Result<(), Invalid> {
+        match self.0.into_iter().next() {
+            None => Ok(()),
+            Some((name, _)) => Err(Invalid::new(name, "is not a field of this request")),
+        }
+    }
+}
+
+fn required(name: &str) -> Invalid {
+    Invalid::new(name, "is required")
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok());
+    kind.and_then(|kind| kind.split(';').next())
+        .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+const fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}

@@ -1,0 +1,34 @@
+//! What each call of the lease API knows of its request.
+
+use std::convert::Infallible;
+
+use axum::extract::FromRequestParts;
+use axum::http::HeaderMap;
+use axum::http::request::Parts;
+
+use crate::http::problem::Problem;
+use crate::lease::Caller;
+
+/// Who asks, and under which request id.
+pub(in crate::http) struct Context {
+    pub(in crate::http) caller: Caller,
+    pub(in crate::http) headers: HeaderMap,
+}
+
+impl Context {
+    pub(in crate::http) fn problem(&self, error: impl Into<Problem>) -> Problem {
+        error.into().with_request_id(&self.headers)
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Context {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let caller = parts.extensions.get::<Caller>().cloned();
+        Ok(Self {
+            caller: caller.unwrap_or_else(Caller::open),
+            headers: parts.headers.clone(),
+        })
+    }
+}

@@ -1,0 +1,169 @@
+//! `GET /v1/locks`, `GET /v1/locks/{leaseId}`, `GET /v1/resources/{resource}`
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, RawQuery, State};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use domain::lease::limits::{LIST_ROWS_DEFAULT, LIST_ROWS_MAX, RESOURCE_BYTES_MAX};
+use domain::lease::{Invalid, LeaseId, names};
+use domain::names::Resource;
+
+use super::context::Context;
+use super::wire::{LeasePageWire, LeaseWire, ResourceWire};
+use crate::http::problem::Problem;
+use crate::lease::{LeaseError, LeaseService};
+
+/// A malformed id is no lease's.
+pub(super) fn lease_id(path: Result<Path<String>, PathRejection>) -> Result<LeaseId, LeaseError> {
+    let text = path.map(|Path(text)| text).unwrap_or_default();
+    LeaseId::parse(&text).ok_or(LeaseError::NotFound)
+}
+
+/// The lease as it stands, living or ended.
+#[utoipa::path(
+    get, path = "/v1/locks/{leaseId}", tag = "leases",
+    params(("leaseId" = String, Path)),
+    responses(
+        (status = 200, body = LeaseWire),
+        (status = 404, body = Problem, content_type = "application/problem+json", description = "Never known"),
+        (status = 503, body = Problem, content_type = "application/problem+json")
+    )
+)]
+pub(super) async fn lease(
+    State(service): State<Arc<LeaseService>>,
+    context: Context,
+    path: Result<Path<String>, PathRejection>,
+) -> Result<Json<LeaseWire>, Problem> {
+    let id = lease_id(path).map_err(|error| context.problem(error))?;
+    let seen = service
+        .lease(&context.caller, id)
+        .await
+        .map_err(|error| context.problem(error))?;
+    Ok(Json(LeaseWire::new(&context.caller, &seen)))
+}
+
+/// Leases held now, in order of their resource's bytes.
+#[utoipa::path(
+    get, path = "/v1/locks", tag = "leases",
+    params(
+        ("prefix" = Option<String>, Query, description = "Literal leading part of the resource"),
+        ("limit" = Option<u32>, Query, description = "1 to 1000, default 100"),
+        ("cursor" = Option<String>, Query, description = "`nextCursor` of the page before")
+    ),
+    responses(
+        (status = 200, body = LeasePageWire),
+        (status = 400, body = Problem, content_type = "application/problem+json"),
+        (status = 503, body = Problem, content_type = "application/problem+json")
+    )
+)]
+pub(super) async fn list(
+    State(service): State<Arc<LeaseService>>,
+    context: Context,
+    RawQuery(query): RawQuery,
+) -> Result<Json<LeasePageWire>, Problem> {
+    let query = Query::parse(query.as_deref().unwrap_or_default());
+    let query = query.map_err(|error| context.problem(LeaseError::Invalid(error)))?;
+    let page = service
+        .leases(&context.caller, &query.prefix, query.after.as_ref(), query.limit)
+        .await;
+    let page = page.map_err(|error| context.problem(error))?;
+    Ok(Json(LeasePageWire {
+        locks: page
+            .leases
+            .iter()
+            .map(|seen| LeaseWire::new(&context.caller, seen))
+            .collect(),
+        next_cursor: page.next.map(|last| URL_SAFE_NO_PAD.encode(last.as_bytes())),
+    }))
+}
+
+struct Query {
+    prefix: String,
+    limit: u32,
+    after: Option<Resource>,
+}
+
+impl Query {
+    fn parse(text: &str) -> Result<Self, Invalid> {
+        let mut query = Self {
+            prefix: String::new(),
+            limit: LIST_ROWS_DEFAULT,
+            after: None,
+        };
+        for (name, value) in url::form_urlencoded::parse(text.as_bytes()) {
+            match &*name {
+                "prefix" => query.prefix = prefix(&value)?,
+                "limit" => query.limit = limit(&value)?,
+                "cursor" => query.after = Some(cursor(&value)?),
+                _ => {
+                    return Err(Invalid::new(
+                        name,
+                        "is not a parameter; there are prefix, limit and cursor",
+                    ));
+                }
+            }
+        }
+        Ok(query)
+    }
+}
+
+fn prefix(value: &str) -> Result<String, Invalid> {
+    if value.len() > RESOURCE_BYTES_MAX {
+        return Err(Invalid::new(
+            "prefix",
+            format!("must have at most {RESOURCE_BYTES_MAX} bytes"),
+        ));
+    }
+    if value.contains('\0') {
+        return Err(Invalid::new("prefix", "must not hold the character U+0000"));
+    }
+    Ok(value.to_owned())
+}
+
+fn limit(value: &str) -> Result<u32, Invalid> {
+    let number = value
+        .parse()
+        .ok()
+        .filter(|number| (1..=LIST_ROWS_MAX).contains(number));
+    number.ok_or_else(|| Invalid::new("limit", format!("must be 1 to {LIST_ROWS_MAX}")))
+}
+
+fn cursor(value: &str) -> Result<Resource, Invalid> {
+    let name = URL_SAFE_NO_PAD
+        .decode(value)
+        .ok()
+        .and_then(|bytes| String::from_utf8(bytes).ok());
+    let name = name.and_then(|name| names::resource(&name).ok());
+    name.ok_or_else(|| Invalid::new("cursor", "is not one of ours"))
+}
+
+/// Who holds a resource, its last token, and who stands in line.
+#[utoipa::path(
+    get, path = "/v1/resources/{resource}", tag = "leases",
+    params(("resource" = String, Path, description = "Percent-encoded")),
+    responses(
+        (status = 200, body = ResourceWire),
+        (status = 400, body = Problem, content_type = "application/problem+json"),
+        (status = 403, body = Problem, content_type = "application/problem+json", description = "`out_of_scope`"),
+        (status = 503, body = Problem, content_type = "application/problem+json")
+    )
+)]
+pub(super) async fn resource(
+    State(service): State<Arc<LeaseService>>,
+    context: Context,
+    path: Result<Path<String>, PathRejection>,
+) -> Result<Json<ResourceWire>, Problem> {
+    let name = match path {
+        Ok(Path(text)) => names::resource(&text),
+        Err(_) => Err(Invalid::new("resource", "must be percent-encoded UTF-8")),
+    };
+    let name = name.map_err(|error| context.problem(LeaseError::Invalid(error)))?;
+    let now = service
+        .resource(&context.caller, &name)
+        .await
+        .map_err(|error| context.problem(error))?;
+    Ok(Json(ResourceWire::new(name.text(), now)))
+}

@@ -1,0 +1,142 @@
+//! Random worlds against a plain list.
+
+use std::collections::BTreeMap;
+
+use domain::names::Resource;
+use domain::observation::Tick;
+use domain::query::{InventoryQuery, Sort, SortKey};
+use domain::state::LockState;
+use proptest::prelude::*;
+
+use super::{Modelled, inventory, now, observed, whole};
+use crate::backends::Batch;
+use crate::clock::Now;
+use crate::inventory::Inventory;
+
+/// Names with shared beginnings, so that prefixes and segments matter.
+fn names() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        "(a|ab|tenant_1|tenant_12)(:|/|)(x|y|)(:|)[0-9]{0,2}".prop_map(String::into_bytes),
+        proptest::collection::vec(any::<u8>(), 1..4),
+    ]
+}
+
+fn locks() -> impl Strategy<Value = Modelled> {
+    use proptest::option::of as maybe;
+    (maybe(-9_000i64..30_000), maybe(0u32..4), maybe(0i64..9_000)).prop_map(
+        |(remaining_ms, waiters, acquired_ago_ms)| Modelled {
+            remaining_ms,
+            waiters,
+            acquired_ago_ms,
+        },
+    )
+}
+
+/// What each pass finds, per backend.
+type World = BTreeMap<Vec<u8>, Modelled>;
+
+fn all_pages(inventory: &Inventory, query: &InventoryQuery, at: Now) -> Vec<domain::lock::Lock> {
+    let mut query = query.clone();
+    let mut locks = Vec::new();
+    loop {
+        let page = inventory.page(&query, at).unwrap();
+        locks.extend(page.locks);
+        match page.next_cursor {
+            Some(cursor) => query.cursor = Some(cursor),
+            None => return locks,
+        }
+    }
+}
+
+/// The order that the contract asks for, computed the plain way.
+fn contract_key(lock: &domain::lock::Lock, sort: Sort) -> (bool, i64) {
+    let turn = |value: Option<i64>| match value {
+        Some(value) => (false, if sort.descending { -value } else { value }),
+        None => (true, 0),
+    };
+    match sort.key {
+        SortKey::Resource => (false, 0),
+        SortKey::Held => turn(lock.held_ms.known().copied()),
+        SortKey::Remaining => turn(lock.remaining_ms.known().copied()),
+        SortKey::Waiters => turn(lock.waiter_count.known().map(|count| i64::from(*count))),
+        SortKey::State => turn(Some(-(lock.state.rank() as i64))),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    /// Two backends go through several passes of random worlds; then every order, prefix and page size is asked.
+    #[test]
+    fn answers_equal_those_of_a_plain_list(
+        worlds in proptest::collection::vec(
+            (proptest::collection::btree_map(names(), locks(), 0..60), any::<bool>()), 1..5),
+        prefix in names(),
+        limit in 1u32..20,
+    ) {
+        let (inventory, feeds) = inventory(&["one", "two"]);
+        let mut truth: [World; 2] = Default::default();
+        let mut at = 0;
+        for (world, second) in worlds {
+            let which = usize::from(second);
+            at += 10;
+            feeds[which].begin(now(at));
+            let locks = world.iter().map(|(name, lock)| observed(name, "key", lock, at)).collect();
+            feeds[which].accept(Batch { sent_at: Tick(at), locks, gone: Vec::new() });
+            feeds[which].end(whole(&["key"]), now(at));
+            truth[which] = world;
+        }
+        let text = Resource::from_bytes(&prefix).text();
+        // A prefix in text form can also mean the bytes behind its escapes; the model follows the inventory.
+        let prefix = Resource::candidates(&text).pop().unwrap().as_bytes().to_vec();
+        let expected: usize =
+            truth.iter().map(|world| world.keys().filter(|name| name.starts_with(&prefix)).count()).sum();
+        for key in SortKey::ALL {
+            for descending in [false, true] {
+                let sort = Sort { key, descending };
+                let query = InventoryQuery { prefix: text.clone(), sort, limit, ..InventoryQuery::default() };
+                let locks = all_pages(&inventory, &query, now(at));
+                prop_assert_eq!(locks.len(), expected, "{:?}", sort);
+                let keys: Vec<_> = locks.iter().map(|lock| {
+                    let name = lock.id.resource.as_bytes().to_vec();
+                    (contract_key(lock, sort), name, lock.id.backend.clone())
+                }).collect();
+                let mut sorted = keys.clone();
+                sorted.sort();
+                if key == SortKey::Resource && descending {
+                    sorted.reverse();
+                }
+                prop_assert_eq!(keys, sorted, "{:?}", sort);
+            }
+        }
+        let page = inventory.page(&InventoryQuery { prefix: text, ..InventoryQuery::default() }, now(at)).unwrap();
+        prop_assert_eq!(page.total as usize, expected);
+        let shown = all_pages(&inventory, &InventoryQuery::default(), now(at));
+        for state in LockState::ALL {
+            let query = InventoryQuery { states: vec![state], limit, ..InventoryQuery::default() };
+            let listed = all_pages(&inventory, &query, now(at));
+            prop_assert_eq!(listed.len(), shown.iter().filter(|lock| lock.state == state).count());
+        }
+    }
+
+    /// The tree's children, walked to the leaves, hold every lock once.
+    #[test]
+    fn the_segment_tree_counts_every_lock_once(
+        world in proptest::collection::btree_map(names(), locks(), 0..80),
+    ) {
+        let (inventory, feeds) = inventory(&["one"]);
+        feeds[0].begin(now(0));
+        let locks = world.iter().map(|(name, lock)| observed(name, "key", lock, 0)).collect();
+        feeds[0].accept(Batch { sent_at: Tick(0), locks, gone: Vec::new() });
+        feeds[0].end(whole(&["key"]), now(0));
+        let root = inventory.prefixes("", now(0));
+        prop_assert_eq!(root.total as usize, world.len());
+        prop_assert_eq!(root.children.iter().map(|child| child.locks).sum::<u64>(), root.total);
+        for child in root.children.iter().filter(|child| !child.is_leaf) {
+            let node = inventory.prefixes(&child.prefix, now(0));
+            prop_assert_eq!(node.total, child.locks);
+            let listed: u64 = node.children.iter().map(|grandchild| grandchild.locks).sum();
+            prop_assert_eq!(listed, child.locks);
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! Runs a batch of operations over what a store has loaded and locked: the same code for every store.
+//!
+//! Pure: loaded state in, answers and changes out. **Invariant:** each store writes these [`Changes`] in the very
+//! transaction that loaded the state, and no answer leaves before it has committed.
+
+mod changes;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use domain::lease::invariants::Broken;
+use domain::lease::limits::KEY_WINDOW_MS;
+use domain::lease::{self, Acquire, Command, Lease, LeaseId, Outcome, Renew, Revoke, decide};
+use domain::names::Resource;
+
+use super::operation::{AcquireOp, Done, Head, Key, Operation, Turn};
+
+pub use changes::{Changes, Held, Joined, KeyRow, LeaseChange, Loaded, Standing};
+
+/// A batch that was run and waits to be written.
+#[derive(Debug, Default)]
+pub struct Ran {
+    pub done: Vec<Done>,
+    pub changes: Changes,
+    pub heads: Vec<Head>,
+    pub changed: Vec<Resource>,
+}
+
+/// # Errors
+/// [`Broken`] when an operation would break a promise: the transaction must be rolled back.
+pub fn run(loaded: Loaded, operations: &[Operation], replica: &Arc<str>) -> Result<Ran, Broken> {
+    let mut run = Run {
+        loaded,
+        replica,
+        ran: Ran::default(),
+        touched: HashSet::new(),
+    };
+    for operation in operations {
+        let done = run.one(operation)?;
+        run.ran.done.push(done);
+    }
+    run.name_heads();
+    run.ran.changed = run.touched.into_iter().collect();
+    Ok(run.ran)
+}
+
+struct Run<'a> {
+    loaded: Loaded,
+    replica: &'a Arc<str>,
+    ran: Ran,
+    touched: HashSet<Resource>,
+}
+
+impl Run<'_> {
+    fn one(&mut self, operation: &Operation) -> Result<Done, Broken> {
+        match operation {
+            Operation::Acquire(acquire) => self.acquire(acquire),
+            Operation::Renew {
+                lease,
+                ttl,
+                lifetime_ms_max,
+                scope,
+            } => {
+                let renew = Renew {
+                    lease: *lease,
+                    ttl: *ttl,
+                    lifetime_ms_max: *lifetime_ms_max,
+                };
+                self.by_lease(*lease, scope, &Command::Renew(renew))
+            }
+            Operation::Release { lease, scope, unbind } => {
+                let done = self.by_lease(*lease, scope, &Command::Release { lease: *lease })?;
+                self.ran.changes.unbound.extend(unbind.clone());
+                Ok(done)
+            }
+            Operation::Revoke {
+                lease,
+                revocation,
+                delay_ms,
+            } => {
+                let revoke = Revoke {
+                    lease: *lease,
+                    revocation: revocation.clone(),
+                    delay_ms: *delay_ms,
+                };
+                let everything = lease::Scope::everything();
+                self.by_lease(*lease, &everything, &Command::Revoke(revoke))
+            }
+            Operation::Expire { resource } => self.step(resource, &Command::Expire),
+            Operation::Leave { resource, waiter } => Ok(self.leave(resource, *waiter)),
+            Operation::Reject(rejection) => {
+                self.ran.changes.rejections.push((**rejection).clone());
+                Ok(Done::Nothing)
+            }
+        }
+    }
+
+    fn acquire(&mut self, op: &AcquireOp) -> Result<Done, Broken> {
+        if let Some(key) = &op.key
+            && let Some(done) = self.replay(key, op)
+        {
+            return Ok(done);
+        }
+        let now = self.loaded.now;
+        let held = self.loaded.resources.entry(op.resource.clone()).or_default();
+        let place = held.queue.iter().position(|standing| standing.waiter == op.id);
+        let my_turn = place.map_or(held.queue.is_empty(), |place| place == 0);
+        if my_turn && lease::decide::is_free(&held.state, now) {
+            let done = self.step(&op.resource, &Command::Acquire(self.request(op)))?;
+            self.remove(&op.resource, op.id);
+            if let (Some(key), Done::Acquired { lease, .. }) = (&op.key, &done) {
+                self.bind(key, Some(lease.id));
+            }
+            return Ok(done);
+        }
+        let refusal = lease::decide::refusal(&held.state, now);
+        let turn_of_others = lease::decide::is_free(&held.state, now);
+        let others = held.queue.len() - usize::from(place.is_some());
+        let waiters = u32::try_from(others).unwrap_or(u32::MAX);
+        self.touched_line(&op.resource);
+        if op.turn == Turn::Once {
+            return Ok(Done::Refused {
+                refusal,
+                waiters,
+                turn_of_others,
+            });
+        }
+        if place.is_none() {
+            self.join(op);
+        }
+        let ahead = place.map_or(waiters, |place| u32::try_from(place).unwrap_or(u32::MAX));
+        Ok(Done::Queued { refusal, ahead })
+    }
+
+    fn request(&self, op: &AcquireOp) -> Acquire {
+        Acquire {
+            id: op.id,
+            owner: op.owner.clone(),
+            issuer: op.issuer.clone(),
+            ttl: op.ttl,
+            metadata: op.metadata.clone(),
+            floor: self.loaded.floor,
+        }
+    }
+
+    /// What a key that was used before answers; none when the request is to be run.
+    fn replay(&mut self, key: &Key, op: &AcquireOp) -> Option<Done> {
+        let now = self.loaded.now;
+        let known = self.loaded.keys.get(&key.name);
+        let Some(known) = known.filter(|row| now.since(row.created_at) < KEY_WINDOW_MS) else {
+            self.bind(key, None);
+            return None;
+        };
+        if known.fingerprint != key.fingerprint {
+            return Some(Done::KeyReused);
+        }
+        let lease = self.lease(&op.resource, known.lease?)?.clone();
+        if op.turn == Turn::Waiting {
+            self.remove(&op.resource, op.id);
+        }
+        Some(match lease.ending_at(now) {
+            Some(ending) => Done::Lost(lease, ending),
+            None => Done::Acquired {
+                lease,
+                reclaimed: false,
+                replayed: true,
+            },
+        })
+    }
+
+    fn bind(&mut self, key: &Key, lease: Option<LeaseId>) {
+        let row = KeyRow {
+            fingerprint: key.fingerprint.clone(),
+            lease,
+            created_at: self.loaded.now,
+        };
+        self.loaded.keys.insert(key.name.clone(), row.clone());
+        self.ran.changes.keys.insert(key.name.clone(), row);
+    }
+
+    fn lease(&self, resource: &Resource, id: LeaseId) -> Option<&Lease> {
+        let newest = self
+            .loaded
+            .resources
+            .get(resource)
+            .and_then(|held| held.state.lease.as_ref());
+        newest
+            .filter(|lease| lease.id == id)
+            .or_else(|| self.loaded.old_leases.get(&id))
+    }
+
+    fn by_lease(&mut self, id: LeaseId, scope: &lease::Scope, command: &Command) -> Result<Done, Broken> {
+        let Some(resource) = self.loaded.homes.get(&id).cloned() else {
+            return Ok(Done::NotFound);
+        };
+        if !scope.covers(&resource.text()) {
+            return Ok(Done::NotFound);
+        }
+        match self.step(&resource, command)? {
+            Done::NotFound => self.superseded(id),
+            done => Ok(done),
+        }
+    }
+
+    /// A lease that is not its resource's newest has ended: its row says how.
+    fn superseded(&self, id: LeaseId) -> Result<Done, Broken> {
+        let Some(lease) = self.loaded.old_leases.get(&id) else {
+            return Ok(Done::NotFound);
+        };
+        let ending = lease.ending.clone();
+        let ending = ending.ok_or(Broken("an older lease of a resource has no ending"))?;
+        Ok(Done::Lost(lease.clone(), ending))
+    }
+
+    /// Runs the state machine on one resource and notes what it changed.
+    fn step(&mut self, resource: &Resource, command: &Command) -> Result<Done, Broken> {
+        let held = self.loaded.resources.entry(resource.clone()).or_default();
+        let step = decide(&held.state, command, self.loaded.now)?;
+        let before = std::mem::replace(&mut held.state, step.after);
+        let after = &held.state;
+        let changes = &mut self.ran.changes;
+        if before.last_token != after.last_token || before.locked_until != after.locked_until {
+            let found = before.last_token.number();
+            let entry = changes.resources.entry(resource.clone());
+            entry.or_insert_with(|| (found, after.clone())).1 = after.clone();
+        }
+        if let Some(displaced) = step.displaced {
+            if before.lease.as_ref() != Some(&displaced) {
+                note(changes, resource, &displaced, false);
+            }
+            self.loaded.old_leases.insert(displaced.id, displaced);
+        }
+        let is_new = matches!(step.outcome, Outcome::Granted { .. });
+        if let Some(lease) = after
+            .lease
+            .as_ref()
+            .filter(|lease| before.lease.as_ref() != Some(lease))
+        {
+            note(changes, resource, lease, is_new);
+            self.touched.insert(resource.clone());
+        }
+        if is_new {
+            changes.grants += 1;
+            if let Some(lease) = &after.lease {
+                self.loaded.homes.insert(lease.id, resource.clone());
+            }
+        }
+        Ok(answer(step.outcome))
+    }
+
+    fn join(&mut self, op: &AcquireOp) {
+        let held = self.loaded.resources.entry(op.resource.clone()).or_default();
+        held.queue.push_back(Standing {
+            waiter: op.id,
+            replica: self.replica.clone(),
+        });
+        self.ran.changes.joined.push(Joined {
+            resource: op.resource.clone(),
+            waiter: op.id,
+            owner: op.owner.clone(),
+        });
+        self.touched.insert(op.resource.clone());
+    }
+
+    fn leave(&mut self, resource: &Resource, waiter: LeaseId) -> Done {
+        self.remove(resource, waiter);
+        let held = self.loaded.resources.entry(resource.clone()).or_default();
+        Done::Refused {
+            refusal: lease::decide::refusal(&held.state, self.loaded.now),
+            waiters: u32::try_from(held.queue.len()).unwrap_or(u32::MAX),
+            turn_of_others: false,
+        }
+    }
+
+    fn remove(&mut self, resource: &Resource, waiter: LeaseId) {
+        let held = self.loaded.resources.entry(resource.clone()).or_default();
+        let before = held.queue.len();
+        held.queue.retain(|standing| standing.waiter != waiter);
+        let joined = &mut self.ran.changes.joined;
+        if let Some(place) = joined.iter().position(|it| it.waiter == waiter) {
+            joined.remove(place);
+        } else if held.queue.len() < before {
+            self.ran.changes.left.push(waiter);
+        }
+        if held.queue.len() < before {
+            self.touched.insert(resource.clone());
+        }
+    }
+
+    /// Somebody asked at a line: its first should be told again, should it have missed its turn.
+    fn touched_line(&mut self, resource: &Resource) {
+        let held = self.loaded.resources.get(resource);
+        if held.is_some_and(|held| {
+            !held.queue.is_empty() && lease::decide::is_free(&held.state, self.loaded.now)
+        }) {
+            self.touched.insert(resource.clone());
+        }
+    }
+
+    fn name_heads(&mut self) {
+        for resource in &self.touched {
+            let Some(held) = self.loaded.resources.get(resource) else {
+                continue;
+            };
+            let Some(first) = held.queue.front() else { continue };
+            self.ran.heads.push(Head {
+                resource: resource.clone(),
+                waiter: first.waiter,
+                replica: first.replica.clone(),
+                in_ms: lease::decide::refusal(&held.state, self.loaded.now).retry_after_ms,
+            });
+        }
+    }
+}
+
+fn note(changes: &mut Changes, resource: &Resource, lease: &Lease, is_new: bool) {
+    let entry = changes.leases.entry(lease.id);
+    let change = entry.or_insert_with(|| LeaseChange {
+        resource: resource.clone(),
+        lease: lease.clone(),
+        is_new,
+    });
+    change.lease = lease.clone();
+}
+
+fn answer(outcome: Outcome) -> Done {
+    match outcome {
+        Outcome::Granted { lease, reclaimed } => Done::Acquired {
+            lease,
+            reclaimed,
+            replayed: false,
+        },
+        Outcome::Refused(refusal) => Done::Refused {
+            refusal,
+            waiters: 0,
+            turn_of_others: false,
+        },
+        Outcome::Renewed(lease) => Done::Renewed(lease),
+        Outcome::LifetimeReached(lease) => Done::LifetimeReached(lease),
+        Outcome::Released(lease) => Done::Released(lease),
+        Outcome::Revoked(lease) => Done::Revoked(lease),
+        Outcome::Expired(lease) => Done::Expired(lease),
+        Outcome::Lost(lease, ending) => Done::Lost(lease, ending),
+        Outcome::NotThisLease => Done::NotFound,
+        Outcome::Unchanged => Done::Nothing,
+    }
+}

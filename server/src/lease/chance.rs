@@ -1,0 +1,17 @@
+//! The only place of the lease service that asks for random numbers.
+
+use domain::lease::LeaseId;
+
+/// Sixteen random bytes as hex: a name for a replica or a store.
+pub(super) fn id() -> Result<String, getrandom::Error> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// A new lease id for this wall-clock millisecond.
+pub(super) fn lease_id(unix_ms: i64) -> Result<LeaseId, getrandom::Error> {
+    let mut random = [0; 10];
+    getrandom::fill(&mut random)?;
+    Ok(LeaseId::from_parts(unix_ms, random))
+}

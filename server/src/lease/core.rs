@@ -1,0 +1,309 @@
+//! What the parts of the service share, and the lanes: operations are gathered while the previous batch commits, applied
+//! as one transaction, and answered after its COMMIT.
+//!
+//! **Invariant:** renewals have a lane of their own; no flood of acquires delays them by more than one batch. A batch is
+//! never cancelled: a client that hangs up loses its answer, nothing else.
+
+use std::sync::Arc;
+
+use domain::lease::{LeaseId, Scope, StoreTime};
+use domain::names::Resource;
+use domain::observation::Tick;
+use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::error::LeaseError;
+use super::followers::Followers;
+use super::metrics::LeaseMetrics;
+use super::operation::{AcquireOp, Applied, Done, Operation, Turn};
+use super::store::{Lane, Store, StoreError};
+use super::waiting::Waiting;
+use crate::clock::Clock;
+
+/// Operations of one transaction, and those that may wait for it.
+const BATCH_MAX: usize = 512;
+const QUEUE_MAX: usize = 32_768;
+const CONFLICT_RETRIES: usize = 5;
+const CHANGES_KEPT: usize = 1_024;
+
+/// An answer with the clocks of its batch.
+#[derive(Debug, Clone)]
+pub(super) struct Answer {
+    pub(super) done: Done,
+    pub(super) now: StoreTime,
+    pub(super) read_at: Tick,
+}
+
+pub(super) type Reply = oneshot::Sender<Result<Answer, LeaseError>>;
+
+struct Job {
+    operation: Operation,
+    reply: Reply,
+}
+
+/// Names that look different now; none: something may have been missed.
+pub(super) type Changed = Option<Arc<[Resource]>>;
+
+pub(super) struct Core {
+    pub(super) store: Box<dyn Store>,
+    pub(super) clock: Clock,
+    pub(super) metrics: LeaseMetrics,
+    pub(super) waiting: Waiting,
+    pub(super) followers: Followers,
+    pub(super) changes: broadcast::Sender<Changed>,
+    /// The server shuts down: who waits is sent away.
+    pub(super) stop: CancellationToken,
+    /// The service is closed: the lanes finish what they have, and end.
+    pub(super) closed: CancellationToken,
+    urgent: mpsc::Sender<Job>,
+    main: mpsc::Sender<Job>,
+}
+
+/// The receiving ends, for whoever starts the lanes.
+pub(super) struct Queues {
+    urgent: mpsc::Receiver<Job>,
+    main: mpsc::Receiver<Job>,
+}
+
+impl Core {
+    pub(super) fn new(store: Box<dyn Store>, clock: Clock, stop: CancellationToken) -> (Arc<Self>, Queues) {
+        let (urgent, urgent_queue) = mpsc::channel(QUEUE_MAX);
+        let (main, main_queue) = mpsc::channel(QUEUE_MAX);
+        let core = Arc::new(Self {
+            store,
+            clock,
+            metrics: LeaseMetrics::default(),
+            waiting: Waiting::default(),
+            followers: Followers::default(),
+            changes: broadcast::Sender::new(CHANGES_KEPT),
+            stop,
+            closed: CancellationToken::new(),
+            urgent,
+            main,
+        });
+        let queues = Queues {
+            urgent: urgent_queue,
+            main: main_queue,
+        };
+        (core, queues)
+    }
+
+    /// Hands an operation over. It will be done even if nobody waits for the answer.
+    pub(super) fn submit(&self, lane: Lane, operation: Operation, reply: Reply) {
+        let queue = match lane {
+            Lane::Urgent => &self.urgent,
+            Lane::Main => &self.main,
+        };
+        if let Err(error) = queue.try_send(Job { operation, reply }) {
+            let (why, job) = match error {
+                mpsc::error::TrySendError::Full(job) => (LeaseError::Overloaded, job),
+                mpsc::error::TrySendError::Closed(job) => (LeaseError::ShuttingDown, job),
+            };
+            let _ = job.reply.send(Err(why));
+        }
+    }
+
+    pub(super) async fn ask(&self, lane: Lane, operation: Operation) -> Result<Answer, LeaseError> {
+        let (reply, answer) = oneshot::channel();
+        self.submit(lane, operation, reply);
+        answer.await.unwrap_or(Err(LeaseError::ShuttingDown))
+    }
+
+    /// Hands an operation over whose answer nobody needs.
+    pub(super) fn forget(&self, operation: Operation) {
+        let (reply, _) = oneshot::channel();
+        self.submit(Lane::Main, operation, reply);
+    }
+
+    /// A grant that nobody takes is released at once, and its key forgotten.
+    pub(super) fn give_back(&self, op: &AcquireOp, lease: LeaseId) {
+        self.metrics.given_back.one();
+        self.forget(Operation::Release {
+            lease,
+            scope: Scope::everything(),
+            unbind: op.key.as_ref().map(|key| key.name.clone()),
+        });
+    }
+
+    async fn apply(&self, lane: Lane, jobs: Vec<Job>) {
+        let (operations, replies): (Vec<_>, Vec<_>) =
+            jobs.into_iter().map(|job| (job.operation, job.reply)).unzip();
+        match self.try_apply(lane, &operations).await {
+            Ok(applied) => self.answer(&operations, replies, applied),
+            Err(error) => self.fail(&operations, replies, &error),
+        }
+    }
+
+    async fn try_apply(&self, lane: Lane, operations: &[Operation]) -> Result<Applied, StoreError> {
+        let mut tries = 0;
+        loop {
+            self.metrics.batches.one();
+            match self.store.apply(lane, operations).await {
+                Err(StoreError::Conflict) if tries < CONFLICT_RETRIES => tries += 1,
+                done => return done,
+            }
+        }
+    }
+
+    fn answer(&self, operations: &[Operation], replies: Vec<Reply>, applied: Applied) {
+        self.metrics
+            .operations
+            .add(u64::try_from(operations.len()).unwrap_or(0));
+        for head in &applied.heads {
+            self.hint(head, applied.read_at);
+        }
+        for ((operation, reply), done) in operations.iter().zip(replies).zip(applied.done) {
+            self.count(&done);
+            let answer = Answer {
+                done,
+                now: applied.now,
+                read_at: applied.read_at,
+            };
+            if let Err(Ok(untaken)) = reply.send(Ok(answer)) {
+                self.untaken(operation, &untaken.done);
+            }
+        }
+        if !applied.changed.is_empty() {
+            self.publish(Some(applied.changed.into()));
+        }
+    }
+
+    /// Tells a waiter of ours when to try. One that is not there any more is taken out of the line.
+    pub(super) fn hint(&self, head: &super::operation::Head, read_at: Tick) {
+        if head.replica != *self.store.replica() {
+            return;
+        }
+        if !self.waiting.hint(head.waiter, read_at.plus(head.in_ms)) {
+            self.forget(Operation::Leave {
+                resource: head.resource.clone(),
+                waiter: head.waiter,
+            });
+        }
+    }
+
+    pub(super) fn publish(&self, changed: Changed) {
+        self.followers.kick();
+        let _ = self.changes.send(changed);
+    }
+
+    /// The client hung up before its answer. With an idempotency key it will ask again, and must find its lease.
+    fn untaken(&self, operation: &Operation, done: &Done) {
+        if let (
+            Operation::Acquire(op),
+            Done::Acquired {
+                lease,
+                replayed: false,
+                ..
+            },
+        ) = (operation, done)
+            && (op.key.is_none() || op.turn != Turn::Once)
+        {
+            self.give_back(op, lease.id);
+        }
+    }
+
+    fn fail(&self, operations: &[Operation], replies: Vec<Reply>, error: &StoreError) {
+        self.metrics.failed_batches.one();
+        self.metrics
+            .unavailable
+            .add(u64::try_from(operations.len()).unwrap_or(0));
+        tracing::warn!(batch.operations = operations.len(), %error, "a batch of lease operations failed: {error}");
+        for reply in replies {
+            let _ = reply.send(Err(LeaseError::from(error)));
+        }
+    }
+
+    fn count(&self, done: &Done) {
+        let metrics = &self.metrics;
+        let held = |lease: &domain::lease::Lease| {
+            let ended = lease
+                .ending
+                .as_ref()
+                .map_or(lease.acquired_at, |ending| ending.at);
+            metrics.hold_ms.ms(ended.since(lease.acquired_at));
+        };
+        match done {
+            Done::Acquired { replayed: true, .. } => metrics.replayed.one(),
+            Done::Acquired { reclaimed, .. } => {
+                metrics.granted.one();
+                if *reclaimed {
+                    metrics.reclaims.one();
+                    metrics.expirations.one();
+                }
+            }
+            Done::Refused { .. } => metrics.refused.one(),
+            Done::Renewed(_) => metrics.renewals.one(),
+            Done::Released(lease) => {
+                metrics.releases.one();
+                held(lease);
+            }
+            Done::Revoked(lease) => {
+                metrics.revocations.one();
+                held(lease);
+            }
+            Done::Expired(lease) => {
+                metrics.expirations.one();
+                held(lease);
+            }
+            Done::Lost(..) => metrics.losses.one(),
+            Done::Queued { .. }
+            | Done::KeyReused
+            | Done::LifetimeReached(_)
+            | Done::NotFound
+            | Done::Nothing => {}
+        }
+    }
+}
+
+/// Serves the lanes until the service is closed and what was handed over is done.
+pub(super) async fn serve(core: Arc<Core>, queues: Queues) {
+    let Queues { mut urgent, mut main } = queues;
+    if core.store.has_one_writer() {
+        // Renewals first: whatever is asked of the main lane, they are in the very next batch.
+        while let Some(first) = next(&core, &mut urgent, Some(&mut main)).await {
+            let mut jobs = vec![first];
+            gather(&mut urgent, &mut jobs, BATCH_MAX);
+            gather(&mut main, &mut jobs, BATCH_MAX);
+            core.apply(Lane::Main, jobs).await;
+        }
+        return;
+    }
+    let one = |lane: Lane, mut queue: mpsc::Receiver<Job>| {
+        let core = core.clone();
+        async move {
+            while let Some(first) = next(&core, &mut queue, None).await {
+                let mut jobs = vec![first];
+                gather(&mut queue, &mut jobs, BATCH_MAX);
+                core.apply(lane, jobs).await;
+            }
+        }
+    };
+    tokio::join!(one(Lane::Urgent, urgent), one(Lane::Main, main));
+}
+
+async fn next(
+    core: &Core,
+    one: &mut mpsc::Receiver<Job>,
+    other: Option<&mut mpsc::Receiver<Job>>,
+) -> Option<Job> {
+    let other = async {
+        match other {
+            Some(queue) => queue.recv().await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        job = one.recv() => job,
+        job = other => job,
+        () = core.closed.cancelled() => None,
+    }
+}
+
+fn gather(queue: &mut mpsc::Receiver<Job>, jobs: &mut Vec<Job>, most: usize) {
+    while jobs.len() < most
+        && let Ok(job) = queue.try_recv()
+    {
+        jobs.push(job);
+    }
+}

@@ -1,0 +1,78 @@
+//! Why the lease service could not do what it was asked, and why it did not open.
+
+use std::path::PathBuf;
+
+use domain::lease::{How, Invalid};
+use thiserror::Error;
+
+use super::store::StoreError;
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum LeaseError {
+    #[error("{0}")]
+    Invalid(#[from] Invalid),
+    #[error("this name is outside of what your token may touch")]
+    OutOfScope,
+    #[error("there is no such lease")]
+    NotFound,
+    #[error("this idempotency key was used for another request")]
+    KeyReused,
+    /// The lease has ended.
+    #[error("the lease was {}", .0.wire())]
+    Lost(How),
+    #[error("this lease may not live longer; release it and acquire anew")]
+    LifetimeReached { remaining_ms: i64 },
+    /// Nothing was granted, or it is not known: ask again with the same idempotency key.
+    #[error("the store of leases does not answer")]
+    Unavailable,
+    #[error("this server is overloaded")]
+    Overloaded,
+    #[error("this server is shutting down")]
+    ShuttingDown,
+    /// A bug, or a store changed by hand. The log says more; nothing was written.
+    #[error("the lease service refused to break a promise")]
+    Broken,
+}
+
+impl From<&StoreError> for LeaseError {
+    fn from(error: &StoreError) -> Self {
+        match error {
+            StoreError::Down(_) | StoreError::NoAnswer(_) | StoreError::Conflict | StoreError::Rewound(_) => {
+                Self::Unavailable
+            }
+            StoreError::Corrupt(_) | StoreError::Broken(_) => Self::Broken,
+        }
+    }
+}
+
+#[derive(Debug, Error)]
+pub enum LeaseOpenError {
+    #[error("store must be `sqlite:path` or `postgres://…`, but its scheme is neither")]
+    BadUrl,
+    #[error(
+        "another process{} already serves leases from {}: one SQLite file has one server; stop the other one, or use \
+         Postgres for several", .pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default(), .path.display()
+    )]
+    InUse { path: PathBuf, pid: Option<u32> },
+    #[error("cannot use {}: {source}", .path.display())]
+    File { path: PathBuf, source: std::io::Error },
+    #[error("the store would not keep what it confirms: {0}")]
+    NotDurable(String),
+    #[error(
+        "the store was rewound, by a restored backup perhaps: {0}. Starting would issue fencing tokens again that are \
+         out already. Raise its epoch first, which lifts every token above any that was lost"
+    )]
+    Rewound(String),
+    #[error("the store does not answer")]
+    NoAnswer,
+    #[error("the store cannot be opened")]
+    Store(#[source] sqlx::Error),
+    #[error("the store's schema cannot be brought up to date")]
+    Migration(#[source] sqlx::migrate::MigrateError),
+    #[error(
+        "max_ttl and max_lifetime must be whole seconds, from 1 s up, and max_ttl no longer than max_lifetime"
+    )]
+    Limits,
+    #[error("the system gives no random numbers: {0}")]
+    Chance(getrandom::Error),
+}

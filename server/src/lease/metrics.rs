@@ -1,0 +1,58 @@
+//! What the lease service counts: plain numbers in one place, ready for export. Times are sums of milliseconds.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+#[derive(Debug, Default)]
+pub struct LeaseMetrics {
+    /// Attempts by outcome.
+    pub granted: Counter,
+    pub refused: Counter,
+    pub replayed: Counter,
+    pub unavailable: Counter,
+    /// Waiting, of those who waited.
+    pub waits: Counter,
+    pub wait_ms: Counter,
+    pub waiters_gone: Counter,
+    /// Tries on behalf of waiters: at most two for each release.
+    pub grant_attempts: Counter,
+    /// Grants that nobody was there to take.
+    pub given_back: Counter,
+    /// Holding, of leases that ended.
+    pub hold_ms: Counter,
+    pub renewals: Counter,
+    pub releases: Counter,
+    pub expirations: Counter,
+    /// Grants over a lease that had run out without a note of it.
+    pub reclaims: Counter,
+    pub revocations: Counter,
+    /// Renewals that came too late.
+    pub losses: Counter,
+    pub rejections: Counter,
+    /// Transactions, and operations in them.
+    pub batches: Counter,
+    pub operations: Counter,
+    pub failed_batches: Counter,
+}
+
+/// A number that only rises.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    pub fn add(&self, number: u64) {
+        self.0.fetch_add(number, Ordering::Relaxed);
+    }
+
+    pub fn one(&self) {
+        self.add(1);
+    }
+
+    /// Durations; negative ones count as nothing.
+    pub fn ms(&self, ms: i64) {
+        self.add(u64::try_from(ms).unwrap_or(0));
+    }
+
+    pub fn read(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}

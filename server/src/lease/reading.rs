@@ -1,0 +1,201 @@
+//! What the service shows: one lease, the leases held now, a resource, the fate of a lease as it happens.
+
+use domain::lease::scope::NameRange;
+use domain::lease::{How, Lease, LeaseId, StoreTime};
+use domain::names::{OwnerId, Resource};
+use domain::token::FencingToken;
+use tokio::sync::mpsc;
+
+use super::caller::Caller;
+use super::error::LeaseError;
+use super::followers::LeaseEvent;
+use super::store::{HeldRow, Read};
+use super::{LeaseChange, LeaseService};
+
+/// A lease as it was seen a moment ago.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    pub resource: Resource,
+    pub lease: Lease,
+    /// The store's clock at the reading.
+    pub now: StoreTime,
+    pub remaining_ms: i64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct LeasePage {
+    pub leases: Vec<Seen>,
+    /// The last name of this page, when there are more.
+    pub next: Option<Resource>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ResourceNow {
+    pub holder: Option<Seen>,
+    pub last_token: FencingToken,
+    pub waiters: Vec<WaiterNow>,
+    pub(crate) last: Option<Lease>,
+    pub now: StoreTime,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaiterNow {
+    pub owner: OwnerId,
+    pub waited_ms: i64,
+}
+
+impl LeaseService {
+    /// # Errors
+    /// `NotFound` when it was never known, or is out of the caller's scope.
+    pub async fn lease(&self, caller: &Caller, id: LeaseId) -> Result<Seen, LeaseError> {
+        let read = self
+            .core
+            .store
+            .leases(&[id])
+            .await
+            .map_err(|error| self.unread(&error))?;
+        let age_ms = self.age_ms(&read);
+        let (resource, lease) = read.value.into_iter().next().ok_or(LeaseError::NotFound)?;
+        if !caller.scope.covers(&resource.text()) {
+            return Err(LeaseError::NotFound);
+        }
+        Ok(seen(resource, lease, read.now, age_ms))
+    }
+
+    /// Leases that live now, whose names start with `prefix` and lie in the caller's scope, in order of name.
+    ///
+    /// # Errors
+    /// `Unavailable`.
+    pub async fn leases(
+        &self,
+        caller: &Caller,
+        prefix: &str,
+        after: Option<&Resource>,
+        limit: u32,
+    ) -> Result<LeasePage, LeaseError> {
+        let mut leases: Vec<Seen> = Vec::new();
+        let most = usize::try_from(limit).unwrap_or(usize::MAX);
+        for range in caller.scope.ranges(prefix) {
+            // One more than asked for tells whether there is another page.
+            let left = u32::try_from(most + 1 - leases.len()).unwrap_or(u32::MAX);
+            let read = self.held(&range, after, left).await?;
+            let age_ms = self.age_ms(&read);
+            let now = read.now;
+            leases.extend(
+                read.value
+                    .into_iter()
+                    .map(|row| seen(row.resource, row.lease, now, age_ms)),
+            );
+            if leases.len() > most {
+                break;
+            }
+        }
+        let more = leases.len() > most;
+        leases.truncate(most);
+        let next = leases.last().filter(|_| more).map(|last| last.resource.clone());
+        Ok(LeasePage { leases, next })
+    }
+
+    pub(crate) async fn held(
+        &self,
+        range: &NameRange,
+        after: Option<&Resource>,
+        limit: u32,
+    ) -> Result<Read<Vec<HeldRow>>, LeaseError> {
+        let read = self.core.store.held(range, after, limit).await;
+        read.map_err(|error| self.unread(&error))
+    }
+
+    /// # Errors
+    /// `OutOfScope`, the same whether or not it is held.
+    pub async fn resource(&self, caller: &Caller, resource: &Resource) -> Result<ResourceNow, LeaseError> {
+        caller.may_name(resource)?;
+        let read = self
+            .core
+            .store
+            .resource(resource)
+            .await
+            .map_err(|error| self.unread(&error))?;
+        let (age_ms, now) = (self.age_ms(&read), read.now);
+        let state = read.value.state;
+        let holder = state.holder_at(now.plus(age_ms)).cloned();
+        let waiter = |waiter: super::store::WaiterView| WaiterNow {
+            owner: waiter.owner,
+            waited_ms: now.since(waiter.since).max(0),
+        };
+        Ok(ResourceNow {
+            holder: holder.map(|lease| seen(resource.clone(), lease, now, age_ms)),
+            last_token: state.last_token,
+            waiters: read.value.waiters.into_iter().map(waiter).collect(),
+            last: state.lease,
+            now,
+        })
+    }
+
+    /// The fate of a lease from now on. Ends with its loss; subscribed after that, it is this one event.
+    ///
+    /// # Errors
+    /// `NotFound` when it was never known, or is out of the caller's scope.
+    pub async fn events(
+        &self,
+        caller: &Caller,
+        id: LeaseId,
+    ) -> Result<mpsc::Receiver<LeaseEvent>, LeaseError> {
+        let found = self.lease(caller, id).await?;
+        let Some(ending) = found.lease.ending_at(found.now) else {
+            return Ok(self.core.followers.follow(found.lease));
+        };
+        let (to, events) = mpsc::channel(1);
+        let event = LeaseEvent {
+            resource: found.resource,
+            lease: found.lease,
+            at: ending.at,
+            what: LeaseChange::Ended(ending.how),
+        };
+        let _ = to.try_send(event);
+        Ok(events)
+    }
+
+    /// Version of the store, for the Backends page.
+    ///
+    /// # Errors
+    /// `Unavailable`.
+    pub async fn store_version(&self) -> Result<String, LeaseError> {
+        self.core
+            .store
+            .version()
+            .await
+            .map_err(|error| self.unread(&error))
+    }
+
+    pub(super) fn age_ms<T>(&self, read: &Read<T>) -> i64 {
+        self.core.clock.tick().since(read.read_at)
+    }
+
+    pub(super) fn unread(&self, error: &super::store::StoreError) -> LeaseError {
+        self.core.metrics.unavailable.one();
+        tracing::warn!(%error, "leases could not be read: {error}");
+        LeaseError::from(error)
+    }
+}
+
+fn seen(resource: Resource, lease: Lease, now: StoreTime, age_ms: i64) -> Seen {
+    let remaining_ms = (lease.remaining_ms(now) - age_ms).max(0);
+    Seen {
+        resource,
+        lease,
+        now: now.plus(age_ms),
+        remaining_ms,
+    }
+}
+
+impl Seen {
+    pub fn state(&self) -> &'static str {
+        self.lease.state_at(self.now)
+    }
+
+    /// How it ended, if it has.
+    pub fn ending(&self) -> Option<How> {
+        self.lease.ending_at(self.now).map(|ending| ending.how)
+    }
+}

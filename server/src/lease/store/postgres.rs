@@ -1,0 +1,342 @@
+//! Leases in Postgres, for any number of replicas: set-based statements, row locks, the server's clock read after them.
+//!
+//! Each lane has a connection of its own, and a connection in doubt is closed, never returned: what a cancelled request
+//! leaves behind cannot meet the next one. Other replicas are told by NOTIFY; the tables are the truth.
+
+mod load;
+mod notice;
+mod open;
+mod sql;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use domain::lease::scope::NameRange;
+use domain::lease::{Lease, LeaseId, StoreTime};
+use domain::names::{OwnerId, Resource};
+use futures::future::BoxFuture;
+use sqlx::PgPool;
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgListener};
+use tokio::sync::Mutex;
+
+use self::load::{load, texts};
+use super::rows::held_rows;
+use super::rows::{LeaseRow, Param, StateRow, from_json, writes};
+use super::{Answer, HeldRow, Lane, News, Read, RejectionRow, ResourceView, Store, StoreError, WaiterView};
+use crate::clock::Clock;
+use crate::lease::batch::{Changes, run};
+use crate::lease::operation::{Applied, Head, Operation};
+
+pub use open::raise_epoch;
+
+/// Within the 2 s that an outage may take to be told.
+const PATIENCE: Duration = Duration::from_millis(1_500);
+/// Cleaning is done each so many calls of `tend`.
+const CLEAN_EVERY: u64 = 16;
+
+pub struct PostgresStore {
+    options: PgConnectOptions,
+    urgent: Mutex<Option<PgConnection>>,
+    main: Mutex<Option<PgConnection>>,
+    listener: Mutex<Option<PgListener>>,
+    readers: PgPool,
+    replica: Arc<str>,
+    identity: String,
+    clock: Clock,
+    /// Whether other replicas are there to be told.
+    others: AtomicBool,
+    tended: AtomicU64,
+}
+
+impl PostgresStore {
+    async fn write(&self, lane: Lane, operations: &[Operation]) -> Result<Applied, StoreError> {
+        let slot = match lane {
+            Lane::Urgent => &self.urgent,
+            Lane::Main => &self.main,
+        };
+        let mut slot = slot.lock().await;
+        let mut connection = match slot.take() {
+            Some(connection) => connection,
+            None => self.connect().await?,
+        };
+        let applied = self.transaction(&mut connection, operations).await?;
+        *slot = Some(connection);
+        Ok(applied)
+    }
+
+    async fn transaction(
+        &self,
+        connection: &mut PgConnection,
+        operations: &[Operation],
+    ) -> Result<Applied, StoreError> {
+        sqlx::query("BEGIN").execute(&mut *connection).await?;
+        let loaded = load(connection, operations, &self.clock).await?;
+        let (read_at, loaded) = loaded;
+        let now = loaded.now;
+        let ran = run(loaded, operations, &self.replica)?;
+        if !ran.changes.is_empty() {
+            self.save(connection, &ran.changes, now).await?;
+            self.tell(connection, &ran).await?;
+        }
+        sqlx::query("COMMIT").execute(&mut *connection).await?;
+        Ok(Applied {
+            now,
+            read_at,
+            done: ran.done,
+            heads: ran.heads,
+            changed: ran.changed,
+        })
+    }
+
+    async fn save(
+        &self,
+        connection: &mut PgConnection,
+        changes: &Changes,
+        now: StoreTime,
+    ) -> Result<(), StoreError> {
+        let writes = writes(changes, &self.replica, now)?;
+        exactly(connection, sql::COUNTERS, writes.counters).await?;
+        exactly(connection, sql::CHANGED, writes.changed).await?;
+        exactly(connection, sql::BORN, writes.born).await?;
+        exactly(connection, sql::KEYS, writes.keys).await?;
+        any(connection, sql::UNBOUND, writes.unbound).await?;
+        // One may leave and join again in the same batch.
+        any(connection, sql::LEFT, writes.left).await?;
+        exactly(connection, sql::JOINED, writes.joined).await?;
+        exactly(connection, sql::REJECTIONS, writes.rejections).await
+    }
+}
+
+/// A statement that must touch each of its rows: a row too few means that somebody else was first.
+async fn exactly(
+    connection: &mut PgConnection,
+    sql: &'static str,
+    param: Option<Param>,
+) -> Result<(), StoreError> {
+    let Some(param) = param else { return Ok(()) };
+    let done = sqlx::query(sql).bind(param.json).execute(connection).await?;
+    if done.rows_affected() == param.rows {
+        return Ok(());
+    }
+    tracing::warn!(
+        rows.wanted = param.rows,
+        rows.written = done.rows_affected(),
+        "a batch met another replica"
+    );
+    Err(StoreError::Conflict)
+}
+
+async fn any(
+    connection: &mut PgConnection,
+    sql: &'static str,
+    param: Option<Param>,
+) -> Result<(), StoreError> {
+    if let Some(param) = param {
+        sqlx::query(sql).bind(param.json).execute(connection).await?;
+    }
+    Ok(())
+}
+
+/// Bounds what waits for the server: it may be there and not answer.
+async fn bounded<T>(work: impl Future<Output = Result<T, StoreError>> + Send) -> Result<T, StoreError> {
+    let late = StoreError::NoAnswer(u64::try_from(PATIENCE.as_millis()).unwrap_or(u64::MAX));
+    tokio::time::timeout(PATIENCE, work).await.unwrap_or(Err(late))
+}
+
+impl Store for PostgresStore {
+    fn apply<'a>(&'a self, lane: Lane, operations: &'a [Operation]) -> Answer<'a, Applied> {
+        // Cut off at the end of its patience, the connection is dropped with whatever is open in it.
+        Box::pin(bounded(self.write(lane, operations)))
+    }
+
+    fn has_one_writer(&self) -> bool {
+        false
+    }
+
+    fn resource<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Read<ResourceView>> {
+        Box::pin(bounded(async move {
+            let read_at = self.clock.tick();
+            let names = vec![resource.text()];
+            let (now, _, text): (i64, i64, String) = sqlx::query_as(sql::STATES)
+                .bind(names)
+                .fetch_one(&self.readers)
+                .await?;
+            let rows: Vec<StateRow> = from_json(&text)?;
+            let mut value = ResourceView::default();
+            let mut queued = false;
+            if let Some(row) = rows.into_iter().next() {
+                let held = row.into_held()?.1;
+                queued = !held.queue.is_empty();
+                value.state = held.state;
+            }
+            if queued {
+                let line: Vec<(String, i64)> = sqlx::query_as(sql::LINE)
+                    .bind(resource.text())
+                    .fetch_all(&self.readers)
+                    .await?;
+                let waiter = |(owner, since): (String, i64)| WaiterView {
+                    owner: OwnerId::new(owner),
+                    since: StoreTime::from_ms(since),
+                };
+                value.waiters = line.into_iter().map(waiter).collect();
+            }
+            let now = StoreTime::from_ms(now);
+            Ok(Read { now, read_at, value })
+        }))
+    }
+
+    fn leases<'a>(&'a self, ids: &'a [LeaseId]) -> Answer<'a, Read<Vec<(Resource, Lease)>>> {
+        Box::pin(bounded(async move {
+            let read_at = self.clock.tick();
+            let (now, text): (i64, String) = sqlx::query_as(sql::LEASES)
+                .bind(texts(ids))
+                .fetch_one(&self.readers)
+                .await?;
+            let rows: Vec<LeaseRow> = from_json(&text)?;
+            let value = rows
+                .into_iter()
+                .map(LeaseRow::into_lease)
+                .collect::<Result<_, _>>()?;
+            let now = StoreTime::from_ms(now);
+            Ok(Read { now, read_at, value })
+        }))
+    }
+
+    fn held<'a>(
+        &'a self,
+        range: &'a NameRange,
+        after: Option<&'a Resource>,
+        limit: u32,
+    ) -> Answer<'a, Read<Vec<HeldRow>>> {
+        Box::pin(bounded(async move {
+            let read_at = self.clock.tick();
+            let query = sqlx::query_as(sql::HELD)
+                .bind(range.from.clone())
+                .bind(range.to.clone())
+                .bind(after.map(Resource::text))
+                .bind(i64::from(limit));
+            let (now, text): (i64, String) = query.fetch_one(&self.readers).await?;
+            let value = held_rows(&text)?;
+            let now = StoreTime::from_ms(now);
+            Ok(Read { now, read_at, value })
+        }))
+    }
+
+    fn run_out(&self, limit: u32) -> Answer<'_, Vec<Resource>> {
+        Box::pin(bounded(async move {
+            let query = sqlx::query_scalar(sql::RUN_OUT).bind(i64::from(limit));
+            let names: Vec<String> = query.fetch_all(&self.readers).await?;
+            Ok(names.iter().map(|name| Resource::from(name.as_str())).collect())
+        }))
+    }
+
+    fn heads<'a>(&'a self, resources: &'a [Resource]) -> Answer<'a, Read<Vec<Head>>> {
+        Box::pin(bounded(async move {
+            let read_at = self.clock.tick();
+            let names: Vec<String> = resources.iter().map(Resource::text).collect();
+            let rows: Vec<(i64, String, String, String, i64)> = sqlx::query_as(sql::HEADS)
+                .bind(names)
+                .fetch_all(&self.readers)
+                .await?;
+            let now = StoreTime::from_ms(rows.first().map_or(0, |row| row.0));
+            let head = |(_, resource, waiter, replica, in_ms): (i64, String, String, String, i64)| {
+                Some(Head {
+                    resource: Resource::from(resource.as_str()),
+                    waiter: LeaseId::parse(&waiter)?,
+                    replica: replica.into(),
+                    in_ms,
+                })
+            };
+            let value = rows.into_iter().filter_map(head).collect();
+            Ok(Read { now, read_at, value })
+        }))
+    }
+
+    fn rejections<'a>(&'a self, resource: Option<&'a Resource>) -> Answer<'a, Vec<RejectionRow>> {
+        Box::pin(bounded(async move {
+            let query = sqlx::query_as(sql::REJECTIONS_OF).bind(resource.map(Resource::text));
+            let rows: Vec<super::RejectionTuple> = query.fetch_all(&self.readers).await?;
+            Ok(rows.into_iter().map(RejectionRow::from).collect())
+        }))
+    }
+
+    fn tend(&self) -> Answer<'_, ()> {
+        Box::pin(bounded(async move {
+            sqlx::query(sql::HERE)
+                .bind(&*self.replica)
+                .execute(&self.readers)
+                .await?;
+            let others: i64 = sqlx::query_scalar(sql::REPLICAS)
+                .bind(&*self.replica)
+                .fetch_one(&self.readers)
+                .await?;
+            self.others.store(others > 0, Ordering::Relaxed);
+            if !self
+                .tended
+                .fetch_add(1, Ordering::Relaxed)
+                .is_multiple_of(CLEAN_EVERY)
+            {
+                return Ok(());
+            }
+            for statement in [sql::FORGET_WAITERS, sql::FORGET_REPLICAS, sql::PRUNE_KEYS] {
+                sqlx::query(statement).execute(&self.readers).await?;
+            }
+            let now: i64 = sqlx::query_scalar(sql::CLOCK).fetch_one(&self.readers).await?;
+            let oldest = super::oldest_kept(StoreTime::from_ms(now));
+            sqlx::query(sql::PRUNE_LEASES)
+                .bind(oldest.to_string())
+                .execute(&self.readers)
+                .await?;
+            Ok(())
+        }))
+    }
+
+    fn news(&self) -> BoxFuture<'_, News> {
+        Box::pin(async move {
+            if let Ok(news) = self.hear().await {
+                return news;
+            }
+            *self.listener.lock().await = None;
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            News {
+                missed: true,
+                ..News::default()
+            }
+        })
+    }
+
+    fn replica(&self) -> &Arc<str> {
+        &self.replica
+    }
+
+    fn version(&self) -> Answer<'_, String> {
+        Box::pin(bounded(async move {
+            let version: String = sqlx::query_scalar("SHOW server_version")
+                .fetch_one(&self.readers)
+                .await?;
+            Ok(format!("PostgreSQL {version}"))
+        }))
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            // The others need not wait until we are missed.
+            let leave = "DELETE FROM lease_waiters WHERE replica_id = $1";
+            let _ = bounded(async {
+                sqlx::query(leave)
+                    .bind(&*self.replica)
+                    .execute(&self.readers)
+                    .await?;
+                let gone = sqlx::query("DELETE FROM lease_replicas WHERE replica_id = $1");
+                gone.bind(&*self.replica).execute(&self.readers).await?;
+                Ok(())
+            })
+            .await;
+            *self.listener.lock().await = None;
+            let _ = tokio::time::timeout(PATIENCE, self.readers.close()).await;
+            *self.urgent.lock().await = None;
+            *self.main.lock().await = None;
+        })
+    }
+}

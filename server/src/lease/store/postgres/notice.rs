@@ -1,0 +1,105 @@
+//! What replicas tell each other by NOTIFY. A hint that shortens a wait: the tables are the truth.
+
+use std::sync::atomic::Ordering;
+
+use domain::lease::LeaseId;
+use domain::names::Resource;
+use serde::{Deserialize, Serialize};
+use sqlx::postgres::{PgConnection, PgListener};
+
+use super::PostgresStore;
+use crate::lease::batch::Ran;
+use crate::lease::operation::Head;
+use crate::lease::store::rows::{from_json, to_json};
+use crate::lease::store::{News, StoreError};
+
+const CHANNEL: &str = "leasehold_leases";
+/// Postgres takes 8000 bytes.
+const NOTICE_BYTES_MAX: usize = 7_500;
+
+/// What replicas tell each other.
+#[derive(Serialize, Deserialize)]
+struct Notice {
+    from: String,
+    changed: Vec<String>,
+    /// Resource, waiter, its replica, milliseconds until it may try.
+    heads: Vec<(String, LeaseId, String, i64)>,
+    missed: bool,
+}
+
+impl PostgresStore {
+    /// In the same transaction: a notice goes out with the commit, or not at all.
+    pub(super) async fn tell(&self, connection: &mut PgConnection, ran: &Ran) -> Result<(), StoreError> {
+        if !self.others.load(Ordering::Relaxed) || (ran.changed.is_empty() && ran.heads.is_empty()) {
+            return Ok(());
+        }
+        let head = |head: &Head| {
+            (
+                head.resource.text(),
+                head.waiter,
+                head.replica.to_string(),
+                head.in_ms,
+            )
+        };
+        let mut notice = Notice {
+            from: self.replica.to_string(),
+            changed: ran.changed.iter().map(Resource::text).collect(),
+            heads: ran.heads.iter().map(head).collect(),
+            missed: false,
+        };
+        let mut text = to_json(&notice)?;
+        if text.len() > NOTICE_BYTES_MAX {
+            notice.changed.clear();
+            notice.heads.truncate(50);
+            notice.missed = true;
+            text = to_json(&notice)?;
+        }
+        sqlx::query("SELECT pg_notify($1, $2)")
+            .bind(CHANNEL)
+            .bind(text)
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
+
+    pub(super) async fn hear(&self) -> Result<News, StoreError> {
+        let mut slot = self.listener.lock().await;
+        if slot.is_none() {
+            let mut listener = PgListener::connect_with(&self.readers).await?;
+            listener.listen(CHANNEL).await?;
+            *slot = Some(listener);
+            return Ok(News {
+                missed: true,
+                ..News::default()
+            });
+        }
+        let Some(listener) = slot.as_mut() else {
+            return Ok(News::default());
+        };
+        let Some(notification) = listener.try_recv().await? else {
+            return Ok(News {
+                missed: true,
+                ..News::default()
+            });
+        };
+        let notice: Notice = from_json(notification.payload())?;
+        if notice.from == *self.replica {
+            return Ok(News::default());
+        }
+        let head = |(resource, waiter, replica, in_ms): (String, LeaseId, String, i64)| Head {
+            resource: Resource::from(resource.as_str()),
+            waiter,
+            replica: replica.into(),
+            in_ms,
+        };
+        Ok(News {
+            changed: notice
+                .changed
+                .iter()
+                .map(|name| Resource::from(name.as_str()))
+                .collect(),
+            heads: notice.heads.into_iter().map(head).collect(),
+            missed: notice.missed,
+        })
+    }
+}

@@ -1,0 +1,191 @@
+//! Opening a Postgres store: sessions with bounded waits, durable commits asserted, a rewound store refused.
+
+use std::str::FromStr as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::lease::limits::EPOCH_STEP;
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
+use sqlx::{ConnectOptions as _, Connection as _};
+use tokio::sync::Mutex;
+
+use super::{PostgresStore, sql};
+use crate::clock::Clock;
+use crate::lease::error::LeaseOpenError;
+
+const READERS_MAX: u32 = 4;
+const READ_PATIENCE: Duration = Duration::from_millis(1_500);
+const OPEN_PATIENCE: Duration = Duration::from_secs(10);
+
+impl PostgresStore {
+    /// # Errors
+    /// See [`LeaseOpenError`].
+    pub async fn open(url: &str, clock: Clock) -> Result<Self, LeaseOpenError> {
+        let options = options(url)?;
+        let mut first = tokio::time::timeout(OPEN_PATIENCE, options.connect())
+            .await
+            .map_err(|_| LeaseOpenError::NoAnswer)?
+            .map_err(LeaseOpenError::Store)?;
+        durable(&mut first).await?;
+        // A migration may wait for a lock longer than a lease may.
+        let patient = "SET statement_timeout = '60s'; SET lock_timeout = '30s'";
+        sqlx::raw_sql(patient)
+            .execute(&mut first)
+            .await
+            .map_err(LeaseOpenError::Store)?;
+        sqlx::migrate!("../migrations/postgres")
+            .run(&mut first)
+            .await
+            .map_err(LeaseOpenError::Migration)?;
+        let identity = identify(&mut first).await?;
+        refuse_rewound(&mut first).await?;
+        let replica: Arc<str> = crate::lease::chance::id().map_err(LeaseOpenError::Chance)?.into();
+        let here = sqlx::query(sql::HERE).bind(&*replica);
+        here.execute(&mut first).await.map_err(LeaseOpenError::Store)?;
+        let readers = PgPoolOptions::new()
+            .max_connections(READERS_MAX)
+            .acquire_timeout(READ_PATIENCE)
+            .connect_lazy_with(options.clone());
+        Ok(Self {
+            urgent: Mutex::new(None),
+            main: Mutex::new(Some(first)),
+            listener: Mutex::new(None),
+            readers,
+            options,
+            replica,
+            identity,
+            clock,
+            others: std::sync::atomic::AtomicBool::new(true),
+            tended: std::sync::atomic::AtomicU64::new(0),
+        })
+    }
+
+    /// A new session. Refused when the cluster is no longer the one that we opened, until its epoch was raised.
+    pub(super) async fn connect(&self) -> Result<PgConnection, super::StoreError> {
+        let mut connection = self.options.connect().await?;
+        let identity: String = sqlx::query_scalar(sql::IDENTITY)
+            .fetch_one(&mut connection)
+            .await?;
+        if identity != self.identity {
+            raise(&mut connection, &identity).await?;
+        }
+        Ok(connection)
+    }
+}
+
+fn options(url: &str) -> Result<PgConnectOptions, LeaseOpenError> {
+    let options = PgConnectOptions::from_str(url).map_err(|_| LeaseOpenError::BadUrl)?;
+    Ok(options
+        .application_name("leasehold")
+        .options([
+            ("statement_timeout", "1500"),
+            ("lock_timeout", "1000"),
+            ("idle_in_transaction_session_timeout", "2500"),
+            // A batch names its rows: it never wants a whole table, whatever the planner last heard of its size.
+            ("enable_seqscan", "off"),
+            ("enable_hashjoin", "off"),
+            ("enable_mergejoin", "off"),
+            ("jit", "off"),
+        ])
+        .disable_statement_logging())
+}
+
+/// A commit must be on disk when it is answered, and this must be a primary.
+async fn durable(connection: &mut PgConnection) -> Result<(), LeaseOpenError> {
+    let read = "SELECT current_setting('synchronous_commit'), current_setting('fsync'), pg_is_in_recovery()";
+    let (commit, fsync, standby): (String, String, bool) = sqlx::query_as(read)
+        .fetch_one(connection)
+        .await
+        .map_err(LeaseOpenError::Store)?;
+    if standby {
+        return Err(LeaseOpenError::NotDurable(
+            "it is a standby; give the primary's address".to_owned(),
+        ));
+    }
+    if !matches!(commit.as_str(), "on" | "remote_apply") {
+        return Err(LeaseOpenError::NotDurable(format!(
+            "synchronous_commit is {commit}, but must be on for this role and database"
+        )));
+    }
+    if fsync != "on" {
+        tracing::warn!(
+            "the lease store's Postgres runs with fsync off: a power cut may repeat fencing tokens"
+        );
+    }
+    Ok(())
+}
+
+/// Notes which cluster this is. A new timeline or a copy in another cluster may lack the last commits: its tokens are
+/// lifted before anything is granted.
+async fn identify(connection: &mut PgConnection) -> Result<String, LeaseOpenError> {
+    let identity: String = sqlx::query_scalar(sql::IDENTITY)
+        .fetch_one(&mut *connection)
+        .await
+        .map_err(LeaseOpenError::Store)?;
+    let id = crate::lease::chance::id().map_err(LeaseOpenError::Chance)?;
+    let first =
+        "INSERT INTO store_meta (only_row, store_id, epoch, token_floor, identity) VALUES (1, $1, 1, 0, $2)
+        ON CONFLICT DO NOTHING";
+    let query = sqlx::query(first).bind(id).bind(&identity);
+    query
+        .execute(&mut *connection)
+        .await
+        .map_err(LeaseOpenError::Store)?;
+    raise(connection, &identity)
+        .await
+        .map_err(LeaseOpenError::Store)?;
+    Ok(identity)
+}
+
+/// Raises the epoch once per change of identity, whichever replica sees it first.
+async fn raise(connection: &mut PgConnection, identity: &str) -> Result<(), sqlx::Error> {
+    let raise =
+        "UPDATE store_meta SET epoch = epoch + 1, identity = $1, token_floor = $2 + greatest(token_floor,
+        coalesce((SELECT max(last_token) FROM resource_tokens), 0)) WHERE identity <> $1";
+    let done = sqlx::query(raise)
+        .bind(identity)
+        .bind(EPOCH_STEP.cast_signed())
+        .execute(connection)
+        .await?;
+    if done.rows_affected() > 0 {
+        tracing::warn!(
+            "the lease store's Postgres was restored or promoted: every fencing token is lifted by 2^32"
+        );
+    }
+    Ok(())
+}
+
+/// Lifts every token of a store that was put back from a copy, so that it may be served again. Recorded as an epoch.
+///
+/// # Errors
+/// See [`LeaseOpenError`].
+pub async fn raise_epoch(url: &str) -> Result<i64, LeaseOpenError> {
+    let mut connection = options(url)?.connect().await.map_err(LeaseOpenError::Store)?;
+    sqlx::query(sql::MEND_COUNTERS)
+        .execute(&mut connection)
+        .await
+        .map_err(LeaseOpenError::Store)?;
+    let raise = "UPDATE store_meta SET epoch = epoch + 1, token_floor = $1 + greatest(token_floor,
+        coalesce((SELECT max(last_token) FROM resource_tokens), 0)) RETURNING epoch";
+    let query = sqlx::query_scalar(raise).bind(EPOCH_STEP.cast_signed());
+    let epoch = query
+        .fetch_one(&mut connection)
+        .await
+        .map_err(LeaseOpenError::Store)?;
+    connection.close().await.map_err(LeaseOpenError::Store)?;
+    Ok(epoch)
+}
+
+async fn refuse_rewound(connection: &mut PgConnection) -> Result<(), LeaseOpenError> {
+    let behind: Option<String> = sqlx::query_scalar(sql::REWOUND)
+        .fetch_optional(connection)
+        .await
+        .map_err(LeaseOpenError::Store)?;
+    match behind {
+        Some(resource) => Err(LeaseOpenError::Rewound(format!(
+            "the counter of {} is behind a token that was granted",
+            domain::escape::visible(&resource)
+        ))),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,228 @@
+//! Every statement on Postgres. Set-based: one per kind of row and batch. Rows come and go as one JSON text, as on
+//! SQLite, so that both stores share their conversions.
+//!
+//! **Invariant:** whatever depends on a row is read by a statement that starts after the row's lock was taken. A join
+//! beside `FOR UPDATE` would show the other table as it was before the wait, and `now()` the transaction's start.
+
+macro_rules! lease {
+    () => {
+        "json_build_array(l.lease_id, l.resource, l.owner_id, l.issuer, l.fencing_token, l.ttl_seconds, l.metadata,
+            l.acquired_at, l.expires_at, l.renewed_at, l.renewals, l.ended_at, l.ended_how, l.revoked_by,
+            l.revoke_reason, l.audit_id)"
+    };
+}
+
+/// The store's clock at this very moment, in milliseconds.
+macro_rules! now {
+    () => {
+        "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+    };
+}
+
+/// A replica that was not seen for this long has no waiters, in milliseconds.
+macro_rules! gone_after {
+    () => {
+        "2000"
+    };
+}
+
+macro_rules! lines {
+    () => {
+        concat!(
+            "lease_waiters w JOIN lease_replicas r ON r.replica_id = w.replica_id
+            AND r.seen_at > ",
+            now!(),
+            " - ",
+            gone_after!()
+        )
+    };
+}
+
+pub(super) const HOMES: &str = "SELECT lease_id, resource FROM leases WHERE lease_id = ANY($1)";
+
+pub(super) const MISSING: &str = "INSERT INTO resource_tokens (resource, last_token)
+     SELECT name, 0 FROM unnest($1::text[]) AS name
+     WHERE NOT EXISTS (SELECT FROM resource_tokens t WHERE t.resource = name)
+     ORDER BY name COLLATE \"C\" ON CONFLICT DO NOTHING";
+
+pub(super) const LOCK: &str = "SELECT count(*) FROM
+     (SELECT FROM resource_tokens WHERE resource = ANY($1) ORDER BY resource FOR UPDATE) AS locked";
+
+pub(super) const STATES: &str = concat!(
+    "SELECT ",
+    now!(),
+    ", (SELECT token_floor FROM store_meta),
+     coalesce((SELECT json_agg(json_build_array(t.resource, t.last_token, t.locked_until,
+        CASE WHEN l.lease_id IS NULL THEN NULL ELSE ",
+    lease!(),
+    " END,
+        (SELECT json_agg(json_build_array(w.waiter_id, w.replica_id) ORDER BY w.seq) FROM ",
+    lines!(),
+    "
+            WHERE w.resource = t.resource)))::text
+     FROM resource_tokens t LEFT JOIN leases l ON l.lease_id = t.lease_id WHERE t.resource = ANY($1)), '[]')"
+);
+
+pub(super) const LEASES: &str = concat!(
+    "SELECT ",
+    now!(),
+    ", coalesce((SELECT json_agg(",
+    lease!(),
+    ")::text FROM leases l WHERE l.lease_id = ANY($1)), '[]')"
+);
+
+pub(super) const KEYS_OF: &str =
+    "SELECT coalesce(json_agg(json_build_array(k.issuer, k.key, k.fingerprint, k.lease_id,
+        k.created_at))::text, '[]')
+     FROM unnest($1::text[], $2::text[]) AS asked(issuer, key) JOIN idempotency_keys k USING (issuer, key)";
+
+/// The counter must be what was read under the lock; it is set to what the state machine made of that.
+pub(super) const COUNTERS: &str = "UPDATE resource_tokens t SET last_token = v.token, lease_id = v.lease_id, locked_until = v.locked_until
+     FROM json_to_recordset($1::json) AS v(resource text, before bigint, token bigint, lease_id text, locked_until bigint)
+     WHERE t.resource = v.resource AND t.last_token = v.before";
+
+pub(super) const CHANGED: &str = "UPDATE leases l SET ttl_seconds = v.ttl_seconds, expires_at = v.expires_at,
+        renewed_at = v.renewed_at, renewals = v.renewals, ended_at = v.ended_at, ended_how = v.ended_how,
+        revoked_by = v.revoked_by, revoke_reason = v.revoke_reason, audit_id = v.audit_id
+     FROM json_to_recordset($1::json) AS v(lease_id text, ttl_seconds bigint, expires_at bigint, renewed_at bigint,
+        renewals bigint, ended_at bigint, ended_how text, revoked_by text, revoke_reason text, audit_id text)
+     WHERE l.lease_id = v.lease_id AND l.ended_at IS NULL";
+
+pub(super) const BORN: &str = "INSERT INTO leases (lease_id, resource, owner_id, issuer, fencing_token, ttl_seconds, metadata,
+        acquired_at, expires_at, renewed_at, renewals, ended_at, ended_how, revoked_by, revoke_reason, audit_id)
+     SELECT lease_id, resource, owner_id, issuer, fencing_token, ttl_seconds, metadata,
+        acquired_at, expires_at, renewed_at, renewals, ended_at, ended_how, revoked_by, revoke_reason, audit_id
+     FROM json_to_recordset($1::json) AS v(lease_id text, resource text, owner_id text, issuer text,
+        fencing_token bigint, ttl_seconds bigint, metadata text, acquired_at bigint, expires_at bigint,
+        renewed_at bigint, renewals bigint, ended_at bigint, ended_how text, revoked_by text, revoke_reason text,
+        audit_id text)";
+
+/// A key that somebody else bound meanwhile, to another request, is a row too few.
+pub(super) const KEYS: &str = "INSERT INTO idempotency_keys AS k (issuer, key, fingerprint, lease_id, created_at)
+     SELECT issuer, key, fingerprint, lease_id, created_at
+     FROM json_to_recordset($1::json) AS v(issuer text, key text, fingerprint text, lease_id text, created_at bigint)
+     ORDER BY issuer COLLATE \"C\", key COLLATE \"C\"
+     ON CONFLICT (issuer, key) DO UPDATE SET fingerprint = excluded.fingerprint, lease_id = excluded.lease_id,
+        created_at = excluded.created_at
+     WHERE k.fingerprint = excluded.fingerprint OR k.created_at <= excluded.created_at - 600000";
+
+pub(super) const UNBOUND: &str = "DELETE FROM idempotency_keys k USING json_array_elements($1::json) AS v
+     WHERE k.issuer = v->>0 AND k.key = v->>1";
+
+pub(super) const JOINED: &str = "INSERT INTO lease_waiters (waiter_id, resource, owner_id, replica_id, since)
+     SELECT v->>'waiter_id', v->>'resource', v->>'owner_id', v->>'replica_id', (v->>'since')::bigint
+     FROM json_array_elements($1::json) WITH ORDINALITY AS rows(v, place) ORDER BY place";
+
+pub(super) const LEFT: &str =
+    "DELETE FROM lease_waiters WHERE waiter_id IN (SELECT json_array_elements_text($1::json))";
+
+pub(super) const REJECTIONS: &str = "INSERT INTO fencing_rejections (resource, fencing_token, highest_token, owner_id, source,
+        reason, at, recorded_at)
+     SELECT resource, fencing_token, highest_token, owner_id, source, reason, at, recorded_at
+     FROM json_to_recordset($1::json) AS v(resource text, fencing_token bigint, highest_token bigint, owner_id text,
+        source text, reason text, at bigint, recorded_at bigint)";
+
+pub(super) const LINE: &str = concat!(
+    "SELECT w.owner_id, w.since FROM ",
+    lines!(),
+    " WHERE w.resource = $1 ORDER BY w.seq"
+);
+
+pub(super) const HELD: &str = concat!(
+    "SELECT ",
+    now!(),
+    ", coalesce((SELECT json_agg(json_build_array(",
+    lease!(),
+    ",
+        (SELECT count(*) FROM ",
+    lines!(),
+    " WHERE w.resource = l.resource),
+        (SELECT min(w.since) FROM ",
+    lines!(),
+    " WHERE w.resource = l.resource)))::text
+     FROM (SELECT * FROM leases
+        WHERE ended_at IS NULL AND resource >= $1 AND ($2::text IS NULL OR resource < $2)
+            AND ($3::text IS NULL OR resource > $3) AND expires_at > ",
+    now!(),
+    "
+        ORDER BY resource LIMIT $4) l), '[]')"
+);
+
+pub(super) const RUN_OUT: &str = concat!(
+    "SELECT resource FROM leases WHERE ended_at IS NULL AND expires_at <= ",
+    now!(),
+    " LIMIT $1"
+);
+
+/// First in line at each resource, and how long until it may try.
+pub(super) const HEADS: &str = concat!(
+    "SELECT ",
+    now!(),
+    ", t.resource, first.waiter_id, first.replica_id, greatest(0, coalesce(l.expires_at, 0) - ",
+    now!(),
+    ",
+        coalesce(t.locked_until, 0) - ",
+    now!(),
+    ")
+     FROM resource_tokens t
+     CROSS JOIN LATERAL (SELECT w.waiter_id, w.replica_id FROM ",
+    lines!(),
+    "
+        WHERE w.resource = t.resource ORDER BY w.seq LIMIT 1) AS first
+     LEFT JOIN leases l ON l.lease_id = t.lease_id AND l.ended_at IS NULL
+     WHERE t.resource = ANY($1)"
+);
+
+pub(super) const REJECTIONS_OF: &str =
+    "SELECT resource, fencing_token, highest_token, owner_id, source, reason, at
+     FROM fencing_rejections WHERE $1::text IS NULL OR resource = $1 ORDER BY id DESC LIMIT 1000";
+
+pub(super) const HERE: &str = concat!(
+    "INSERT INTO lease_replicas (replica_id, seen_at) VALUES ($1, ",
+    now!(),
+    ")
+     ON CONFLICT (replica_id) DO UPDATE SET seen_at = excluded.seen_at"
+);
+
+pub(super) const REPLICAS: &str = concat!(
+    "SELECT count(*) FROM lease_replicas WHERE replica_id <> $1 AND seen_at > ",
+    now!(),
+    " - 10000"
+);
+
+/// What a replica left behind that is long gone.
+pub(super) const FORGET_WAITERS: &str = concat!(
+    "DELETE FROM lease_waiters WHERE replica_id NOT IN
+        (SELECT replica_id FROM lease_replicas WHERE seen_at > ",
+    now!(),
+    " - 10000)"
+);
+
+pub(super) const FORGET_REPLICAS: &str =
+    concat!("DELETE FROM lease_replicas WHERE seen_at < ", now!(), " - 60000");
+
+pub(super) const PRUNE_LEASES: &str = "DELETE FROM leases WHERE lease_id IN
+     (SELECT lease_id FROM leases WHERE lease_id < $1 AND ended_at IS NOT NULL LIMIT 500)";
+
+pub(super) const PRUNE_KEYS: &str = concat!(
+    "DELETE FROM idempotency_keys WHERE (issuer, key) IN
+     (SELECT issuer, key FROM idempotency_keys WHERE created_at < ",
+    now!(),
+    " - 600000 LIMIT 500)"
+);
+
+pub(super) const CLOCK: &str = concat!("SELECT ", now!());
+
+/// Which cluster, and which of its histories: a restore to a point in time or a promotion starts a new timeline.
+pub(super) const IDENTITY: &str = "SELECT (SELECT system_identifier::text FROM pg_control_system()) || ':'
+     || left(pg_walfile_name(pg_current_wal_lsn()), 8)";
+
+/// Leases that say more than their counter: a counter was put back.
+pub(super) const REWOUND: &str = "SELECT l.resource FROM leases l LEFT JOIN resource_tokens t USING (resource)
+     WHERE l.fencing_token > greatest(coalesce(t.last_token, 0), (SELECT token_floor FROM store_meta)) LIMIT 1";
+
+/// Counters catch up with the leases that say more.
+pub(super) const MEND_COUNTERS: &str = "INSERT INTO resource_tokens AS t (resource, last_token, lease_id)
+     SELECT DISTINCT ON (resource) resource, fencing_token, lease_id FROM leases ORDER BY resource, fencing_token DESC
+     ON CONFLICT (resource) DO UPDATE SET last_token = excluded.last_token, lease_id = excluded.lease_id
+     WHERE excluded.last_token > t.last_token";

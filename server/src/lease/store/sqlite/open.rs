@@ -1,0 +1,213 @@
+//! Opening an SQLite store: one process only, durable settings asserted, a rewound file refused.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicI64;
+use std::time::Duration;
+
+use domain::lease::StoreTime;
+use domain::lease::limits::EPOCH_STEP;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
+use tokio::sync::Mutex;
+
+use super::super::witness::Witness;
+use super::{SqliteStore, StoreClock, sql};
+use crate::clock::Clock;
+use crate::lease::error::LeaseOpenError;
+
+const BUSY: Duration = Duration::from_millis(1_000);
+const READERS_MAX: u32 = 3;
+const READ_PATIENCE: Duration = Duration::from_millis(1_500);
+
+type Meta = (String, i64, i64, i64);
+
+impl SqliteStore {
+    /// # Errors
+    /// See [`LeaseOpenError`].
+    pub async fn open(path: &Path, clock: Clock) -> Result<Self, LeaseOpenError> {
+        let (path, lock) = claim(path)?;
+        let options = options(&path);
+        let mut writer = options.connect().await.map_err(LeaseOpenError::Store)?;
+        durable(&mut writer).await?;
+        migrate(&mut writer).await?;
+        let (store_id, epoch, clock_ms, grants) = meta(&mut writer).await?;
+        let witness = Witness {
+            store_id,
+            epoch,
+            grants,
+        };
+        refuse_rewound(&mut writer, &path, &witness).await?;
+        witness.write(&path).map_err(|source| io(&path, source))?;
+        // Waiters survive nothing.
+        let forget = sqlx::query("DELETE FROM lease_waiters");
+        forget.execute(&mut writer).await.map_err(LeaseOpenError::Store)?;
+        let readers = SqlitePoolOptions::new()
+            .max_connections(READERS_MAX)
+            .acquire_timeout(READ_PATIENCE)
+            .connect_lazy_with(options.clone().read_only(true));
+        let now = clock.now();
+        Ok(Self {
+            options,
+            writer: Mutex::new(Some(writer)),
+            readers,
+            clock: StoreClock {
+                at_start: StoreTime::from_ms(now.wall.timestamp_millis().max(clock_ms)),
+                started: now.tick,
+                clock,
+            },
+            replica: "local".into(),
+            grants: AtomicI64::new(witness.grants),
+            witness: Mutex::new(witness),
+            path,
+            _lock: lock,
+        })
+    }
+}
+
+/// Lifts every token of a store that was put back from a copy, so that it may be served again. Recorded as an epoch.
+///
+/// # Errors
+/// See [`LeaseOpenError`].
+pub async fn raise_epoch(path: &Path) -> Result<i64, LeaseOpenError> {
+    let (path, _lock) = claim(path)?;
+    let mut writer = options(&path).connect().await.map_err(LeaseOpenError::Store)?;
+    durable(&mut writer).await?;
+    migrate(&mut writer).await?;
+    let (_, epoch, _, _) = meta(&mut writer).await?;
+    let seen = Witness::read(&path).map_or(epoch, |witness| witness.epoch.max(epoch));
+    sqlx::query(sql::MEND_COUNTERS)
+        .execute(&mut writer)
+        .await
+        .map_err(LeaseOpenError::Store)?;
+    let raise = "UPDATE store_meta SET epoch = ?1 + 1, token_floor = ?2 + max(token_floor,
+        coalesce((SELECT max(last_token) FROM resource_tokens), 0))";
+    let query = sqlx::query(raise).bind(seen).bind(EPOCH_STEP.cast_signed());
+    query.execute(&mut writer).await.map_err(LeaseOpenError::Store)?;
+    writer.close().await.map_err(LeaseOpenError::Store)?;
+    Ok(seen + 1)
+}
+
+fn io(path: &Path, source: std::io::Error) -> LeaseOpenError {
+    LeaseOpenError::File {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// Makes this process the only one that serves the file. The lock is on a file beside it: closing any handle of the
+/// database itself would drop SQLite's own locks.
+fn claim(path: &Path) -> Result<(PathBuf, File), LeaseOpenError> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder
+        .unwrap_or(Path::new("."))
+        .canonicalize()
+        .map_err(|source| io(path, source))?;
+    let path = folder.join(path.file_name().unwrap_or_default());
+    // A link to the file is the same file.
+    let path = path.canonicalize().unwrap_or(path);
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    let lock_path = PathBuf::from(name);
+    let opened = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&lock_path);
+    let mut lock = opened.map_err(|source| io(&lock_path, source))?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let holder = std::fs::read_to_string(&lock_path).unwrap_or_default();
+            return Err(LeaseOpenError::InUse {
+                path,
+                pid: holder.trim().parse().ok(),
+            });
+        }
+        Err(TryLockError::Error(source)) => return Err(io(&lock_path, source)),
+    }
+    let noted = lock
+        .set_len(0)
+        .and_then(|()| writeln!(lock, "{}", std::process::id()));
+    noted.map_err(|source| io(&lock_path, source))?;
+    Ok((path, lock))
+}
+
+fn options(path: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .busy_timeout(BUSY)
+        .pragma("wal_autocheckpoint", "4000")
+        .pragma("cache_size", "-65536")
+        .disable_statement_logging()
+}
+
+/// A commit must be on disk when it is answered.
+async fn durable(writer: &mut SqliteConnection) -> Result<(), LeaseOpenError> {
+    let read = |sql: &'static str| sqlx::query_scalar::<_, String>(sql);
+    let journal: String = read("PRAGMA journal_mode")
+        .fetch_one(&mut *writer)
+        .await
+        .map_err(LeaseOpenError::Store)?;
+    let synchronous: i64 = sqlx::query_scalar("PRAGMA synchronous")
+        .fetch_one(&mut *writer)
+        .await
+        .map_err(LeaseOpenError::Store)?;
+    if journal == "wal" && synchronous == 2 {
+        return Ok(());
+    }
+    Err(LeaseOpenError::NotDurable(format!(
+        "journal_mode is {journal} and synchronous is {synchronous}, but must be wal and 2 (FULL)"
+    )))
+}
+
+async fn migrate(writer: &mut SqliteConnection) -> Result<(), LeaseOpenError> {
+    sqlx::migrate!("../migrations/sqlite")
+        .run(writer)
+        .await
+        .map_err(LeaseOpenError::Migration)
+}
+
+async fn meta(writer: &mut SqliteConnection) -> Result<Meta, LeaseOpenError> {
+    let id = crate::lease::chance::id().map_err(LeaseOpenError::Chance)?;
+    let first = "INSERT OR IGNORE INTO store_meta (only_row, store_id, epoch, token_floor, clock_ms, grants)
+        VALUES (1, ?1, 1, 0, 0, 0)";
+    sqlx::query(first)
+        .bind(id)
+        .execute(&mut *writer)
+        .await
+        .map_err(LeaseOpenError::Store)?;
+    let read = sqlx::query_as("SELECT store_id, epoch, clock_ms, grants FROM store_meta");
+    read.fetch_one(writer).await.map_err(LeaseOpenError::Store)
+}
+
+async fn refuse_rewound(
+    writer: &mut SqliteConnection,
+    path: &Path,
+    store: &Witness,
+) -> Result<(), LeaseOpenError> {
+    if let Some(seen) = Witness::read(path)
+        && seen.is_ahead_of(store)
+    {
+        return Err(LeaseOpenError::Rewound(format!(
+            "it has issued {} tokens in epoch {}, but {} in epoch {} were seen",
+            store.grants, store.epoch, seen.grants, seen.epoch
+        )));
+    }
+    let behind: Option<String> = sqlx::query_scalar(sql::REWOUND)
+        .fetch_optional(writer)
+        .await
+        .map_err(LeaseOpenError::Store)?;
+    match behind {
+        Some(resource) => Err(LeaseOpenError::Rewound(format!(
+            "the counter of {} is behind a token that was granted",
+            domain::escape::visible(&resource)
+        ))),
+        None => Ok(()),
+    }
+}

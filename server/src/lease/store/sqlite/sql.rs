@@ -1,0 +1,114 @@
+//! Every statement on SQLite. Rows come as one JSON array and go back as one: a row that crosses the driver's thread
+//! border costs more than the row itself.
+
+macro_rules! lease {
+    () => {
+        "json_array(l.lease_id, l.resource, l.owner_id, l.issuer, l.fencing_token, l.ttl_seconds, l.metadata,
+            l.acquired_at, l.expires_at, l.renewed_at, l.renewals, l.ended_at, l.ended_how, l.revoked_by,
+            l.revoke_reason, l.audit_id)"
+    };
+}
+
+pub(super) const LEASES: &str = concat!(
+    "SELECT json_group_array(json(",
+    lease!(),
+    "))
+     FROM json_each(?1) j CROSS JOIN leases l ON l.lease_id = j.value"
+);
+
+pub(super) const STATES: &str = concat!(
+    "SELECT (SELECT token_floor FROM store_meta), json_group_array(json_array(t.resource, t.last_token, t.locked_until,
+        json(CASE WHEN l.lease_id IS NULL THEN NULL ELSE ", lease!(), " END),
+        json((SELECT json_group_array(json_array(waiter_id, replica_id))
+            FROM (SELECT waiter_id, replica_id FROM lease_waiters w WHERE w.resource = t.resource ORDER BY seq)))))
+     FROM json_each(?1) j CROSS JOIN resource_tokens t ON t.resource = j.value
+        LEFT JOIN leases l ON l.lease_id = t.lease_id"
+);
+
+pub(super) const KEYS_OF: &str =
+    "SELECT json_group_array(json_array(k.issuer, k.key, k.fingerprint, k.lease_id, k.created_at))
+     FROM json_each(?1) j CROSS JOIN idempotency_keys k ON k.issuer = j.value->>0 AND k.key = j.value->>1";
+
+/// The condition makes a rewound counter a row too few.
+pub(super) const COUNTERS: &str = "INSERT INTO resource_tokens (resource, last_token, lease_id, locked_until)
+     SELECT value->>'resource', value->>'token', value->>'lease_id', value->>'locked_until' FROM json_each(?1) WHERE true
+     ON CONFLICT (resource) DO UPDATE SET last_token = excluded.last_token, lease_id = excluded.lease_id,
+        locked_until = excluded.locked_until
+     WHERE excluded.last_token >= resource_tokens.last_token";
+
+pub(super) const CHANGED: &str =
+    "UPDATE leases SET ttl_seconds = j.value->>'ttl_seconds', expires_at = j.value->>'expires_at',
+        renewed_at = j.value->>'renewed_at', renewals = j.value->>'renewals', ended_at = j.value->>'ended_at',
+        ended_how = j.value->>'ended_how', revoked_by = j.value->>'revoked_by',
+        revoke_reason = j.value->>'revoke_reason', audit_id = j.value->>'audit_id'
+     FROM json_each(?1) j WHERE leases.lease_id = j.value->>'lease_id' AND leases.ended_at IS NULL";
+
+pub(super) const BORN: &str = "INSERT INTO leases (lease_id, resource, owner_id, issuer, fencing_token, ttl_seconds, metadata,
+        acquired_at, expires_at, renewed_at, renewals, ended_at, ended_how, revoked_by, revoke_reason, audit_id)
+     SELECT value->>'lease_id', value->>'resource', value->>'owner_id', value->>'issuer', value->>'fencing_token',
+        value->>'ttl_seconds', value->>'metadata', value->>'acquired_at', value->>'expires_at', value->>'renewed_at',
+        value->>'renewals', value->>'ended_at', value->>'ended_how', value->>'revoked_by', value->>'revoke_reason',
+        value->>'audit_id'
+     FROM json_each(?1)";
+
+pub(super) const KEYS: &str = "INSERT INTO idempotency_keys (issuer, key, fingerprint, lease_id, created_at)
+     SELECT value->>'issuer', value->>'key', value->>'fingerprint', value->>'lease_id', value->>'created_at'
+     FROM json_each(?1) WHERE true
+     ON CONFLICT (issuer, key) DO UPDATE SET fingerprint = excluded.fingerprint, lease_id = excluded.lease_id,
+        created_at = excluded.created_at";
+
+pub(super) const UNBOUND: &str = "DELETE FROM idempotency_keys WHERE (issuer, key) IN
+     (SELECT value->>0, value->>1 FROM json_each(?1))";
+
+pub(super) const JOINED: &str = "INSERT INTO lease_waiters (waiter_id, resource, owner_id, replica_id, since)
+     SELECT value->>'waiter_id', value->>'resource', value->>'owner_id', value->>'replica_id', value->>'since'
+     FROM json_each(?1) ORDER BY key";
+
+pub(super) const LEFT: &str =
+    "DELETE FROM lease_waiters WHERE waiter_id IN (SELECT value FROM json_each(?1))";
+
+pub(super) const REJECTIONS: &str = "INSERT INTO fencing_rejections (resource, fencing_token, highest_token, owner_id, source,
+        reason, at, recorded_at)
+     SELECT value->>'resource', value->>'fencing_token', value->>'highest_token', value->>'owner_id', value->>'source',
+        value->>'reason', value->>'at', value->>'recorded_at' FROM json_each(?1) ORDER BY key";
+
+pub(super) const TICK: &str = "UPDATE store_meta SET clock_ms = max(clock_ms, ?1), grants = grants + ?2";
+
+pub(super) const LINE: &str = "SELECT owner_id, since FROM lease_waiters WHERE resource = ?1 ORDER BY seq";
+
+pub(super) const HELD: &str = concat!(
+    "SELECT json_group_array(json_array(json(",
+    lease!(),
+    "),
+        (SELECT count(*) FROM lease_waiters w WHERE w.resource = l.resource),
+        (SELECT min(since) FROM lease_waiters w WHERE w.resource = l.resource)))
+     FROM (SELECT * FROM leases INDEXED BY leases_held
+        WHERE ended_at IS NULL AND resource >= ?1 AND (?2 IS NULL OR resource < ?2)
+            AND (?3 IS NULL OR resource > ?3) AND expires_at > ?4
+        ORDER BY resource LIMIT ?5) l"
+);
+
+pub(super) const RUN_OUT: &str =
+    "SELECT resource FROM leases INDEXED BY leases_held WHERE ended_at IS NULL AND expires_at <= ?1 LIMIT ?2";
+
+pub(super) const REJECTIONS_OF: &str =
+    "SELECT resource, fencing_token, highest_token, owner_id, source, reason, at
+     FROM fencing_rejections WHERE ?1 IS NULL OR resource = ?1 ORDER BY id DESC LIMIT 1000";
+
+/// A few at a time, so that no renewal waits for it.
+pub(super) const PRUNE_LEASES: &str = "DELETE FROM leases WHERE lease_id IN
+     (SELECT lease_id FROM leases WHERE lease_id < ?1 AND ended_at IS NOT NULL LIMIT 500)";
+
+pub(super) const PRUNE_KEYS: &str = "DELETE FROM idempotency_keys WHERE (issuer, key) IN
+     (SELECT issuer, key FROM idempotency_keys WHERE created_at < ?1 LIMIT 500)";
+
+/// Leases that say more than their counter: a counter was put back.
+pub(super) const REWOUND: &str =
+    "SELECT l.resource FROM leases l LEFT JOIN resource_tokens t USING (resource)
+     WHERE l.fencing_token > max(coalesce(t.last_token, 0), (SELECT token_floor FROM store_meta)) LIMIT 1";
+
+/// Counters catch up with the leases that say more. SQLite takes the other columns from the row of the maximum.
+pub(super) const MEND_COUNTERS: &str = "INSERT INTO resource_tokens (resource, last_token, lease_id)
+     SELECT resource, max(fencing_token), lease_id FROM leases WHERE true GROUP BY resource
+     ON CONFLICT (resource) DO UPDATE SET last_token = excluded.last_token, lease_id = excluded.lease_id
+     WHERE excluded.last_token > resource_tokens.last_token";

@@ -1,0 +1,115 @@
+//! What is done now and then: leases that ran out are noted, replicas say that they are there, what is long over is
+//! forgotten. Each task takes no input and reads everything anew; none of them decides who holds what.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::core::Core;
+use super::operation::Operation;
+use super::store::Lane;
+use crate::tasks;
+
+const REAP_EVERY: Duration = Duration::from_millis(250);
+/// Noted in one go; more wait for the next.
+const REAP_MAX: u32 = 400;
+const TEND_EVERY: Duration = Duration::from_millis(400);
+const TEND_WHEN_DOWN_EVERY: Duration = Duration::from_secs(1);
+const LINE_EVERY: Duration = Duration::from_millis(400);
+
+pub(super) fn start(core: &Arc<Core>) {
+    let closed = || core.closed.clone();
+    let it = core.clone();
+    spawn("note expiries", closed(), async move { it.reap().await });
+    let it = core.clone();
+    spawn("tend the lease store", closed(), async move { it.tend().await });
+    spawn("follow leases", closed(), super::followers::serve(core.clone()));
+    if !core.store.has_one_writer() {
+        let it = core.clone();
+        spawn("hear of other replicas", closed(), async move { it.hear().await });
+        let it = core.clone();
+        spawn("look at lines", closed(), async move { it.look_at_lines().await });
+    }
+}
+
+fn spawn(name: &'static str, stop: CancellationToken, work: impl Future<Output = ()> + Send + 'static) {
+    tasks::spawn(name, stop, work);
+}
+
+impl Core {
+    /// **Invariant:** the reaper only cleans. Each note is an operation like any other: the state machine looks again,
+    /// under the lock, whether the lease has run out.
+    async fn reap(&self) {
+        loop {
+            let found = self.store.run_out(REAP_MAX).await.unwrap_or_default();
+            let more = found.len() >= usize::try_from(REAP_MAX).unwrap_or(usize::MAX);
+            let notes = found
+                .into_iter()
+                .map(|resource| self.ask(Lane::Main, Operation::Expire { resource }));
+            let noted = futures::future::join_all(notes).await;
+            let failed = noted.iter().any(Result::is_err);
+            if !more || failed {
+                tokio::time::sleep(REAP_EVERY).await;
+            }
+        }
+    }
+
+    async fn tend(&self) {
+        let mut down = false;
+        loop {
+            let tended = self.store.tend().await;
+            if let Err(error) = &tended
+                && !down
+            {
+                tracing::warn!(%error, "the lease store does not answer: {error}");
+            } else if tended.is_ok() && down {
+                tracing::info!("the lease store answers again");
+            }
+            down = tended.is_err();
+            tokio::time::sleep(if down { TEND_WHEN_DOWN_EVERY } else { TEND_EVERY }).await;
+        }
+    }
+
+    async fn hear(&self) {
+        loop {
+            let read_at = self.clock.tick();
+            let news = self.store.news().await;
+            for head in &news.heads {
+                // The notice may have travelled for as long as we waited for it, at most: better early than late.
+                let at = if head.in_ms == 0 {
+                    read_at
+                } else {
+                    self.clock.tick()
+                };
+                self.hint(head, at);
+            }
+            if news.missed {
+                self.publish(None);
+                self.look().await;
+            } else if !news.changed.is_empty() {
+                self.publish(Some(news.changed.into()));
+            }
+        }
+    }
+
+    /// A notice may be lost: the table tells who is first.
+    async fn look_at_lines(&self) {
+        loop {
+            tokio::time::sleep(LINE_EVERY).await;
+            self.look().await;
+        }
+    }
+
+    async fn look(&self) {
+        let resources = self.waiting.resources();
+        if resources.is_empty() {
+            return;
+        }
+        if let Ok(read) = self.store.heads(&resources).await {
+            for head in &read.value {
+                self.hint(head, read.read_at);
+            }
+        }
+    }
+}

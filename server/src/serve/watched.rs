@@ -1,0 +1,100 @@
+//! What is observed: the configured backends and the lease service of our own, each with its pace.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::names::{BackendName, Source};
+use secrecy::{ExposeSecret, SecretString};
+use tokio_util::sync::CancellationToken;
+
+use crate::backends::Backend;
+use crate::backends::builtin::Builtin;
+use crate::backends::connect::connect;
+use crate::clock::Clock;
+use crate::config::BackendConfig;
+use crate::inventory::{BackendInfo, Inventory};
+use crate::lease::LeaseService;
+use crate::observer::{self, Pace};
+
+/// The lease service tells every change at once; the poll only finds what a hint lost.
+const BUILTIN_PACE: Pace = Pace {
+    poll: Duration::from_secs(1),
+    timeout: Duration::from_secs(5),
+    budget: Duration::from_secs(20),
+};
+
+pub(super) struct Watched {
+    name: BackendName,
+    adapter: Arc<dyn Backend>,
+    pace: Pace,
+}
+
+impl Watched {
+    pub(super) fn configured(config: &BackendConfig, clock: &Clock) -> Self {
+        let pace = Pace {
+            poll: config.poll,
+            timeout: config.timeout,
+            budget: config.budget,
+        };
+        Self {
+            name: config.name.clone(),
+            adapter: connect(config, clock),
+            pace,
+        }
+    }
+
+    pub(super) fn builtin(leases: &Arc<LeaseService>, store: &SecretString, clock: &Clock) -> Self {
+        let address = address(store.expose_secret());
+        Self {
+            name: BackendName::builtin(),
+            adapter: Arc::new(Builtin::new(leases.clone(), address, clock.clone())),
+            pace: BUILTIN_PACE,
+        }
+    }
+
+    fn info(&self) -> BackendInfo {
+        BackendInfo {
+            name: self.name.clone(),
+            kind: self.adapter.kind(),
+            address: self.adapter.address(),
+            poll_ms: i64::try_from(self.pace.poll.as_millis()).unwrap_or(i64::MAX),
+            capabilities: self.adapter.capabilities(),
+        }
+    }
+}
+
+/// Where the store is, without user or password.
+fn address(store: &str) -> String {
+    match url::Url::parse(store) {
+        Ok(url) if url.has_host() => {
+            let host = url.host_str().unwrap_or_default();
+            let port = url.port().map_or(String::new(), |port| format!(":{port}"));
+            format!("{}://{host}{port}{}", url.scheme(), url.path())
+        }
+        _ => store.split('?').next().unwrap_or_default().to_owned(),
+    }
+}
+
+/// The adapters by name, for whoever wants to ask one directly.
+pub(super) type Adapters = HashMap<BackendName, Arc<dyn Backend>>;
+
+/// An inventory of all of them, and the tasks that keep it in step.
+pub(super) fn observe(
+    watched: Vec<Watched>,
+    clock: &Clock,
+    stop: &CancellationToken,
+) -> (Arc<Inventory>, Adapters) {
+    let inventory = Inventory::new(watched.iter().map(Watched::info).collect());
+    for Watched { name, adapter, pace } in &watched {
+        let describe = {
+            let adapter = adapter.clone();
+            move |source: &Source| (adapter.safety(source), adapter.grain_ms(source))
+        };
+        if let Some(feed) = inventory.feed(name, clock.now(), describe) {
+            observer::start(adapter.clone(), feed, *pace, clock.clone(), stop);
+        }
+    }
+    let adapters = watched.into_iter().map(|it| (it.name, it.adapter)).collect();
+    (inventory, adapters)
+}

@@ -1,0 +1,532 @@
+//! Paths, names, statuses, codes and limits of the HTTP contract.
+
+use axum::http::StatusCode;
+use domain::lease::Scope;
+use leasehold::lease::{Caller, LeaseConfig};
+use serde_json::{Value, json};
+
+use super::stage::{Home, Kind, answer, is_granted, on_both_stores, token};
+
+fn keys(value: &Value) -> Vec<&str> {
+    let mut keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    keys
+}
+
+on_both_stores!(every_call_answers_with_the_contracts_names, |home| {
+    // One lease through all nine calls; the sets of names are exact. Trap 10: the token is a JSON number.
+    let stage = home.serve().await;
+    let body =
+        json!({"resource": "a:b/c d", "ownerId": "w1", "ttlSeconds": 30, "metadata": {"b": "2", "a": "1"}});
+    let (status, lease) = stage.post("/v1/locks/acquire", body).await;
+    assert_eq!(status, StatusCode::OK);
+    let granted = [
+        "acquired",
+        "expiresAt",
+        "fencingToken",
+        "leaseId",
+        "remainingMs",
+        "ttlSeconds",
+    ];
+    assert_eq!(keys(&lease), granted);
+    assert!(lease["fencingToken"].is_u64() && token(&lease) == 1);
+    assert!(
+        (29_000..=30_000).contains(&lease["remainingMs"].as_i64().unwrap()),
+        "{lease}"
+    );
+
+    let refused = stage.acquire("a:b/c d", "w1", 5).await;
+    assert_eq!(keys(&refused), ["acquired", "heldBy", "retryAfterMs", "waiters"]);
+    assert_eq!(
+        keys(&refused["heldBy"]),
+        ["fencingToken", "ownerId", "remainingMs"]
+    );
+    assert_eq!(
+        (&refused["heldBy"]["ownerId"], &refused["waiters"]),
+        (&json!("w1"), &json!(0))
+    );
+
+    let path = format!("/v1/locks/{}", lease["leaseId"].as_str().unwrap());
+    let (status, renewed) = stage
+        .post(&format!("{path}/renew"), json!({"ttlSeconds": 60}))
+        .await;
+    assert_eq!(status, StatusCode::OK, "{renewed}");
+    assert_eq!(
+        keys(&renewed),
+        [
+            "expiresAt",
+            "fencingToken",
+            "leaseId",
+            "remainingMs",
+            "renewed",
+            "ttlSeconds"
+        ]
+    );
+    assert_eq!(renewed["ttlSeconds"], 60);
+    let (_, kept) = stage.renew(&lease).await;
+    assert_eq!(kept["ttlSeconds"], 60, "an empty body keeps the stored TTL");
+
+    let (_, read) = stage.get(&path).await;
+    let whole = [
+        "acquiredAt",
+        "expiresAt",
+        "fencingToken",
+        "leaseId",
+        "metadata",
+        "ownerId",
+        "remainingMs",
+        "resource",
+        "state",
+        "ttlSeconds",
+    ];
+    assert_eq!(keys(&read), whole);
+    assert_eq!(
+        (&read["state"], &read["metadata"]),
+        (&json!("held"), &json!({"a": "1", "b": "2"}))
+    );
+    let (_, list) = stage.get("/v1/locks?prefix=a:b/").await;
+    assert_eq!(
+        (keys(&list), keys(&list["locks"][0])),
+        (vec!["locks", "nextCursor"], whole.to_vec())
+    );
+    let resource = stage.resource("a:b/c d").await;
+    assert_eq!(
+        keys(&resource),
+        ["holder", "lastFencingToken", "resource", "waiters"]
+    );
+    assert_eq!(
+        keys(&resource["holder"]),
+        [
+            "acquiredAt",
+            "fencingToken",
+            "ownerId",
+            "remainingMs",
+            "ttlSeconds"
+        ]
+    );
+
+    let question = json!({"resource": "a:b/c d", "fencingToken": 1});
+    let (_, checked) = stage.post("/v1/fencing/check", question).await;
+    assert_eq!(
+        keys(&checked),
+        ["accepted", "fencingToken", "highestToken", "holder", "leaseState"]
+    );
+    assert_eq!(checked["accepted"], true);
+    let report = json!({"resource": "a:b/c d", "fencingToken": 1, "highestToken": 2, "source": "db", "at": "2026-01-02T03:04:05Z"});
+    assert_eq!(
+        stage.post("/v1/fencing/rejections", report).await.0,
+        StatusCode::ACCEPTED
+    );
+
+    assert_eq!(
+        stage.delete(&lease).await,
+        (StatusCode::OK, json!({"released": true}))
+    );
+    assert_eq!(
+        stage.delete(&lease).await,
+        (StatusCode::OK, json!({"released": false, "state": "released"}))
+    );
+    let (status, lost) = stage.renew(&lease).await;
+    assert_eq!((status, &lost["code"]), (StatusCode::GONE, &json!("released")));
+    assert!(!lost["requestId"].as_str().unwrap().is_empty());
+    let never = stage.resource("never").await;
+    assert_eq!(
+        never,
+        json!({"resource": "never", "holder": null, "lastFencingToken": 0, "waiters": []})
+    );
+    for method in ["GET", "DELETE"] {
+        for id in ["nonsense", "0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b", "%FF"] {
+            let url = format!("{}/v1/locks/{id}", stage.base);
+            let (status, problem) = answer(stage.http.request(method.parse().unwrap(), url)).await;
+            assert_eq!(
+                (status, &problem["code"]),
+                (StatusCode::NOT_FOUND, &json!("not_found")),
+                "{method} {id}"
+            );
+        }
+    }
+    stage.close().await;
+});
+
+on_both_stores!(
+    a_check_refuses_what_is_not_the_last_token_and_keeps_a_ledger,
+    |home| {
+        // Stale, never issued, and reported by a resource itself: three rows; an accepted one leaves none.
+        let stage = home.serve().await;
+        let first = stage.acquire("r", "w1", 30).await;
+        stage.delete(&first).await;
+        stage.acquire("r", "w2", 30).await;
+        for (presented, reason) in [(1, json!("stale")), (2, Value::Null), (3, json!("never_issued"))] {
+            let question =
+                json!({"resource": "r", "fencingToken": presented, "ownerId": "w1", "source": "ledger"});
+            let (_, checked) = stage.post("/v1/fencing/check", question).await;
+            assert_eq!(
+                (&checked["reason"], &checked["highestToken"]),
+                (&reason, &json!(2)),
+                "{checked}"
+            );
+        }
+        let report = json!({"resource": "r", "fencingToken": 1, "source": "db"});
+        stage.post("/v1/fencing/rejections", report).await;
+        let rows = stage.service.rejections(None).await.unwrap();
+        let told: Vec<(i64, &str, &str)> = rows
+            .iter()
+            .map(|row| (row.token, &*row.reason, &*row.source))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (1, "reported", "db"),
+                (3, "never_issued", "ledger"),
+                (1, "stale", "ledger")
+            ]
+        );
+        stage.close().await;
+    }
+);
+
+#[tokio::test]
+async fn bad_input_is_a_problem_that_names_the_field() {
+    // Trap 32 and its kin: bad TTLs, hostile names, unknown fields, wrong types, broken bodies. Never 5xx, never granted.
+    let home = Home::new(Kind::Sqlite).await;
+    let stage = home.serve().await;
+    let url = format!("{}/v1/locks/acquire", stage.base);
+    let send = |body: String| {
+        let request = stage.http.post(&url).header("content-type", "application/json");
+        answer(request.body(body))
+    };
+    let ttls = [
+        "0",
+        "-1",
+        "-0",
+        "3601",
+        "1e308",
+        "1e3",
+        "1.5",
+        "10.0",
+        "1e-1",
+        "\"10\"",
+        "\"\"",
+        "null",
+        "true",
+        "[]",
+        "[10]",
+        "{}",
+        "9223372036854775807",
+        "-9223372036854775808",
+        "9223372036854775808",
+        "18446744073709551616",
+        "1e400",
+        "0.0",
+        "-1.5",
+        "4294967296",
+        "2147483648",
+        "3600.0000001",
+        "\"NaN\"",
+        "\"Infinity\"",
+        "\"1e1\"",
+        "\"10s\"",
+    ];
+    assert_eq!(ttls.len(), 30);
+    for ttl in ttls {
+        let (status, problem) = send(format!(r#"{{"resource":"r","ownerId":"o","ttlSeconds":{ttl}}}"#)).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{ttl}: {problem}");
+        let field = problem["field"].as_str().unwrap();
+        assert!(
+            field == "ttlSeconds" || (ttl == "1e400" && field == "body"),
+            "{ttl}: {problem}"
+        );
+    }
+    for ttl in ["NaN", "Infinity", "010", "0x10", "+1"] {
+        let (status, problem) = send(format!(r#"{{"resource":"r","ownerId":"o","ttlSeconds":{ttl}}}"#)).await;
+        assert_eq!(
+            (status, &problem["field"]),
+            (StatusCode::BAD_REQUEST, &json!("body")),
+            "{ttl}"
+        );
+    }
+    let good = json!({"resource": "r", "ownerId": "o", "ttlSeconds": 10});
+    let with = |field: &str, value: Value| {
+        let mut body = good.clone();
+        body[field] = value;
+        body.to_string()
+    };
+    for (body, field) in [
+        (with("resource", json!("")), "resource"),
+        (with("resource", json!("a\0")), "resource"),
+        (with("resource", json!("x".repeat(513))), "resource"),
+        (with("resource", json!("a\u{202e}b")), "resource"),
+        (with("resource", json!(" a")), "resource"),
+        (with("resource", json!(7)), "resource"),
+        (with("ownerId", json!("o".repeat(257))), "ownerId"),
+        (with("ownerId", Value::Null), "ownerId"),
+        (with("waitSeconds", json!(61)), "waitSeconds"),
+        (with("waitSeconds", json!(0.5)), "waitSeconds"),
+        (with("metadata", json!([])), "metadata"),
+        (with("metadata", json!({"a": 1})), "metadata.a"),
+        (with("metadata", json!({"a": "x".repeat(4_096)})), "metadata"),
+        (with("ttl", json!(1)), "ttl"),
+        (r#"{"resource":"r","ownerId":"o","ttlSec"#.to_owned(), "body"),
+        ("[]".to_owned(), "body"),
+        (String::new(), "body"),
+        (
+            r#"{"resource":"\ud800","ownerId":"o","ttlSeconds":1}"#.to_owned(),
+            "body",
+        ),
+        ("[".repeat(10_000), "body"),
+    ] {
+        let (status, problem) = send(body).await;
+        assert_eq!(
+            (status, &problem["field"]),
+            (StatusCode::BAD_REQUEST, &json!(field)),
+            "{problem}"
+        );
+        assert_eq!(
+            (&problem["code"], problem["detail"].is_string()),
+            (&json!("invalid"), true)
+        );
+    }
+    assert_eq!(
+        send(with("metadata", json!({"a": "x".repeat(70_000)}))).await.0,
+        StatusCode::PAYLOAD_TOO_LARGE
+    );
+    let plain = answer(
+        stage
+            .http
+            .post(&url)
+            .header("content-type", "text/plain")
+            .body(good.to_string()),
+    )
+    .await;
+    assert_eq!(plain.0, StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    for query in [
+        "limit=0",
+        "limit=1001",
+        "limit=x",
+        "cursor=%25",
+        "prefix=%00",
+        "nope=1",
+    ] {
+        let (status, problem) = stage.get(&format!("/v1/locks?{query}")).await;
+        let field = query.split('=').next().unwrap();
+        assert_eq!(
+            (status, &problem["field"]),
+            (StatusCode::BAD_REQUEST, &json!(field)),
+            "{query}"
+        );
+    }
+    for name in ["%FF", "%00", "%20x"] {
+        let (status, problem) = stage.get(&format!("/v1/resources/{name}")).await;
+        assert_eq!(
+            (status, &problem["field"]),
+            (StatusCode::BAD_REQUEST, &json!("resource")),
+            "{name}"
+        );
+    }
+    assert_eq!(stage.service.metrics().granted.read(), 0);
+    stage.close().await;
+}
+
+#[tokio::test]
+async fn the_examples_of_the_description_work() {
+    // Every request body's example in the served OpenAPI is sent as it stands.
+    let home = Home::new(Kind::Sqlite).await;
+    let stage = home.serve().await;
+    let (_, api) = stage.get("/v1/openapi.json").await;
+    let lease = stage.acquire("for-the-path", "o", 30).await;
+    let mut sent = 0;
+    for (path, calls) in api["paths"].as_object().unwrap() {
+        let body = calls["post"]["requestBody"].to_string();
+        let Some(name) = body
+            .split("#/components/schemas/")
+            .nth(1)
+            .and_then(|rest| rest.split('"').next())
+        else {
+            continue;
+        };
+        let path = path.replace("{leaseId}", lease["leaseId"].as_str().unwrap());
+        let (status, answer) = stage
+            .post(&path, api["components"]["schemas"][name]["example"].clone())
+            .await;
+        assert!(status.is_success(), "{path}: {answer}");
+        sent += 1;
+    }
+    assert_eq!(sent, 4);
+    for path in [
+        "/v1/locks",
+        "/v1/locks/{leaseId}",
+        "/v1/resources/{resource}",
+        "/v1/locks/{leaseId}/events",
+    ] {
+        assert!(api["paths"][path]["get"].is_object(), "{path}");
+    }
+    stage.close().await;
+}
+
+on_both_stores!(the_list_is_in_order_and_cut_into_pages, |home| {
+    // By bytes, literal prefix (`_` and `%` are no wildcards), cursor to the end.
+    let stage = home.serve().await;
+    let names = ["a:1", "a:2", "aX:3", "a_:4", "a%:5", "b", "é", "e\u{301}"];
+    for name in names {
+        assert!(is_granted(&stage.acquire(name, "o", 60).await));
+    }
+    let listed = |list: &Value| -> Vec<String> {
+        let locks = list["locks"].as_array().unwrap();
+        locks
+            .iter()
+            .map(|lock| lock["resource"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let mut sorted = names.map(str::to_owned).to_vec();
+    sorted.sort_unstable();
+    assert_eq!(listed(&stage.get("/v1/locks").await.1), sorted);
+    assert_eq!(listed(&stage.get("/v1/locks?prefix=a_").await.1), ["a_:4"]);
+    assert_eq!(listed(&stage.get("/v1/locks?prefix=a%25").await.1), ["a%:5"]);
+    let (mut paged, mut path) = (Vec::new(), "/v1/locks?limit=3".to_owned());
+    loop {
+        let (_, page) = stage.get(&path).await;
+        paged.extend(listed(&page));
+        let Some(cursor) = page["nextCursor"].as_str() else {
+            break;
+        };
+        path = format!("/v1/locks?limit=3&cursor={cursor}");
+    }
+    assert_eq!(paged, sorted);
+    stage.close().await;
+});
+
+on_both_stores!(a_scope_is_whole_segments_everywhere, |home| {
+    // Trap 37: `team_a` reaches neither `team_ab` nor `teamXa`; by name 403, by id 404, in lists nothing.
+    let open = home.serve_with(LeaseConfig::default(), None).await;
+    let foreign = open.acquire("teamXa:job", "o", 60).await;
+    open.acquire("team_a:own", "o", 60).await;
+    open.acquire("team_ab:job", "o", 60).await;
+    open.close().await;
+    let caller = Caller {
+        issuer: "token-a".into(),
+        scope: Scope::prefixes(["team_a".to_owned()]),
+        is_operator: false,
+    };
+    let stage = home.serve_with(LeaseConfig::default(), Some(caller)).await;
+    for name in ["teamXa:job", "team_ab:job", "team_ab:free"] {
+        let body = json!({"resource": name, "ownerId": "o", "ttlSeconds": 5});
+        let (status, problem) = stage.post("/v1/locks/acquire", body).await;
+        assert_eq!(
+            (status, &problem["code"]),
+            (StatusCode::FORBIDDEN, &json!("out_of_scope"))
+        );
+        assert_eq!(
+            stage.get(&format!("/v1/resources/{name}")).await.0,
+            StatusCode::FORBIDDEN
+        );
+        let question = json!({"resource": name, "fencingToken": 1});
+        assert_eq!(
+            stage.post("/v1/fencing/check", question).await.0,
+            StatusCode::FORBIDDEN
+        );
+    }
+    assert_eq!(stage.renew(&foreign).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(stage.delete(&foreign).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(
+        stage
+            .get(&format!("/v1/locks/{}", foreign["leaseId"].as_str().unwrap()))
+            .await
+            .0,
+        StatusCode::NOT_FOUND
+    );
+    let (_, list) = stage.get("/v1/locks").await;
+    assert_eq!(list["locks"].as_array().unwrap().len(), 1, "{list}");
+    assert_eq!(
+        (&list["locks"][0]["resource"], &list["locks"][0]["leaseId"]),
+        (&json!("team_a:own"), &Value::Null)
+    );
+    assert_eq!(stage.get("/v1/locks?prefix=teamX").await.1["locks"], json!([]));
+    stage.close().await;
+});
+
+on_both_stores!(names_that_only_look_alike_are_different_locks, |home| {
+    // Trap 38: NFC and NFD, case, inner spaces: each its own lock on both stores; edges and 12 KB are refused on both.
+    let stage = home.serve().await;
+    let names = [
+        "caf\u{e9}",
+        "cafe\u{301}",
+        "CAF\u{c9}",
+        "a b",
+        "a  b",
+        "\u{1F512}",
+        "a\u{200b}b",
+        "ab",
+    ];
+    for (place, name) in names.iter().enumerate() {
+        let lease = stage.acquire(name, &format!("o{place}"), 60).await;
+        assert!(is_granted(&lease) && token(&lease) == 1, "{name:?}: {lease}");
+    }
+    for (place, name) in names.iter().enumerate() {
+        let found = stage.resource(name).await;
+        assert_eq!(
+            (&found["resource"], &found["holder"]["ownerId"]),
+            (&json!(name), &json!(format!("o{place}")))
+        );
+    }
+    for name in ["ab ".to_owned(), "a\0b".to_owned(), "x".repeat(12_288)] {
+        let body = json!({"resource": name, "ownerId": "o", "ttlSeconds": 5});
+        assert_eq!(
+            stage.post("/v1/locks/acquire", body).await.0,
+            StatusCode::BAD_REQUEST
+        );
+    }
+    stage.close().await;
+});
+
+on_both_stores!(an_idempotency_key_finds_the_lease_whose_reply_was_lost, |home| {
+    // Trap 22: same key and body give the same lease and token, also after a restart; another body 409; once lost 410.
+    let stage = home.serve().await;
+    let body = json!({"resource": "r", "ownerId": "o", "ttlSeconds": 30, "metadata": {"a": "1", "b": "2"}});
+    let keyed = |stage: &crate::lease::stage::Stage, key: &str, body: &Value| {
+        let request = stage
+            .http
+            .post(format!("{}/v1/locks/acquire", stage.base))
+            .header("Idempotency-Key", key);
+        answer(request.json(body))
+    };
+    let together = futures::future::join_all((0..8).map(|_| keyed(&stage, "k1", &body))).await;
+    let first = together[0].1.clone();
+    for (status, answer) in &together {
+        assert_eq!(
+            (status, &answer["leaseId"]),
+            (&StatusCode::OK, &first["leaseId"]),
+            "{answer}"
+        );
+        assert_eq!(token(answer), 1);
+    }
+    let reordered = json!({"metadata": {"b": "2", "a": "1"}, "waitSeconds": 0, "ttlSeconds": 30, "ownerId": "o", "resource": "r"});
+    assert_eq!(
+        keyed(&stage, "k1", &reordered).await.1["leaseId"],
+        first["leaseId"]
+    );
+    let other = json!({"resource": "r", "ownerId": "o", "ttlSeconds": 31});
+    let (status, problem) = keyed(&stage, "k1", &other).await;
+    assert_eq!(
+        (status, &problem["code"]),
+        (StatusCode::CONFLICT, &json!("idempotency_key_reused"))
+    );
+    for bad in ["", "a b", &"k".repeat(129)] {
+        assert_eq!(
+            keyed(&stage, bad, &body).await.0,
+            StatusCode::BAD_REQUEST,
+            "{bad:?}"
+        );
+    }
+    // Refused, then free: the same key tries anew.
+    let blocked = json!({"resource": "r", "ownerId": "p", "ttlSeconds": 30});
+    assert!(!is_granted(&keyed(&stage, "k2", &blocked).await.1));
+    stage.close().await;
+    let stage = home.serve().await;
+    let (_, again) = keyed(&stage, "k1", &body).await;
+    assert_eq!((&again["leaseId"], token(&again)), (&first["leaseId"], 1));
+    stage.delete(&first).await;
+    let (status, problem) = keyed(&stage, "k1", &body).await;
+    assert_eq!((status, &problem["code"]), (StatusCode::GONE, &json!("released")));
+    assert_eq!(token(&keyed(&stage, "k2", &blocked).await.1), 2);
+    stage.close().await;
+});

@@ -1,0 +1,228 @@
+//! What opens, what is refused, and what a crash may not take back.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use leasehold::clock::Clock;
+use leasehold::lease::{LeaseConfig, LeaseOpenError, LeaseService, raise_epoch};
+use leasehold::throwaway::PostgresOptions;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::stage::{Home, Kind, answer, is_granted, on_both_stores, token};
+use crate::support::eventually::eventually;
+
+async fn open(home: &Home) -> Result<(), LeaseOpenError> {
+    let opened = LeaseService::open(
+        &home.url,
+        LeaseConfig::default(),
+        Clock::start(),
+        CancellationToken::new(),
+    )
+    .await;
+    opened.map(drop)
+}
+
+#[tokio::test]
+async fn a_second_server_on_one_sqlite_file_is_refused_by_name() {
+    // Also through a link to the file; the refusal names the process; once it is closed the file opens.
+    let home = Home::new(Kind::Sqlite).await;
+    let stage = home.serve().await;
+    let refusal = open(&home).await.unwrap_err().to_string();
+    assert!(
+        refusal.contains(&format!("pid {}", std::process::id())),
+        "{refusal}"
+    );
+    let link = home.folder.path().join("link.db");
+    std::os::unix::fs::symlink(home.folder.path().join("leases.db"), &link).unwrap();
+    let linked = format!("sqlite:{}", link.display());
+    let again = LeaseService::open(
+        &linked,
+        LeaseConfig::default(),
+        Clock::start(),
+        CancellationToken::new(),
+    )
+    .await;
+    assert!(matches!(again.map(drop), Err(LeaseOpenError::InUse { .. })));
+    stage.close().await;
+    eventually("the lock is free", || async { open(&home).await.is_ok() }).await;
+}
+
+#[tokio::test]
+async fn a_postgres_that_confirms_before_it_keeps_is_refused() {
+    // Trap 6: synchronous_commit off, for everybody or for this role, is found at start.
+    let settings = vec![("synchronous_commit".to_owned(), "off".to_owned())];
+    let options = PostgresOptions {
+        fast: true,
+        settings,
+        ..Default::default()
+    };
+    let home = Home::postgres(tempfile::tempdir().unwrap(), options).await;
+    let refusal = open(&home).await.unwrap_err();
+    assert!(matches!(refusal, LeaseOpenError::NotDurable(_)), "{refusal}");
+    home.sql("ALTER ROLE postgres SET synchronous_commit = on").await;
+    open(&home).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_sqlite_file_of_another_journal_mode_is_made_durable() {
+    // Trap 8: the file says WAL afterwards; `synchronous` is asserted on the writer's own session at start.
+    let home = Home::new(Kind::Sqlite).await;
+    std::fs::write(home.folder.path().join("leases.db"), b"").unwrap();
+    home.sql("PRAGMA journal_mode = DELETE; CREATE TABLE other (n INTEGER)")
+        .await;
+    open(&home).await.unwrap();
+    use sqlx::Connection as _;
+    let mut connection = sqlx::SqliteConnection::connect(&home.url).await.unwrap();
+    let mode: String = sqlx::query_scalar("PRAGMA journal_mode")
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+    assert_eq!(mode, "wal");
+}
+
+#[tokio::test]
+async fn a_backup_put_back_is_refused_until_its_epoch_is_raised() {
+    // Trap 9: tokens 2 and 3 were issued after the copy; they never come again.
+    let home = Home::new(Kind::Sqlite).await;
+    let stage = home.serve().await;
+    stage.delete(&stage.acquire("r", "o", 30).await).await;
+    stage.close().await;
+    let (file, copy) = (
+        home.folder.path().join("leases.db"),
+        home.folder.path().join("copy.db"),
+    );
+    std::fs::copy(&file, &copy).unwrap();
+    let stage = home.serve().await;
+    for expected in [2, 3] {
+        let lease = stage.acquire("r", "o", 30).await;
+        assert_eq!(token(&lease), expected);
+        stage.delete(&lease).await;
+    }
+    stage.close().await;
+    for tail in ["-wal", "-shm"] {
+        let _ = std::fs::remove_file(home.folder.path().join(format!("leases.db{tail}")));
+    }
+    std::fs::copy(&copy, &file).unwrap();
+    assert!(matches!(open(&home).await, Err(LeaseOpenError::Rewound(_))));
+    assert_eq!(raise_epoch(&home.url).await.unwrap(), 2);
+    let stage = home.serve().await;
+    assert!(token(&stage.acquire("r", "o", 30).await) > 1 << 32);
+    stage.close().await;
+}
+
+on_both_stores!(a_counter_put_back_is_refused_until_the_epoch_is_raised, |home| {
+    // Traps 9, 36: the row can neither be deleted nor lowered while its guards stand; without them start sees it.
+    let stage = home.serve().await;
+    for _ in 0..2 {
+        stage.delete(&stage.acquire("r", "o", 30).await).await;
+    }
+    stage.close().await;
+    let refuse = |statement: &'static str| async move {
+        use sqlx::Connection as _;
+        if home.postgres.is_some() {
+            let mut connection = sqlx::PgConnection::connect(&home.url).await.unwrap();
+            sqlx::raw_sql(statement).execute(&mut connection).await.is_err()
+        } else {
+            let mut connection = sqlx::SqliteConnection::connect(&home.url).await.unwrap();
+            sqlx::raw_sql(statement).execute(&mut connection).await.is_err()
+        }
+    };
+    assert!(refuse("DELETE FROM resource_tokens").await);
+    assert!(refuse("UPDATE resource_tokens SET last_token = 1").await);
+    let on = if home.postgres.is_some() {
+        " ON resource_tokens"
+    } else {
+        ""
+    };
+    home.sql(&format!(
+        "DROP TRIGGER resource_tokens_rise{on}; UPDATE resource_tokens SET last_token = 1"
+    ))
+    .await;
+    assert!(matches!(open(home).await, Err(LeaseOpenError::Rewound(_))));
+    raise_epoch(&home.url).await.unwrap();
+    let stage = home.serve().await;
+    assert!(token(&stage.acquire("r", "o", 30).await) > 1 << 32);
+    stage.close().await;
+});
+
+#[tokio::test]
+async fn a_promoted_or_restored_postgres_lifts_every_token() {
+    // Traps 6, 7: another timeline may lack the last commits; the change is seen at start, recorded once, and logged.
+    let home = Home::new(Kind::Postgres).await;
+    let stage = home.serve().await;
+    stage.delete(&stage.acquire("r", "o", 30).await).await;
+    stage.close().await;
+    home.sql("UPDATE store_meta SET identity = 'another:00000007'")
+        .await;
+    let stage = home.serve().await;
+    let lifted = token(&stage.acquire("r", "o", 30).await);
+    assert!(lifted > 1 << 32);
+    stage.close().await;
+    let stage = home.serve().await;
+    let other = stage.acquire("other", "o", 30).await;
+    assert_eq!(token(&other), lifted, "lifted once, not at each start");
+    stage.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_acknowledged_token_survives_a_killed_postgres() {
+    // Trap 5: kill -9 of the whole server under load; what was answered is there afterwards, and no token comes twice.
+    let home = Home::postgres(tempfile::tempdir().unwrap(), PostgresOptions::default()).await;
+    let postgres = home.postgres.as_ref().unwrap();
+    let stage = home.serve().await;
+    let mut seen: HashMap<String, u64> = HashMap::new();
+    for round in 0..2 {
+        let work = |number: usize| {
+            let (http, base) = (stage.http.clone(), stage.base.clone());
+            async move {
+                let mut tokens = Vec::new();
+                loop {
+                    let body = json!({"resource": format!("r{number}"), "ownerId": "o", "ttlSeconds": 1});
+                    let (status, lease) =
+                        answer(http.post(format!("{base}/v1/locks/acquire")).json(&body)).await;
+                    if !status.is_success() {
+                        return tokens;
+                    }
+                    if is_granted(&lease) {
+                        tokens.push(token(&lease));
+                        let url = format!("{base}/v1/locks/{}", lease["leaseId"].as_str().unwrap());
+                        if !answer(http.delete(url)).await.0.is_success() {
+                            return tokens;
+                        }
+                    }
+                }
+            }
+        };
+        let load = futures::future::join_all((0..8).map(work));
+        let kill = async {
+            tokio::time::sleep(Duration::from_millis(700)).await;
+            postgres.kill().await.unwrap();
+        };
+        let (tokens, ()) = tokio::join!(load, kill);
+        postgres.restart().await.unwrap();
+        for (number, tokens) in tokens.into_iter().enumerate() {
+            let last = seen.entry(format!("r{number}")).or_insert(0);
+            for token in tokens {
+                assert!(token > *last, "round {round}, r{number}: {token} after {last}");
+                *last = token;
+            }
+        }
+        eventually("it serves again", || async {
+            let body = json!({"resource": "probe", "ownerId": "o", "ttlSeconds": 1});
+            stage.post("/v1/locks/acquire", body).await.0.is_success()
+        })
+        .await;
+        for (resource, last) in &seen {
+            let now = stage.resource(resource).await["lastFencingToken"]
+                .as_u64()
+                .unwrap();
+            assert!(now >= *last, "{resource}: answered {last}, kept {now}");
+        }
+    }
+    assert!(
+        seen.values().sum::<u64>() > 100,
+        "too little load to prove anything: {seen:?}"
+    );
+    stage.close().await;
+}

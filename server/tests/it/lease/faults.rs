@@ -1,0 +1,55 @@
+//! The store goes away and comes back.
+
+use std::time::{Duration, Instant};
+
+use axum::http::StatusCode;
+use serde_json::json;
+
+use super::stage::{Home, Kind, is_granted};
+use crate::support::eventually::eventually;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_outage_is_told_within_two_seconds_and_ends_by_itself() {
+    // Postgres killed, then paused: 503 within 2 s and nothing granted; served again without a restart of ours.
+    let home = Home::new(Kind::Postgres).await;
+    let postgres = home.postgres.as_ref().unwrap();
+    let stage = home.serve().await;
+    let lease = stage.acquire("r", "o", 60).await;
+    for paused in [false, true] {
+        if paused {
+            postgres.pause().await.unwrap();
+        } else {
+            postgres.kill().await.unwrap();
+        }
+        for _ in 0..3 {
+            let began = Instant::now();
+            let body = json!({"resource": format!("new{paused}"), "ownerId": "o", "ttlSeconds": 30});
+            let (status, problem) = stage.post("/v1/locks/acquire", body).await;
+            assert_eq!(
+                (status, &problem["code"]),
+                (StatusCode::SERVICE_UNAVAILABLE, &json!("store_unavailable"))
+            );
+            let text = problem.to_string();
+            assert!(
+                !text.contains("postgres") && !text.contains("127.0.0.1"),
+                "{text}"
+            );
+            assert_eq!(stage.renew(&lease).await.0, StatusCode::SERVICE_UNAVAILABLE);
+            assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+        }
+        if paused {
+            postgres.resume().await.unwrap();
+        } else {
+            postgres.restart().await.unwrap();
+        }
+        eventually("it serves again", || async {
+            stage.renew(&lease).await.0 == StatusCode::OK
+        })
+        .await;
+        eventually("nothing was granted to nobody", || async {
+            is_granted(&stage.acquire(&format!("new{paused}"), "p", 30).await)
+        })
+        .await;
+    }
+    stage.close().await;
+}

@@ -1,0 +1,211 @@
+//! Fencing tokens: strictly rising per resource, whatever happens.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use domain::lease::Revocation;
+use leasehold::lease::Ended;
+use serde_json::json;
+use tokio::sync::Mutex;
+
+use super::stage::{Home, Kind, id, is_granted, on_both_stores, token};
+use crate::support::eventually::eventually;
+
+fn revocation() -> Revocation {
+    Revocation {
+        by: "dana".into(),
+        reason: "stuck since 02:00".into(),
+        audit_id: "audit-7".into(),
+    }
+}
+
+on_both_stores!(
+    the_token_rises_over_release_revocation_expiry_and_restart,
+    |home| {
+        // Traps 1, 3, 4, 7, 36: each end of a lease is followed by a grant with exactly the next token, also by a new process.
+        let stage = home.serve().await;
+        let released = stage.acquire("r", "w1", 30).await;
+        stage.delete(&released).await;
+        let revoked = stage.acquire("r", "w2", 30).await;
+        let done = stage
+            .service
+            .revoke(id(&revoked), revocation(), Duration::ZERO)
+            .await
+            .unwrap();
+        assert!(matches!(done, Ended::Now(_)));
+        let expired = stage.acquire("r", "w3", 1).await;
+        eventually("it ran out", || async {
+            stage.resource("r").await["holder"].is_null()
+        })
+        .await;
+        stage.close().await;
+        let stage = home.serve().await;
+        let last = stage.acquire("r", "w4", 30).await;
+        assert_eq!([&released, &revoked, &expired, &last].map(token), [1, 2, 3, 4]);
+        assert_eq!(stage.resource("r").await["lastFencingToken"], 4);
+        stage.close().await;
+    }
+);
+
+on_both_stores!(an_old_owner_cannot_touch_the_next_owners_lease, |home| {
+    // Traps 18, 19: renew and release name the lease; the stale owner's calls change nothing, and revoke spares the next.
+    let stage = home.serve().await;
+    let old = stage.acquire("r", "same-worker", 1).await;
+    eventually("it ran out", || async {
+        stage.resource("r").await["holder"].is_null()
+    })
+    .await;
+    let new = stage.acquire("r", "same-worker", 30).await;
+    assert_eq!((token(&old), token(&new)), (1, 2));
+    let (status, problem) = stage.renew(&old).await;
+    assert_eq!((status, &problem["code"]), (StatusCode::GONE, &json!("expired")));
+    assert_eq!(
+        stage.delete(&old).await.1,
+        json!({"released": false, "state": "expired"})
+    );
+    let done = stage
+        .service
+        .revoke(id(&old), revocation(), Duration::ZERO)
+        .await
+        .unwrap();
+    assert!(matches!(done, Ended::Before(_)));
+    assert_eq!(stage.renew(&new).await.0, StatusCode::OK);
+    stage.close().await;
+});
+
+on_both_stores!(two_never_hold_one_resource_and_tokens_never_fall, |home| {
+    // Traps 2, 12: many clients on few resources, on Postgres through two replicas; a shared record of who believes what.
+    let first = home.serve().await;
+    let second = match home.postgres {
+        Some(_) => Some(home.serve().await),
+        None => None,
+    };
+    let bases = [
+        first.base.clone(),
+        second.as_ref().map_or(first.base.clone(), |it| it.base.clone()),
+    ];
+    let held: Arc<Mutex<HashMap<String, u64>>> = Arc::default();
+    let highest: Arc<Mutex<HashMap<String, u64>>> = Arc::default();
+    let client = |number: usize| {
+        let (base, http) = (bases[number % 2].clone(), first.http.clone());
+        let (held, highest) = (held.clone(), highest.clone());
+        async move {
+            let mut grants = 0;
+            for round in 0..40 {
+                let resource = format!("r{}", (number + round) % 3);
+                let body = json!({"resource": resource, "ownerId": format!("w{number}"), "ttlSeconds": 30});
+                let url = format!("{base}/v1/locks/acquire");
+                let (status, lease) = crate::lease::stage::answer(http.post(url).json(&body)).await;
+                assert_eq!(status, StatusCode::OK, "{lease}");
+                if !is_granted(&lease) {
+                    continue;
+                }
+                grants += 1;
+                // Before the release is sent nobody else can have it.
+                assert_eq!(
+                    held.lock().await.insert(resource.clone(), token(&lease)),
+                    None,
+                    "two holders of {resource}"
+                );
+                let before = highest
+                    .lock()
+                    .await
+                    .insert(resource.clone(), token(&lease))
+                    .unwrap_or(0);
+                assert!(
+                    token(&lease) > before,
+                    "{resource}: {before} then {}",
+                    token(&lease)
+                );
+                held.lock().await.remove(&resource);
+                let url = format!("{base}/v1/locks/{}", lease["leaseId"].as_str().unwrap());
+                let released = crate::lease::stage::answer(http.delete(url)).await;
+                assert_eq!(released, (StatusCode::OK, json!({"released": true})));
+            }
+            grants
+        }
+    };
+    let grants: u64 = futures::future::join_all((0..16).map(client))
+        .await
+        .into_iter()
+        .sum();
+    let tokens: u64 = highest.lock().await.values().sum();
+    assert_eq!(
+        grants, tokens,
+        "every grant has one token and every token one grant"
+    );
+    assert!(grants > 100, "{grants}");
+    first.close().await;
+    if let Some(second) = second {
+        second.close().await;
+    }
+});
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn names_with_equal_hashes_are_different_locks() {
+    // Trap 14: two names that Postgres' own 32-bit hash cannot tell apart are both granted, on both stores.
+    use sqlx::Connection as _;
+    let home = Home::new(Kind::Postgres).await;
+    let mut connection = sqlx::PgConnection::connect(&home.url).await.unwrap();
+    let pair: (String, String) = sqlx::query_as(
+        "SELECT min(name), max(name) FROM (SELECT 'job:' || n AS name FROM generate_series(1, 300000) n) names
+         GROUP BY hashtext(name) HAVING count(*) > 1 LIMIT 1",
+    )
+    .fetch_one(&mut connection)
+    .await
+    .unwrap();
+    for home in [home, Home::new(Kind::Sqlite).await] {
+        let stage = home.serve().await;
+        for name in [&pair.0, &pair.1] {
+            assert!(is_granted(&stage.acquire(name, "o", 30).await), "{name}");
+        }
+        stage.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_granted_after_a_long_wait_for_its_row_is_not_born_old() {
+    // Trap 11: a foreign session holds the row's lock for 0.7 s; the TTL of 1 s counts from after that.
+    use sqlx::{Connection as _, Executor as _};
+    let home = Home::new(Kind::Postgres).await;
+    let stage = home.serve().await;
+    let first = stage.acquire("r", "o", 30).await;
+    stage.delete(&first).await;
+    let mut blocker = sqlx::PgConnection::connect(&home.url).await.unwrap();
+    blocker
+        .execute("BEGIN; SELECT FROM resource_tokens WHERE resource = 'r' FOR UPDATE")
+        .await
+        .unwrap();
+    let waiting = stage.acquire("r", "o", 1);
+    let unblock = async {
+        tokio::time::sleep(Duration::from_millis(700)).await;
+        blocker.execute("COMMIT").await.unwrap();
+    };
+    let (lease, ()) = tokio::join!(waiting, unblock);
+    assert!(lease["remainingMs"].as_i64().unwrap() > 600, "{lease}");
+    stage.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_foreign_write_transaction_delays_a_grant_and_does_not_fail_it() {
+    // Trap 13: BEGIN IMMEDIATE waits for the other writer of the file; a deferred one would fail at once.
+    use sqlx::{Connection as _, Executor as _};
+    let home = Home::new(Kind::Sqlite).await;
+    let stage = home.serve().await;
+    stage.acquire("other", "o", 30).await;
+    let mut blocker = sqlx::SqliteConnection::connect(&home.url).await.unwrap();
+    blocker
+        .execute("BEGIN IMMEDIATE; UPDATE store_meta SET epoch = epoch")
+        .await
+        .unwrap();
+    let waiting = stage.acquire("r", "o", 30);
+    let unblock = async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        blocker.execute("COMMIT").await.unwrap();
+    };
+    let (lease, ()) = tokio::join!(waiting, unblock);
+    assert!(is_granted(&lease), "{lease}");
+    stage.close().await;
+}
