@@ -13,6 +13,7 @@ use super::state_badge::Shape;
 use crate::api::ApiError;
 use crate::api::error::set_status;
 use crate::api::payload::Payload;
+use crate::components::changing::changing;
 use crate::console::ConsoleError;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +35,7 @@ where
     V: IntoView + 'static,
 {
     view! {
-        <Transition fallback=|| view! { <Loading/> }>
+        <Transition fallback=|| view! { <Loading/> }.into_any()>
             {
                 let children = children.clone();
                 // The last answer that had data: what stays on screen when a later one fails.
@@ -76,8 +77,12 @@ where
                 .or_else(|| before.cloned())
                 .unwrap_or_else(|| first.clone())
         });
-        let notice = move || failure.get().map(|error| view! { <NotRefreshed error/> });
-        view! { {notice} {children(data.into()).into_any()} }.into_any()
+        let notice = move || {
+            failure
+                .get()
+                .map(|error| view! { <NotRefreshed error/> }.into_any())
+        };
+        view! { {changing(notice)} {children(data.into()).into_any()} }.into_any()
     })
 }
 
@@ -87,7 +92,7 @@ pub fn Loading() -> impl IntoView {
     view! {
         <div class="waiting-rows" role="status">
             <span class="sr">"Loading"</span>
-            {(0..12).map(|_| view! { <div class="wait"></div> }).collect_view()}
+            {(0..12).map(|_| view! { <div class="wait"></div> }.into_any()).collect_view()}
         </div>
     }
 }
@@ -113,9 +118,9 @@ pub fn Failed<R: Fn() + 'static>(error: ApiError, retry: R) -> impl IntoView {
         ApiError::Unreachable(_) => "The console did not answer".to_owned(),
     };
     let why = domain::escape::visible(&error.to_string()).into_owned();
-    let retry = error
-        .is_passing()
-        .then(|| view! { <button class="btn" type="button" on:click=move |_| retry()>"Try again"</button> });
+    let retry = error.is_passing().then(|| {
+        view! { <button class="btn" type="button" on:click=move |_| retry()>"Try again"</button> }.into_any()
+    });
     view! {
         <Empty title>
             <p role="alert">{why}</p>

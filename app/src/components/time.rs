@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use domain::{human, moment};
 use leptos::prelude::*;
 
+use crate::components::changing::changing;
 use crate::live::use_live;
 
 /// `03:12:41 UTC`; days only where the caller asks, because most moments are of today.
@@ -33,7 +34,7 @@ pub fn Time(
         let local = live.is_awake().then(|| local(at));
         local.map_or_else(|| absolute.clone(), |local| format!("{absolute}, {local} here"))
     };
-    view! { <time datetime=moment::iso(at) title=title>{shown}</time> }
+    view! { <time datetime=moment::iso(at) title=title>{changing(shown)}</time> }
 }
 
 /// Whether `at` needs its date to be understood at `now`.

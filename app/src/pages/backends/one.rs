@@ -102,7 +102,7 @@ fn Present(fault: Fault, blind: bool) -> impl IntoView {
     };
     let times = (fault.times > 1).then(|| format!(", {} times in a row", fault.times));
     let mend = (!fault.mend.is_empty()).then(|| {
-        view! { <span class="mend"><b>"How to fix it: "</b><bdi>{visible(&fault.mend).into_owned()}</bdi></span> }
+        view! { <span class="mend"><b>"How to fix it: "</b><bdi>{visible(&fault.mend).into_owned()}</bdi></span> }.into_any()
     });
     view! {
         <p class=hue>
