@@ -24,5 +24,6 @@ pub mod runway;
 pub mod safety;
 pub mod segments;
 pub mod shell;
+pub mod stamp;
 pub mod state;
 pub mod token;
