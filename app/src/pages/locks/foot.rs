@@ -70,8 +70,8 @@ fn Pages(listing: RwSignal<Listing>, page: Signal<InventoryPage>, address: Memo<
     };
     view! {
         <span class="nx">
-            {move || before().map(|href| view! { <a class="btn s" rel="prev" href=href>"Previous"</a> })}
-            {move || next().map(|href| view! { <a class="btn s" rel="next" href=href>{format!("Next {}", address.with(Address::limit))}</a> })}
+            {move || before().map(|href| view! { <a class="btn s" rel="prev" href=href>"Previous"</a> }.into_any())}
+            {move || next().map(|href| view! { <a class="btn s" rel="next" href=href>{format!("Next {}", address.with(Address::limit))}</a> }.into_any())}
         </span>
     }
 }
