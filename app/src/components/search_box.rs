@@ -6,7 +6,7 @@ use leptos_router::components::Form;
 #[component]
 pub fn SearchBox() -> impl IntoView {
     view! {
-        <div role="search">
+        <div role="search" aria-label="everything">
             <Form method="get" action="/locks">
                 <label class="find">
                     <span class="sr">"Find a lock or owner"</span>
