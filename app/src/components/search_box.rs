@@ -19,7 +19,7 @@ pub fn SearchBox() -> impl IntoView {
         }
     };
     view! {
-        <div role="search">
+        <div role="search" aria-label="everything">
             <form method="get" action="/locks" on:submit=submit>
                 <label class="find">
                     <span class="sr">"Find a lock or owner"</span>

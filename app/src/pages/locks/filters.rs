@@ -82,7 +82,7 @@ pub fn Filters(
     };
     close_elsewhere(form);
     view! {
-        <form class="filters" method="get" action="/locks" role="search" node_ref=form on:submit=submit on:change=change>
+        <form class="filters" method="get" action="/locks" role="search" aria-label="this list" node_ref=form on:submit=submit on:change=change>
             <Search address/>
             <BackendChoice backends address/>
             <OwnerChoice address/>
@@ -249,7 +249,7 @@ fn SafetyChoice(address: Memo<Address>) -> impl IntoView {
     };
     view! {
         <label class="sel"><span>"safety class"</span>
-            <select name="safety">
+            <select name="safety" aria-label="safety class">
                 {option("", "any")}
                 {option(SafetyClass::Correctness.wire(), "correctness")}
                 {option(SafetyClass::Efficiency.wire(), "efficiency")}
@@ -270,7 +270,7 @@ fn SortChoice(address: Memo<Address>) -> impl IntoView {
     };
     view! {
         <label class="sel"><span>"sort"</span>
-            <select name="sort">
+            <select name="sort" aria-label="sort">
                 {move || listed().into_iter().map(|(word, sort)| {
                     let selected = sort == address.get().sort();
                     view! { <option value=sort.wire() selected=selected prop:selected=selected>{word}</option> }.into_any()
