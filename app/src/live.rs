@@ -3,17 +3,12 @@
 //! The stream only hints: pages refetch what they show. Nothing here runs on the server; its first HTML and
 //! the browser's both start from [`Link::Opening`]. All times are the browser's monotonic milliseconds.
 
+pub mod load;
 pub mod pulse;
 pub mod stream;
 
-use std::future::Future;
-
 use leptos::prelude::*;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
-use crate::api::ApiError;
-use crate::api::payload::Payload;
 use pulse::{BackendPulse, Pulse};
 
 /// Silence of the stream after which nothing on screen may pass for live.
@@ -94,32 +89,6 @@ impl Live {
         let live = Self::new();
         stream::open_in_browser(live);
         live
-    }
-
-    /// A resource that is fetched anew whenever the stream says that something changed.
-    pub fn refreshing<A, T, Fut>(
-        self,
-        args: impl Fn() -> A + Send + Sync + 'static,
-        fetch: impl Fn(A) -> Fut + Send + Sync + 'static,
-    ) -> Resource<Result<T, ApiError>, Payload>
-    where
-        A: PartialEq + Clone + Send + Sync + 'static,
-        T: Serialize + DeserializeOwned + Send + Sync + 'static,
-        Fut: Future<Output = Result<T, ApiError>> + Send + 'static,
-    {
-        Resource::new_with_options(
-            move || (args(), self.epoch.get()),
-            move |(args, _)| {
-                let answer = fetch(args);
-                async move {
-                    let guard = FetchGuard::begin(self);
-                    let answer = answer.await;
-                    drop(guard);
-                    answer
-                }
-            },
-            false,
-        )
     }
 
     /// A page says which revision it shows now, and that it has just come.

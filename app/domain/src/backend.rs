@@ -58,6 +58,11 @@ impl BackendStatus {
         }
     }
 
+    pub fn parse(wire: &str) -> Option<Self> {
+        let all = [Self::Starting, Self::Live, Self::Partial, Self::Stale, Self::Down];
+        all.into_iter().find(|status| status.wire() == wire)
+    }
+
     /// Its rows are shown as stale: what held before is not known to hold now.
     pub const fn blinds_rows(self) -> bool {
         matches!(self, Self::Stale | Self::Down)

@@ -80,6 +80,23 @@ pub fn count(number: u64) -> String {
     out
 }
 
+/// A measure for drawing, to a hundredth, without idle digits: `12.5`, `100`, `0.07`. The standard library's way
+/// of writing any number there can be weighs as much as a page.
+pub fn measure(value: f64) -> String {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "what is drawn is no wider than a screen"
+    )]
+    let hundredths = (value * 100.0).round() as i64;
+    let sign = if hundredths < 0 { "-" } else { "" };
+    let (whole, rest) = (hundredths.unsigned_abs() / 100, hundredths.unsigned_abs() % 100);
+    match (rest, rest % 10) {
+        (0, _) => format!("{sign}{whole}"),
+        (_, 0) => format!("{sign}{whole}.{}", rest / 10),
+        _ => format!("{sign}{whole}.{rest:02}"),
+    }
+}
+
 /// `1 lock`, `2 locks`, `12,847 locks`.
 pub fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })
@@ -88,6 +105,13 @@ pub fn counted(number: u64, one: &str, many: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn measures_have_two_decimals_at_most() {
+        // Both signs, both ends of rounding, and nothing after the point where nothing is needed.
+        let shown = [0.0, 100.0, 12.5, 0.07, 99.999, -0.004, -3.25].map(measure);
+        assert_eq!(shown, ["0", "100", "12.5", "0.07", "100", "0", "-3.25"]);
+    }
 
     #[test]
     fn durations_carry_units_and_keep_their_sign() {

@@ -5,7 +5,6 @@
 //! Each payload begins with the stamp of the types, so that a tab of another build is told, not misled.
 
 use domain::stamp;
-use leptos::server::codee::{Decoder, Encoder};
 use leptos::server_fn::codec::Post;
 use leptos::server_fn::{Bytes, ContentType, Decodes, Encodes, Format, FormatType};
 use serde::Serialize;
@@ -27,11 +26,11 @@ pub enum PayloadError {
     Malformed,
 }
 
-fn write<T: Serialize>(value: &T) -> Result<Vec<u8>, PayloadError> {
+pub(crate) fn write<T: Serialize>(value: &T) -> Result<Vec<u8>, PayloadError> {
     postcard::to_extend(value, STAMP.to_vec()).map_err(|_| PayloadError::Malformed)
 }
 
-fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, PayloadError> {
+pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, PayloadError> {
     let value = bytes.strip_prefix(&STAMP).ok_or(PayloadError::OtherBuild)?;
     postcard::from_bytes(value).map_err(|_| PayloadError::Malformed)
 }
@@ -60,24 +59,14 @@ impl<T: DeserializeOwned> Decodes<T> for Payload {
     }
 }
 
-/// In HTML: as text.
-impl<T: Serialize> Encoder<T> for Payload {
-    type Error = PayloadError;
-    type Encoded = String;
-
-    fn encode(value: &T) -> Result<String, PayloadError> {
-        write(value).map(|bytes| Self::into_encoded_string(bytes.into()))
-    }
+/// As it stands in HTML.
+pub(crate) fn to_text<T: Serialize>(value: &T) -> Result<String, PayloadError> {
+    write(value).map(|bytes| Payload::into_encoded_string(bytes.into()))
 }
 
-impl<T: DeserializeOwned> Decoder<T> for Payload {
-    type Error = PayloadError;
-    type Encoded = str;
-
-    fn decode(text: &str) -> Result<T, PayloadError> {
-        let bytes = Self::from_encoded_string(text).map_err(|_| PayloadError::Malformed)?;
-        read(&bytes)
-    }
+pub(crate) fn of_text<T: DeserializeOwned>(text: &str) -> Result<T, PayloadError> {
+    let bytes = Payload::from_encoded_string(text).map_err(|_| PayloadError::Malformed)?;
+    read(&bytes)
 }
 
 #[cfg(test)]

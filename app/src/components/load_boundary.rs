@@ -7,16 +7,15 @@ use std::sync::Arc;
 
 use domain::query::QueryError;
 use leptos::prelude::*;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::empty::Empty;
 use super::state_badge::Shape;
 use crate::api::ApiError;
 use crate::api::error::set_status;
-use crate::api::payload::Payload;
 use crate::components::changing::changing;
 use crate::console::ConsoleError;
+use crate::live::load::Load;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Phase {
@@ -27,12 +26,12 @@ enum Phase {
 
 #[component]
 pub fn LoadBoundary<T, F, V>(
-    load: Resource<Result<T, ApiError>, Payload>,
+    load: Load<T>,
     /// Makes the view of the data, once.
     children: F,
 ) -> impl IntoView
 where
-    T: Clone + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static,
+    T: Clone + PartialEq + DeserializeOwned + Send + Sync + 'static,
     F: Fn(Signal<T>) -> V + Clone + Send + Sync + 'static,
     V: IntoView + 'static,
 {
@@ -46,7 +45,7 @@ where
         let children = children.clone();
         Watched {
             has_data: Signal::derive(move || data.with(Option::is_some)),
-            failure: Memo::new(move |_| load.get().and_then(Result::err)),
+            failure: Memo::new(move |_| load.failure()),
             retry: Callback::new(move |()| load.refetch()),
             ready: Box::new(move || ready(data, &children)),
         }

@@ -4,6 +4,7 @@
 //! part follows the next reading. Lengths are SVG attributes in per cent, because styles in attributes are not
 //! allowed by the page's content policy.
 
+use domain::human;
 use domain::lock::Lock;
 use domain::runway::{self, Form, Runway as Drawing};
 use domain::state::Severity;
@@ -52,7 +53,7 @@ pub(super) fn classes(lock: &Lock, drawing: &Drawing) -> String {
 }
 
 pub(super) fn percent(at: f64) -> String {
-    format!("{at}%")
+    format!("{}%", human::measure(at))
 }
 
 fn shape(drawing: &Drawing, lock: StoredValue<Lock>, elapsed: Signal<i64>) -> AnyView {

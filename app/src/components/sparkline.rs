@@ -14,7 +14,7 @@ pub fn Sparkline(answers_ms: Vec<Option<u32>>) -> impl IntoView {
     let gaps: Vec<_> = gaps(&answers_ms)
         .into_iter()
         .map(|(x, width)| {
-            view! { <rect class="hatch" x=format!("{x}%") width=format!("{width}%") height="100%"></rect> }
+            view! { <rect class="hatch" x=format!("{}%", human::measure(x)) width=format!("{}%", human::measure(width)) height="100%"></rect> }
                 .into_any()
         })
         .collect();
@@ -84,7 +84,7 @@ fn lines(answers_ms: &[Option<u32>]) -> Vec<String> {
             }
             points
                 .iter()
-                .map(|(x, y)| format!("{x:.1},{y:.1}"))
+                .map(|(x, y)| format!("{},{}", human::measure(*x), human::measure(*y)))
                 .collect::<Vec<_>>()
                 .join(" ")
         })
@@ -124,7 +124,7 @@ mod tests {
     fn failed_passes_cut_the_line_and_are_said() {
         // Two runs around a gap of two, and the words for it.
         let answers = [Some(2), Some(4), None, None, Some(3)];
-        assert_eq!(lines(&answers), ["0.0,50.0 250.0,8.0", "1000.0,29.0 1008.0,29.0"]);
+        assert_eq!(lines(&answers), ["0,50 250,8", "1000,29 1008,29"]);
         assert_eq!(gaps(&answers), [(37.5, 50.0)]);
         assert_eq!(summary(&answers), "Last 5 passes: 2 ms to 4 ms; 2 failed.");
         assert_eq!(summary(&[]), "No pass yet.");

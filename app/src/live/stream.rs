@@ -85,11 +85,7 @@ fn wants_calm() -> bool {
 fn open(live: Live) -> Option<Source> {
     let source = EventSource::new(ADDRESS).ok()?;
     let on_pulse = move |event: MessageEvent| {
-        let pulse = event
-            .data()
-            .as_string()
-            .and_then(|text| serde_json::from_slice(text.as_bytes()).ok());
-        if let Some(pulse) = pulse {
+        if let Some(pulse) = event.data().as_string().and_then(|json| Pulse::read(&json)) {
             hear(live, pulse);
         }
     };

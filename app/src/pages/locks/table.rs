@@ -1,5 +1,6 @@
 //! The table: headers that sort, the rows in sight, and what keeps them in place.
 
+use domain::human;
 use domain::query::{Sort, SortKey};
 use leptos::ev::{FocusEvent, PointerEvent};
 use leptos::html::Tbody;
@@ -96,7 +97,8 @@ fn Gap(#[prop(into)] rows: Signal<f64>) -> impl IntoView {
     // Not as an attribute: the policy of the page forbids inline styles in the HTML.
     Effect::new(move |_| {
         if let Some(cell) = cell.get() {
-            let _ = web_sys::HtmlElement::style(&cell).set_property("height", &format!("{}px", rows.get()));
+            let _ = web_sys::HtmlElement::style(&cell)
+                .set_property("height", &format!("{}px", human::measure(rows.get())));
         }
     });
     view! { <tr class="gap" aria-hidden="true"><td colspan="8" node_ref=cell></td></tr> }
