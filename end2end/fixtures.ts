@@ -58,7 +58,10 @@ export const rows = (page: Page) => page.locator('table.locks tr[data-row]');
 /** No accessibility violation at all. */
 export async function accessible(page: Page): Promise<void> {
   const { violations } = await new AxeBuilder({ page }).analyze();
-  const told = violations.map((it) => `${it.id}: ${it.nodes.map((node) => node.target.join(' ')).join(', ')}`);
+  const told = violations.flatMap((it) => it.nodes.map((node) => {
+    const why = [...node.any, ...node.all, ...node.none][0]?.message ?? it.help;
+    return `${it.id}: ${node.target.join(' ')}: ${why}`;
+  }));
   expect.soft(told, 'accessibility').toEqual([]);
 }
 

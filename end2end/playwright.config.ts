@@ -15,7 +15,9 @@ export default defineConfig({
     { name: 'demo', testDir: './tests/demo' },
   ],
   use: {
-    trace: 'retain-on-failure',
+    // A trace doubles the time of a test: asked for with TRACE=1.
+    trace: process.env.TRACE ? 'retain-on-failure' : 'off',
+    screenshot: 'only-on-failure',
     launchOptions: {
       executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
       args: [

@@ -54,11 +54,11 @@ pub fn App() -> impl IntoView {
     view! {
         <Title formatter=|page: String| if page.is_empty() { "Leasehold".to_owned() } else { format!("{page} · Leasehold") }/>
         <Router>
-            <a class="skip" href="#main">"Skip to the page"</a>
+            <a class="skip" href="#main" rel="external">"Skip to the page"</a>
             <Nav/>
             <main id="main" tabindex="-1">
                 // Flat: the old page leaves the document before its state is disposed of, not after.
-                <FlatRoutes fallback=|| view! { <NotFound/> }>
+                <FlatRoutes fallback=|| view! { <NotFound/> }.into_any()>
                     <Route path=path!("/") view=OverviewPage ssr=SsrMode::Async/>
                     <Route path=path!("/locks") view=LocksPage ssr=SsrMode::Async/>
                     <Route path=path!("/locks/:backend/*resource") view=LockPage ssr=SsrMode::Async/>
@@ -76,7 +76,7 @@ fn NotFound() -> impl IntoView {
     set_status(404);
     view! {
         <Title text="No such page"/>
-        <Empty title="There is no such page">
+        <Empty title="There is no such page" whole=true>
             <p><a class="link" href="/">"Overview"</a>", or "<a class="link" href="/locks">"all locks"</a>"."</p>
         </Empty>
     }

@@ -3,6 +3,17 @@
 use leptos::prelude::*;
 
 #[component]
-pub fn Empty(#[prop(into)] title: String, children: Children) -> impl IntoView {
-    view! { <section class="empty"><h2>{title}</h2>{children()}</section> }
+pub fn Empty(
+    #[prop(into)] title: String,
+    /// It is all that the page shows, so its title is the page's.
+    #[prop(optional)]
+    whole: bool,
+    children: Children,
+) -> impl IntoView {
+    let title = if whole {
+        view! { <h1>{title}</h1> }.into_any()
+    } else {
+        view! { <h2>{title}</h2> }.into_any()
+    };
+    view! { <section class="empty">{title}{children()}</section> }
 }

@@ -20,7 +20,9 @@ const PAGES: Record<string, string> = {
 const SCENES = ['empty', 'down', 'starting', 'calm', 'unconfigured', 'many'];
 
 for (const [name, path] of Object.entries(PAGES)) {
-  test(`${name} is accessible, quiet and fits in both themes and widths`, async ({ page }) => {
+  test(`${name} is accessible, quiet and fits in both themes and widths`, async ({ page, forgive }) => {
+    // The answer of this page is 409, and browsers tell that to the console.
+    if (name === 'lock-which-one') forgive(/status of 409/);
     await open(page, path);
     await lookAt(page, name);
   });

@@ -13,12 +13,11 @@ use crate::links;
 pub fn Missing(backend: String, resource: String, what: String) -> impl IntoView {
     let by_name = links::with_query("/locks", [("q", resource.as_str())]);
     let prefix = &resource[..domain::segments::boundary(resource.as_bytes())];
-    let neighbours = (!prefix.is_empty()).then(|| {
-        view! { <a class="btn" href=links::prefix(prefix)>"Its neighbours"</a> }
-    });
+    let neighbours = (!prefix.is_empty())
+        .then(|| view! { <a class="btn" href=links::prefix(prefix)>"Its neighbours"</a> }.into_any());
     view! {
         <Title text="No such lock"/>
-        <Empty title="No such lock">
+        <Empty title="No such lock" whole=true>
             <p><ResourceName name=resource/>" on "{visible(&backend).into_owned()}</p>
             <p><bdi>{visible(&what).into_owned()}</bdi></p>
             <p class="small">"It may have been released: a lock that nobody holds is not kept here."</p>
@@ -35,7 +34,7 @@ pub fn Missing(backend: String, resource: String, what: String) -> impl IntoView
 pub fn BadAddress(what: String) -> impl IntoView {
     view! {
         <Title text="No such lock"/>
-        <Empty title="This address leads to no lock">
+        <Empty title="This address leads to no lock" whole=true>
             <p><bdi>{visible(&what).into_owned()}</bdi></p>
             <div class="do"><a class="btn" href="/locks">"All locks"</a></div>
         </Empty>
@@ -52,11 +51,12 @@ pub fn Choose(backend: String, resource: String, sources: Vec<Source>) -> impl I
                 links::with_query("", [("source", source.as_str())]).trim_start_matches('?')
             );
             view! { <li><a class="link mono" href=href rel="external">{source.to_string()}</a></li> }
+                .into_any()
         })
         .collect_view();
     view! {
         <Title text="Which one?"/>
-        <Empty title="Several locks have this name">
+        <Empty title="Several locks have this name" whole=true>
             <p><ResourceName name=resource/></p>
             <p>{visible(&backend).into_owned()}" holds it in more than one source. Which one do you mean?"</p>
             <ul class="choices">{choices}</ul>

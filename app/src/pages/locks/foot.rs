@@ -53,25 +53,32 @@ pub fn Foot(
 fn Pages(listing: RwSignal<Listing>, page: Signal<InventoryPage>, address: Memo<Address>) -> impl IntoView {
     let live = use_live();
     let rows = move || page.with(|page| u64::try_from(page.locks.len()).unwrap_or(0));
-    let before = move || {
+    let before = Memo::new(move |_| {
         address.with(|address| {
             address
                 .previous(u64::from(address.limit()))
                 .map(|before| before.href())
         })
-    };
-    let next = move || {
+    });
+    // A memo: the focus that leaves with the page tells the listing last, and a bare closure would be run
+    // for that after its signals are gone.
+    let next = Memo::new(move |_| {
         let cursor = page.with(|page| page.next_cursor.clone());
         // While scrolling fetches, one page is as long as the list.
         let shown = !live.is_awake() || listing.with(|listing| listing.next_cursor().is_some());
-        cursor
-            .filter(|_| shown)
-            .map(|cursor| address.with(|address| address.next(&cursor, rows()).href()))
-    };
+        cursor.filter(|_| shown).map(|cursor| {
+            address.with(|address| {
+                (
+                    address.next(&cursor, rows()).href(),
+                    format!("Next {}", address.limit()),
+                )
+            })
+        })
+    });
     view! {
         <span class="nx">
-            {move || before().map(|href| view! { <a class="btn s" rel="prev" href=href>"Previous"</a> })}
-            {move || next().map(|href| view! { <a class="btn s" rel="next" href=href>{format!("Next {}", address.with(Address::limit))}</a> })}
+            {move || before.get().map(|href| view! { <a class="btn s" rel="prev" href=href>"Previous"</a> }.into_any())}
+            {move || next.get().map(|(href, words)| view! { <a class="btn s" rel="next" href=href>{words}</a> }.into_any())}
         </span>
     }
 }

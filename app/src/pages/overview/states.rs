@@ -7,6 +7,7 @@ use domain::overview::Overview;
 use domain::state::StateCounts;
 use leptos::prelude::*;
 
+use crate::components::changing::changing;
 use crate::components::state_badge::StateBadge;
 use crate::links;
 
@@ -40,6 +41,7 @@ fn rows(counts: &StateCounts) -> AnyView {
                     </a>
                 </li>
             }
+            .into_any()
         })
         .collect_view()
         .into_any()
@@ -73,17 +75,17 @@ pub fn Waiting(data: Signal<Overview>) -> impl IntoView {
         backends
             .get()
             .into_iter()
-            .map(|(name, waiters)| view! { <WaitingOn name waiters/> })
+            .map(|(name, waiters)| view! { <WaitingOn name waiters/> }.into_any())
             .collect_view()
     };
     view! {
         <section class="sec" aria-labelledby="waiting-head">
             <header>
                 <h2 id="waiting-head">"Waiting"</h2>
-                <span class="note">{note}</span>
+                <span class="note">{changing(note)}</span>
                 <a class="end link" href="/locks?sort=-waiters">"Longest queues"</a>
             </header>
-            <ul class="counts">{rows}</ul>
+            <ul class="counts">{changing(rows)}</ul>
         </section>
     }
     .into_any()
