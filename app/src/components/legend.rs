@@ -20,10 +20,6 @@ pub fn RunwayLegend() -> impl IntoView {
                 "near expiry below here"
             </span>
             <span>
-                <svg viewBox="0 0 16 12" aria-hidden="true"><path d="M4.5 10h7L8 6z" fill="var(--ink-3)"></path></svg>
-                "near expiry from here on"
-            </span>
-            <span>
                 <svg class="wide" viewBox="0 0 28 12" aria-hidden="true"><rect x=".5" y="2.5" width="27" height="7" fill="url(#hatch-dense)" stroke="var(--control)"></rect></svg>
                 "stale: at most this much"
             </span>

@@ -96,3 +96,6 @@ async fn set_headers(mut response: Response) -> Response {
     }
     response
 }
+
+#[cfg(test)]
+mod tests;

@@ -68,8 +68,14 @@ impl Scroll {
 
     /// Measures on scrolling and resizing, and moves on `j` and `k`. In the browser only.
     pub fn watch(self, listing: RwSignal<Listing>) {
+        // Anew when the table appears, and whenever rows come or go.
+        let rows = Memo::new(move |_| listing.with(Listing::len));
         Effect::new(move |_| {
+            rows.track();
+            self.tbody.track();
             self.measure(listing);
+        });
+        Effect::new(move |_| {
             let scrolled = window_event_listener(ev::scroll, move |_| self.measure(listing));
             let resized = window_event_listener(ev::resize, move |_| self.measure(listing));
             let pressed = window_event_listener(ev::keydown, move |event| {

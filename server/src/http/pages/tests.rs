@@ -1,0 +1,117 @@
+//! The pages over the real console, with no backend configured.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{HeaderMap, Request, StatusCode, header};
+use tower::ServiceExt;
+
+use super::router;
+use crate::clock::Clock;
+use crate::console::ServerConsole;
+use crate::inventory::Inventory;
+
+fn pages() -> Router {
+    let inventory = Inventory::new(Vec::new());
+    router(Arc::new(ServerConsole::new(
+        inventory,
+        HashMap::new(),
+        Clock::start(),
+    )))
+}
+
+async fn get(path: &str, headers: &[(header::HeaderName, &str)]) -> (StatusCode, HeaderMap, String) {
+    let request = headers.iter().fold(Request::get(path), |request, (name, value)| {
+        request.header(name, *value)
+    });
+    let response = pages()
+        .oneshot(request.body(Body::empty()).unwrap())
+        .await
+        .unwrap();
+    let (parts, body) = response.into_parts();
+    let body = to_bytes(body, 10_000_000).await.unwrap();
+    (
+        parts.status,
+        parts.headers,
+        String::from_utf8_lossy(&body).into_owned(),
+    )
+}
+
+fn nonce(headers: &HeaderMap) -> String {
+    let policy = headers[header::CONTENT_SECURITY_POLICY].to_str().unwrap();
+    let (_, rest) = policy.split_once("'nonce-").unwrap();
+    rest.split_once('\'').unwrap().0.to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_scripts_with_the_nonce_of_this_very_answer_may_run() {
+    // Every inline script of every page has the nonce that its own policy names, and no two answers share it.
+    let mut nonces = Vec::new();
+    for path in ["/", "/locks", "/locks/cache/a", "/backends", "/no-such-page"] {
+        let (_, headers, html) = get(path, &[]).await;
+        let nonce = nonce(&headers);
+        for script in html.match_indices("<script").map(|(at, _)| &html[at..]) {
+            let tag = script.split_once('>').unwrap().0;
+            assert!(tag.contains(&format!("nonce=\"{nonce}\"")), "{path}: {tag}");
+        }
+        assert!(
+            !html.contains(" style=\""),
+            "{path}: inline styles are refused by the policy"
+        );
+        nonces.push(nonce);
+    }
+    nonces.sort();
+    nonces.dedup();
+    assert_eq!(nonces.len(), 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_have_the_status_of_what_they_say() {
+    // Pages and server functions alike: fine, a bad query, no such lock, no such page.
+    for (path, status) in [
+        ("/locks?state=stale", StatusCode::OK),
+        ("/locks?state=broken", StatusCode::BAD_REQUEST),
+        ("/nowhere", StatusCode::NOT_FOUND),
+        ("/api/inventory?query=limit%3D0", StatusCode::BAD_REQUEST),
+        (
+            "/api/lock?backend=cache&source=&resource=a",
+            StatusCode::NOT_FOUND,
+        ),
+        ("/api/overview", StatusCode::OK),
+        ("/pkg/no-such-file.js", StatusCode::NOT_FOUND),
+    ] {
+        let (found, headers, body) = get(path, &[]).await;
+        assert_eq!(found, status, "{path}: {body}");
+        assert_eq!(headers[header::X_CONTENT_TYPE_OPTIONS], "nosniff", "{path}");
+        assert!(
+            headers[header::CONTENT_SECURITY_POLICY]
+                .to_str()
+                .unwrap()
+                .contains("frame-ancestors 'none'")
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn data_is_never_kept_by_anybody_in_between() {
+    // Pages and data alike; static files have their own rule.
+    for path in ["/", "/locks", "/api/overview"] {
+        let (_, headers, _) = get(path, &[]).await;
+        assert_eq!(headers[header::CACHE_CONTROL], "no-store", "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_the_browser_has_is_not_sent_again() {
+    // Only where the browser's half is built: elsewhere there is no file to send.
+    let (status, headers, _) = get("/favicon.svg", &[]).await;
+    if status == StatusCode::NOT_FOUND {
+        return;
+    }
+    let tag = headers[header::ETAG].to_str().unwrap().to_owned();
+    let (status, headers, body) = get("/favicon.svg", &[(header::IF_NONE_MATCH, &tag)]).await;
+    assert_eq!((status, body.as_str()), (StatusCode::NOT_MODIFIED, ""));
+    assert_eq!(headers[header::CACHE_CONTROL], "no-cache");
+}
