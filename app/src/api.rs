@@ -7,6 +7,7 @@ pub mod error;
 pub mod inventory;
 pub mod lock;
 pub mod overview;
+pub mod payload;
 pub mod prefixes;
 
 pub use error::ApiError;

@@ -58,7 +58,7 @@ pub fn App() -> impl IntoView {
             <Nav/>
             <main id="main" tabindex="-1">
                 // Flat: the old page leaves the document before its state is disposed of, not after.
-                <FlatRoutes fallback=|| view! { <NotFound/> }>
+                <FlatRoutes fallback=|| view! { <NotFound/> }.into_any()>
                     <Route path=path!("/") view=OverviewPage ssr=SsrMode::Async/>
                     <Route path=path!("/locks") view=LocksPage ssr=SsrMode::Async/>
                     <Route path=path!("/locks/:backend/*resource") view=LockPage ssr=SsrMode::Async/>

@@ -4,6 +4,7 @@ pub mod age;
 pub mod age_bar;
 pub mod backend_strip;
 pub mod blocker_tree;
+pub mod changing;
 pub mod copy_button;
 pub mod empty;
 pub mod facts;

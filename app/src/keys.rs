@@ -103,9 +103,9 @@ pub fn Keys() -> impl IntoView {
             </header>
             <dl>
                 {KEYS.into_iter().map(|(keys, what)| view! {
-                    <dt>{keys.iter().map(|key| view! { <kbd>{*key}</kbd> }).collect_view()}</dt>
+                    <dt>{keys.iter().map(|key| view! { <kbd>{*key}</kbd> }.into_any()).collect_view()}</dt>
                     <dd>{what}</dd>
-                }).collect_view()}
+                }.into_any()).collect_view()}
             </dl>
             <RunwayLegend/>
         </dialog>

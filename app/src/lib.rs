@@ -2,6 +2,9 @@
 //!
 //! **Invariant:** nothing here names a database, a lock system, telemetry or a runtime; data comes through the port.
 
+#[cfg(not(erase_components))]
+compile_error!("build with the flags of .cargo/config.toml: RUSTFLAGS in the environment replaces them");
+
 pub mod api;
 pub mod app;
 pub mod components;

@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::api::ApiError;
+use crate::api::payload::Payload;
 use pulse::{BackendPulse, Pulse};
 
 /// Silence of the stream after which nothing on screen may pass for live.
@@ -100,13 +101,13 @@ impl Live {
         self,
         args: impl Fn() -> A + Send + Sync + 'static,
         fetch: impl Fn(A) -> Fut + Send + Sync + 'static,
-    ) -> Resource<Result<T, ApiError>>
+    ) -> Resource<Result<T, ApiError>, Payload>
     where
         A: PartialEq + Clone + Send + Sync + 'static,
         T: Serialize + DeserializeOwned + Send + Sync + 'static,
         Fut: Future<Output = Result<T, ApiError>> + Send + 'static,
     {
-        Resource::new(
+        Resource::new_with_options(
             move || (args(), self.epoch.get()),
             move |(args, _)| {
                 let answer = fetch(args);
@@ -117,6 +118,7 @@ impl Live {
                     answer
                 }
             },
+            false,
         )
     }
 

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use leptos::prelude::*;
-use leptos::server_fn::codec::JsonEncoding;
 use leptos::server_fn::error::{FromServerFnError, ServerFnErrorErr};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::payload::Payload;
 use crate::console::{ConsoleError, SharedConsole};
 
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub enum ApiError {
 }
 
 impl FromServerFnError for ApiError {
-    type Encoder = JsonEncoding;
+    type Encoder = Payload;
 
     fn from_server_fn_error(error: ServerFnErrorErr) -> Self {
         Self::Unreachable(error.to_string())

@@ -5,11 +5,12 @@ use leptos::prelude::*;
 use leptos::server_fn::codec::GetUrl;
 
 use super::error::ApiError;
+use super::payload::Answer;
 use crate::console::ConsoleError;
 use crate::links;
 
 /// `query` is a query string as the address of the page has it; what it may hold is [`InventoryQuery`]'s to say.
-#[server(name = GetInventory, prefix = "/api", endpoint = "inventory", input = GetUrl)]
+#[server(name = GetInventory, prefix = "/api", endpoint = "inventory", input = GetUrl, output = Answer)]
 pub async fn inventory(query: String) -> Result<InventoryPage, ApiError> {
     let asked = super::error::ask()?;
     match parse(&query) {

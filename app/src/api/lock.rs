@@ -7,10 +7,11 @@ use leptos::prelude::*;
 use leptos::server_fn::codec::GetUrl;
 
 use super::error::ApiError;
+use super::payload::Answer;
 use crate::console::ConsoleError;
 
 /// An empty `source` means: whichever holds it.
-#[server(name = GetLock, prefix = "/api", endpoint = "lock", input = GetUrl)]
+#[server(name = GetLock, prefix = "/api", endpoint = "lock", input = GetUrl, output = Answer)]
 pub async fn lock(backend: String, source: String, resource: String) -> Result<LockDetail, ApiError> {
     let asked = super::error::ask()?;
     match names(&backend, &source) {

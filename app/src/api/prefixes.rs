@@ -5,9 +5,10 @@ use leptos::prelude::*;
 use leptos::server_fn::codec::GetUrl;
 
 use super::error::ApiError;
+use super::payload::Answer;
 
 /// The nodes on the way to `prefix`, the root first: each with its children. The deepest is `prefix` itself.
-#[server(name = GetPrefixes, prefix = "/api", endpoint = "prefixes", input = GetUrl)]
+#[server(name = GetPrefixes, prefix = "/api", endpoint = "prefixes", input = GetUrl, output = Answer)]
 pub async fn prefixes(prefix: String) -> Result<Vec<PrefixNode>, ApiError> {
     let asked = super::error::ask()?;
     let mut nodes = Vec::new();

@@ -5,27 +5,28 @@ use domain::known::Known;
 use domain::lock::Lock;
 use leptos::prelude::*;
 
+use crate::components::changing::changing;
 use crate::live::use_live;
 
 /// Counts up from `ms` in the browser. Tenths would only flicker, so whole seconds are added.
 #[component]
 pub fn Elapsing(ms: i64) -> impl IntoView {
     let elapsed = whole_seconds();
-    move || human::duration(ms.saturating_add(elapsed.get()))
+    changing(move || human::duration(ms.saturating_add(elapsed.get())))
 }
 
 /// Counts down to zero in the browser: that something ended is for a reading to say.
 #[component]
 pub fn RunningDown(ms: i64) -> impl IntoView {
     let elapsed = whole_seconds();
-    move || human::duration(ms.saturating_sub(elapsed.get()).max(0))
+    changing(move || human::duration(ms.saturating_sub(elapsed.get()).max(0)))
 }
 
 /// How old something is, counting up.
 #[component]
 pub fn Age(ms: i64) -> impl IntoView {
     let elapsed = whole_seconds();
-    move || human::age(ms.saturating_add(elapsed.get()))
+    changing(move || human::age(ms.saturating_add(elapsed.get())))
 }
 
 /// How long a lock is held. Where nobody told when it was taken, or nobody can see it now: at least so long.

@@ -13,6 +13,7 @@ use super::age_bar::AgeBar;
 use super::sparkline::Sparkline;
 use super::state_badge::BackendBadge;
 use super::time::Time;
+use crate::components::changing::changing;
 
 #[component]
 pub fn BackendStrip(#[prop(into)] backends: Signal<Vec<BackendView>>) -> impl IntoView {
@@ -20,11 +21,11 @@ pub fn BackendStrip(#[prop(into)] backends: Signal<Vec<BackendView>>) -> impl In
         backends.with(|backends| {
             backends
                 .iter()
-                .map(|backend| view! { <Cell backend=backend.clone()/> })
+                .map(|backend| view! { <Cell backend=backend.clone()/> }.into_any())
                 .collect_view()
         })
     };
-    view! { <ul class="strip">{cells}</ul> }
+    view! { <ul class="strip">{changing(cells)}</ul> }
 }
 
 #[component]
@@ -34,8 +35,8 @@ fn Cell(backend: BackendView) -> impl IntoView {
     } else {
         ""
     };
-    let why =
-        cause(&backend).map(|why| view! { <p class="why" title=why.clone()><bdi>{why.clone()}</bdi></p> });
+    let why = cause(&backend)
+        .map(|why| view! { <p class="why" title=why.clone()><bdi>{why.clone()}</bdi></p> }.into_any());
     view! {
         <li class=class>
             <div class="head">
@@ -81,7 +82,7 @@ fn locks(backend: &BackendView) -> AnyView {
         return view! { <span class="ink3">"unknown"</span> }.into_any();
     }
     let as_of = backend.observed_at.filter(|_| backend.status.blinds_rows());
-    let as_of = as_of.map(|at| view! { <small>" as of "<Time at/></small> });
+    let as_of = as_of.map(|at| view! { <small>" as of "<Time at/></small> }.into_any());
     view! { {human::count(backend.locks)}{as_of} }.into_any()
 }
 

@@ -23,12 +23,13 @@ fn node(blocker: Blocker, depth: usize) -> AnyView {
         waited_ms,
         blocks,
     } = blocker;
-    let pid = pid.map(|pid| view! { " "<span class="ink3">{format!("pid {pid}")}</span> });
-    let time = waited_ms.map(|ms| view! { <span class="waits waiting">{human::duration(ms)}</span> });
-    let doing =
-        (!doing.is_empty()).then(|| view! { <bdi class="doing mono">{visible(&doing).into_owned()}</bdi> });
-    let holds =
-        (!holds.is_empty()).then(|| view! { <bdi class="holds">{visible(&holds).into_owned()}</bdi> });
+    let pid = pid.map(|pid| view! { " "<span class="ink3">{format!("pid {pid}")}</span> }.into_any());
+    let time =
+        waited_ms.map(|ms| view! { <span class="waits waiting">{human::duration(ms)}</span> }.into_any());
+    let doing = (!doing.is_empty())
+        .then(|| view! { <bdi class="doing mono">{visible(&doing).into_owned()}</bdi> }.into_any());
+    let holds = (!holds.is_empty())
+        .then(|| view! { <bdi class="holds">{visible(&holds).into_owned()}</bdi> }.into_any());
     let children = match blocks.len() {
         0 => None,
         _ if depth >= DEPTH_MAX => {

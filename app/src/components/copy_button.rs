@@ -26,7 +26,7 @@ pub fn CopyButton(#[prop(into)] text: Signal<String>, #[prop(into)] label: Strin
     view! {
         <button class="btn s" type="button" on:click=copy>
             {label}<span class="sr" aria-live="polite">{move || copied.get().then_some(" copied")}</span>
-            {move || copied.get().then(|| view! { <svg class="sh" viewBox="0 0 12 12" aria-hidden="true"><use href="#s-ok"></use></svg> })}
+            {move || copied.get().then(|| view! { <svg class="sh" viewBox="0 0 12 12" aria-hidden="true"><use href="#s-ok"></use></svg> }.into_any())}
         </button>
     }
 }

@@ -8,7 +8,7 @@ use leptos::prelude::*;
 pub fn Facts(cells: Vec<(&'static str, AnyView)>) -> impl IntoView {
     let cells = cells
         .into_iter()
-        .map(|(label, value)| view! { <div><dt>{label}</dt><dd>{value}</dd></div> });
+        .map(|(label, value)| view! { <div><dt>{label}</dt><dd>{value}</dd></div> }.into_any());
     view! { <dl class="facts">{cells.collect_view()}</dl> }
 }
 

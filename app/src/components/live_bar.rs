@@ -2,10 +2,10 @@
 
 use domain::backend::BackendStatus;
 use domain::human;
-use leptos::either::Either;
 use leptos::prelude::*;
 
 use super::state_badge::{Shape, backend_look};
+use crate::components::changing::changing;
 use crate::live::{Link, Live, use_live};
 
 #[component]
@@ -34,7 +34,7 @@ fn LinkState(live: Live) -> impl IntoView {
     let state = Memo::new(move |_| state());
     view! {
         <span class=move || state.get().0 role="status">
-            {move || view! { <Shape name=state.get().1/> }}
+            {move || view! { <Shape name=state.get().1/> }.into_any()}
             {move || state.get().2}
         </span>
     }
@@ -56,46 +56,56 @@ fn DataAge(live: Live) -> impl IntoView {
             .map(|ms| format!("data {} old", human::duration(ms)))
     };
     let age = Memo::new(move |_| age());
-    move || age.get().map(|age| view! { <span>{age}</span> })
+    changing(move || age.get().map(|age| view! { <span>{age}</span> }.into_any()))
 }
 
 #[component]
 fn OldestBackend(live: Live) -> impl IntoView {
     let oldest = Memo::new(move |_| live.oldest_backend());
-    move || {
+    changing(move || {
         let oldest = oldest
             .get()
             .filter(|oldest| oldest.status != BackendStatus::Live)?;
         let (shape, hue, word) = backend_look(oldest.status);
         let age = oldest.age_ms.map_or_else(|| "never seen".to_owned(), seconds);
-        Some(view! {
-            <span class=format!("lv-old {hue}")>
-                <Shape name=shape/>
-                <span><span class="o">"oldest: "</span>{oldest.name}" "{age}", "{word}</span>
-            </span>
-        })
-    }
+        Some(
+            view! {
+                <span class=format!("lv-old {hue}")>
+                    <Shape name=shape/>
+                    <span><span class="o">"oldest: "</span>{oldest.name}" "{age}", "{word}</span>
+                </span>
+            }
+            .into_any(),
+        )
+    })
 }
 
 #[component]
 fn ChangesWaiting(live: Live) -> impl IntoView {
-    move || match live.changes_waiting() {
-        0 => Either::Left(()),
-        count => Either::Right(view! {
+    changing(move || match live.changes_waiting() {
+        0 => ().into_any(),
+        count => view! {
             <button class="lv-ch" type="button" on:click=move |_| live.show_waiting()>
                 {human::counted(u64::from(count), "change", "changes")}" waiting"
             </button>
-        }),
-    }
+        }
+        .into_any(),
+    })
 }
 
 #[component]
 fn Pause(live: Live) -> impl IntoView {
     let word = move || if live.is_paused() { "Resume" } else { "Pause" };
     view! {
+<<<<<<< HEAD
         <button class="lv-p" type="button" aria-keyshortcuts="p" on:click=move |_| live.toggle_pause()>
             {move || view! { <Shape name=if live.is_paused() { "play" } else { "pause" }/> }}
             <span class="pw">{word}</span>
+=======
+        <button class="lv-p" type="button" aria-label=word aria-keyshortcuts="p" on:click=move |_| live.toggle_pause()>
+            {move || view! { <Shape name=if live.is_paused() { "play" } else { "pause" }/> }.into_any()}
+            <span class="pw">{changing(word)}</span>
+>>>>>>> main
             <kbd aria-hidden="true">"p"</kbd>
         </button>
     }

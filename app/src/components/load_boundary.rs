@@ -3,6 +3,8 @@
 //! The children are made once and get a signal, so that a refetch changes values in place: no flicker, no
 //! lost focus, no scroll jump. A refetch that fails leaves the data on screen and says so above it.
 
+use std::sync::Arc;
+
 use domain::query::QueryError;
 use leptos::prelude::*;
 use serde::Serialize;
@@ -12,6 +14,8 @@ use super::empty::Empty;
 use super::state_badge::Shape;
 use crate::api::ApiError;
 use crate::api::error::set_status;
+use crate::api::payload::Payload;
+use crate::components::changing::changing;
 use crate::console::ConsoleError;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +27,7 @@ enum Phase {
 
 #[component]
 pub fn LoadBoundary<T, F, V>(
-    load: Resource<Result<T, ApiError>>,
+    load: Resource<Result<T, ApiError>, Payload>,
     /// Makes the view of the data, once.
     children: F,
 ) -> impl IntoView
@@ -32,52 +36,75 @@ where
     F: Fn(Signal<T>) -> V + Clone + Send + Sync + 'static,
     V: IntoView + 'static,
 {
+    let watch = move || {
+        // The last answer that had data: what stays on screen when a later one fails.
+        let data = Memo::new(move |before: Option<&Option<T>>| match load.get() {
+            Some(Ok(data)) => Some(data),
+            Some(Err(ApiError::Console(_))) => None,
+            Some(Err(ApiError::Unreachable(_))) | None => before.cloned().flatten(),
+        });
+        let children = children.clone();
+        Watched {
+            has_data: Signal::derive(move || data.with(Option::is_some)),
+            failure: Memo::new(move |_| load.get().and_then(Result::err)),
+            retry: Callback::new(move |()| load.refetch()),
+            ready: Box::new(move || ready(data, &children)),
+        }
+    };
+    boundary(Arc::new(watch))
+}
+
+/// A resource, whatever its data is.
+struct Watched {
+    has_data: Signal<bool>,
+    failure: Memo<Option<ApiError>>,
+    retry: Callback<()>,
+    /// Makes the view of the data; none when it is gone again.
+    ready: Box<dyn Fn() -> Option<AnyView> + Send>,
+}
+
+/// Kept free of the data's type: the wasm has this once, not once for each page.
+fn boundary(watch: Arc<dyn Fn() -> Watched + Send + Sync>) -> AnyView {
     view! {
-        <Transition fallback=|| view! { <Loading/> }>
+        <Transition fallback=|| view! { <Loading/> }.into_any()>
             {
-                let children = children.clone();
-                // The last answer that had data: what stays on screen when a later one fails.
-                let data = Memo::new(move |before: Option<&Option<T>>| match load.get() {
-                    Some(Ok(data)) => Some(data),
-                    Some(Err(ApiError::Console(_))) => None,
-                    Some(Err(ApiError::Unreachable(_))) | None => before.cloned().flatten(),
-                });
-                let failure = Memo::new(move |_| load.get().and_then(Result::err));
-                let phase = Memo::new(move |_| match (data.with(Option::is_some), failure.get()) {
+                let Watched { has_data, failure, retry, ready } = watch();
+                let phase = Memo::new(move |_| match (has_data.get(), failure.get()) {
                     (true, _) => Phase::Ready,
                     (false, Some(error)) => Phase::Failed(error),
                     (false, None) => Phase::Loading,
                 });
-                move || match phase.get() {
+                changing(move || match phase.get() {
                     Phase::Loading => view! { <Loading/> }.into_any(),
                     Phase::Failed(error) => {
                         set_status(error.status());
-                        view! { <Failed error retry=move || load.refetch()/> }.into_any()
+                        view! { <Failed error retry/> }.into_any()
                     }
-                    Phase::Ready => ready(data, failure, children.clone()).into_any(),
-                }
+                    Phase::Ready => {
+                        let notice = move || failure.get().map(|error| view! { <NotRefreshed error/> }.into_any());
+                        ready().map(|data| view! { {changing(notice)} {data} }.into_any()).into_any()
+                    }
+                })
             }
         </Transition>
     }
+    .into_any()
 }
 
-fn ready<T, F, V>(data: Memo<Option<T>>, failure: Memo<Option<ApiError>>, children: F) -> impl IntoView
+fn ready<T, F, V>(data: Memo<Option<T>>, children: &F) -> Option<AnyView>
 where
     T: Clone + PartialEq + Send + Sync + 'static,
     F: Fn(Signal<T>) -> V,
     V: IntoView + 'static,
 {
-    let first = data.get_untracked();
-    first.map(|first| {
-        // The last data stands in for the moment in which the boundary turns away from it.
-        let data = Memo::new(move |before: Option<&T>| {
-            data.get()
-                .or_else(|| before.cloned())
-                .unwrap_or_else(|| first.clone())
-        });
-        let notice = move || failure.get().map(|error| view! { <NotRefreshed error/> });
-        view! { {notice} {children(data.into()).into_any()} }.into_any()
-    })
+    let first = data.get_untracked()?;
+    // The last data stands in for the moment in which the boundary turns away from it.
+    let data = Memo::new(move |before: Option<&T>| {
+        data.get()
+            .or_else(|| before.cloned())
+            .unwrap_or_else(|| first.clone())
+    });
+    Some(children(data.into()).into_any())
 }
 
 /// The bones of a list. Nothing moves, and nothing shows for the first moment.
@@ -86,7 +113,7 @@ pub fn Loading() -> impl IntoView {
     view! {
         <div class="waiting-rows" role="status">
             <span class="sr">"Loading"</span>
-            {(0..12).map(|_| view! { <div class="wait"></div> }).collect_view()}
+            {(0..12).map(|_| view! { <div class="wait"></div> }.into_any()).collect_view()}
         </div>
     }
 }
@@ -102,7 +129,7 @@ fn NotRefreshed(error: ApiError) -> impl IntoView {
 }
 
 #[component]
-pub fn Failed<R: Fn() + 'static>(error: ApiError, retry: R) -> impl IntoView {
+pub fn Failed(error: ApiError, retry: Callback<()>) -> impl IntoView {
     let title = match &error {
         ApiError::Console(ConsoleError::BadQuery(QueryError { field, .. })) => {
             format!("The filter {field:?} does not fit")
@@ -112,9 +139,10 @@ pub fn Failed<R: Fn() + 'static>(error: ApiError, retry: R) -> impl IntoView {
         ApiError::Unreachable(_) => "The console did not answer".to_owned(),
     };
     let why = domain::escape::visible(&error.to_string()).into_owned();
-    let retry = error
-        .is_passing()
-        .then(|| view! { <button class="btn" type="button" on:click=move |_| retry()>"Try again"</button> });
+    let retry = error.is_passing().then(|| {
+        view! { <button class="btn" type="button" on:click=move |_| retry.run(())>"Try again"</button> }
+            .into_any()
+    });
     view! {
         <Empty title>
             <p role="alert">{why}</p>

@@ -6,6 +6,7 @@ use leptos_router::hooks::use_location;
 
 use super::search_box::SearchBox;
 use super::state_badge::Shape;
+use crate::components::changing::changing;
 use crate::keys::KeysOpen;
 use crate::live::use_live;
 
@@ -44,7 +45,7 @@ pub fn Nav() -> impl IntoView {
     let live = use_live();
     let held = move || {
         live.held_total()
-            .map(|total| view! { <span>{human::count(total)}</span> })
+            .map(|total| view! { <span>{human::count(total)}</span> }.into_any())
     };
     view! {
         <header class="bar">
@@ -54,7 +55,7 @@ pub fn Nav() -> impl IntoView {
             </a>
             <nav aria-label="pages">
                 <a href="/" aria-current=here.is(Place::Overview)>"Overview"</a>
-                <a href="/locks" aria-current=here.is(Place::Locks)>"Locks "{held}</a>
+                <a href="/locks" aria-current=here.is(Place::Locks)>"Locks "{changing(held)}</a>
                 <a href="/backends" aria-current=here.is(Place::Backends)>"Backends"</a>
             </nav>
             <div class="end">

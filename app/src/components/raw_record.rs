@@ -19,6 +19,7 @@ pub fn RawRecord(fields: Vec<RawField>) -> impl IntoView {
                     <td><bdi tabindex=scrolls>{visible(&field.value).into_owned()}</bdi></td>
                 </tr>
             }
+            .into_any()
         })
         .collect();
     view! {

@@ -34,7 +34,7 @@ pub fn ResourceName(
     let dim = starts(dim);
     view! {
         <span class=if cut { "res cut" } else { "res wrapname" } title=title>
-            <bdi dir="ltr">{(!dim.is_empty()).then(|| view! { <i>{dim}</i> })}{differs}</bdi>
+            <bdi dir="ltr">{(!dim.is_empty()).then(|| view! { <i>{dim}</i> }.into_any())}{differs}</bdi>
         </span>
     }
 }

@@ -10,6 +10,7 @@ use domain::state::Severity;
 use leptos::prelude::*;
 
 use super::age::whole_seconds;
+use crate::components::changing::changing;
 use crate::live::use_live;
 
 #[component]
@@ -28,7 +29,7 @@ pub fn Runway(lock: Lock) -> impl IntoView {
                 <title>{title}</title>
                 {shape(&drawing, lock, elapsed)}
             </svg>
-            <b>{label}</b>
+            <b>{changing(label)}</b>
         </span>
     }
     .into_any()
@@ -95,7 +96,9 @@ fn marks(drawing: &Drawing) -> impl IntoView + use<> {
     let lows: Vec<_> = drawing
         .low_marks
         .iter()
-        .map(|at| view! { <line class="low" x1=percent(*at) x2=percent(*at) y1="2" y2="14"></line> })
+        .map(|at| {
+            view! { <line class="low" x1=percent(*at) x2=percent(*at) y1="2" y2="14"></line> }.into_any()
+        })
         .collect();
     let notch = drawing.notch.map(|at| {
         view! {
@@ -103,6 +106,7 @@ fn marks(drawing: &Drawing) -> impl IntoView + use<> {
                 <path class="notch" d="M-3.5 16h7L0 12z"></path>
             </svg>
         }
+        .into_any()
     });
     view! {
         {lows}

@@ -7,6 +7,7 @@ use domain::lock::Lock;
 use domain::runway::{self, Form, Runway as Drawing};
 use leptos::prelude::*;
 
+use crate::components::changing::changing;
 use crate::live::use_live;
 
 use super::age::whole_seconds;
@@ -54,6 +55,7 @@ fn axis(lock: &Lock, drawing: &Drawing) -> Option<impl IntoView + use<>> {
                     <line class="grid" x1=percent(tick.at) x2=percent(tick.at) y1="18" y2="62"></line>
                     <text class=class x=percent(tick.at) y="79">{tick.label}</text>
                 }
+                .into_any()
             })
             .collect::<Vec<_>>()
     })
@@ -93,7 +95,9 @@ fn marks(drawing: &Drawing) -> impl IntoView + use<> {
     let lows: Vec<_> = drawing
         .low_marks
         .iter()
-        .map(|at| view! { <line class="low" x1=percent(*at) x2=percent(*at) y1="24" y2="56"></line> })
+        .map(|at| {
+            view! { <line class="low" x1=percent(*at) x2=percent(*at) y1="24" y2="56"></line> }.into_any()
+        })
         .collect();
     let notch = drawing.notch.map(|at| {
         view! {
@@ -102,6 +106,7 @@ fn marks(drawing: &Drawing) -> impl IntoView + use<> {
                 <path class="notch" d="M-5 62h10L0 54z"></path>
             </svg>
         }
+        .into_any()
     });
     view! {
         {lows}
@@ -122,10 +127,10 @@ fn end(drawing: &Drawing, lock: StoredValue<Lock>, elapsed: Signal<i64>) -> impl
     };
     let rule = matches!(form, Form::Leased | Form::Expired).then(|| {
         let at = move || percent(lock.with_value(|lock| Drawing::of(lock, elapsed.get()).left));
-        view! { <rect class="end" x=at y="18" width="2" height="38"></rect> }
+        view! { <rect class="end" x=at y="18" width="2" height="38"></rect> }.into_any()
     });
     view! {
-        <text class="now" x="0" y="12">{word}</text>
+        <text class="now" x="0" y="12">{changing(word)}</text>
         {rule}
     }
 }
@@ -143,6 +148,7 @@ fn legend(lock: &Lock, drawing: &Drawing) -> Option<impl IntoView + use<>> {
                     {sentence}
                 </li>
             }
+            .into_any()
         });
     let notch = lock.notch_ms.filter(|_| drawing.notch.is_some()).map(|ms| {
         view! {
@@ -153,8 +159,9 @@ fn legend(lock: &Lock, drawing: &Drawing) -> Option<impl IntoView + use<>> {
                 {format!("Near expiry below {}", human::duration(ms))}
             </li>
         }
+        .into_any()
     });
-    (marks.is_some() || notch.is_some()).then(|| view! { <ul class="legend">{marks} {notch}</ul> })
+    (marks.is_some() || notch.is_some()).then(|| view! { <ul class="legend">{marks} {notch}</ul> }.into_any())
 }
 
 /// The same numbers as a table, as of the reading.
@@ -173,7 +180,7 @@ fn figures(lock: &Lock) -> impl IntoView + use<> {
     }
     let rows: Vec<_> = rows
         .into_iter()
-        .map(|(name, value)| view! { <tr><th scope="row">{name}</th><td>{value}</td></tr> })
+        .map(|(name, value)| view! { <tr><th scope="row">{name}</th><td>{value}</td></tr> }.into_any())
         .collect();
     view! {
         <table class="sr">

@@ -1,19 +1,42 @@
 //! Finds a lock or an owner from any page. A plain form: it works before the script arrives.
 
+use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
-use leptos_router::components::Form;
+use leptos_router::hooks::use_navigate;
+use wasm_bindgen::JsCast;
+use web_sys::{FormData, HtmlFormElement};
+
+use crate::links;
 
 #[component]
 pub fn SearchBox() -> impl IntoView {
+    let navigate = use_navigate();
+    // Not the router's own form: that one can do everything, and weighs as much.
+    let submit = move |event: SubmitEvent| {
+        if let Some(typed) = typed(&event) {
+            event.prevent_default();
+            navigate(&links::with_query("/locks", [("q", typed)]), Default::default());
+        }
+    };
     view! {
+<<<<<<< HEAD
         <div role="search" aria-label="everything">
             <Form method="get" action="/locks">
+=======
+        <div role="search">
+            <form method="get" action="/locks" on:submit=submit>
+>>>>>>> main
                 <label class="find">
                     <span class="sr">"Find a lock or owner"</span>
                     <input type="search" name="q" placeholder="Find a lock or owner" autocomplete="off" spellcheck="false" data-search="nav"/>
                     <kbd aria-hidden="true">"/"</kbd>
                 </label>
-            </Form>
+            </form>
         </div>
     }
+}
+
+fn typed(event: &SubmitEvent) -> Option<String> {
+    let form: HtmlFormElement = event.target()?.dyn_into().ok()?;
+    FormData::new_with_form(&form).ok()?.get("q").as_string()
 }

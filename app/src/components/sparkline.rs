@@ -15,11 +15,12 @@ pub fn Sparkline(answers_ms: Vec<Option<u32>>) -> impl IntoView {
         .into_iter()
         .map(|(x, width)| {
             view! { <rect class="hatch" x=format!("{x}%") width=format!("{width}%") height="100%"></rect> }
+                .into_any()
         })
         .collect();
     let lines: Vec<_> = lines(&answers_ms)
         .into_iter()
-        .map(|points| view! { <polyline class="ser" points=points></polyline> })
+        .map(|points| view! { <polyline class="ser" points=points></polyline> }.into_any())
         .collect();
     view! {
         <svg class="ch spark" height="16" role="img">

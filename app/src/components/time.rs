@@ -1,9 +1,10 @@
 //! A moment: absolute UTC in the HTML, relative once the page is alive, local on hover.
 
 use chrono::{DateTime, Utc};
-use domain::human;
+use domain::{human, moment};
 use leptos::prelude::*;
 
+use crate::components::changing::changing;
 use crate::live::use_live;
 
 /// `03:12:41 UTC`; days only where the caller asks, because most moments are of today.
@@ -15,12 +16,11 @@ pub fn Time(
     ago_ms: Option<i64>,
     #[prop(optional)] with_date: bool,
 ) -> impl IntoView {
-    let format = if with_date {
-        "%Y-%m-%d %H:%M:%S UTC"
+    let absolute = if with_date {
+        moment::dated(at)
     } else {
-        "%H:%M:%S UTC"
+        moment::timed(at)
     };
-    let absolute = at.format(format).to_string();
     let live = use_live();
     let elapsed = live.elapsed();
     let shown = {
@@ -34,7 +34,7 @@ pub fn Time(
         let local = live.is_awake().then(|| local(at));
         local.map_or_else(|| absolute.clone(), |local| format!("{absolute}, {local} here"))
     };
-    view! { <time datetime=at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true) title=title>{shown}</time> }
+    view! { <time datetime=moment::iso(at) title=title>{changing(shown)}</time> }
 }
 
 /// Whether `at` needs its date to be understood at `now`.

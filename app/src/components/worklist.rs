@@ -11,6 +11,7 @@ use super::age::Held;
 use super::resource_name::ResourceName;
 use super::runway::Runway;
 use super::state_badge::StateBadge;
+use crate::components::changing::changing;
 use crate::links;
 use crate::live::use_live;
 
@@ -68,7 +69,7 @@ pub fn Worklist(
         }
         .into_any()
     };
-    move || if is_empty.get() { empty.run() } else { table() }
+    changing(move || if is_empty.get() { empty.run() } else { table() })
 }
 
 /// One row, whose values follow the readings. What it last showed stays while it waits to go.
@@ -78,7 +79,7 @@ fn row(locks: Signal<Vec<Lock>>, id: LockId, came_late: bool) -> impl IntoView {
         now.or_else(|| before.cloned().flatten())
     });
     let is_new = mark(lock, came_late);
-    move || lock.get().map(|lock| view! { <Row lock is_new/> }.into_any())
+    changing(move || lock.get().map(|lock| view! { <Row lock is_new/> }.into_any()))
 }
 
 /// The order on screen: as read, but kept while `is_held`, until the operator asks for what waits.
@@ -164,7 +165,8 @@ fn owner(lock: &Lock) -> AnyView {
         Known::Known(owner) => {
             let name = visible(owner.as_str()).into_owned();
             let more = lock.owner_count.saturating_sub(1);
-            let more = (more > 0).then(|| view! { <span class="ink3">{format!(" +{more}")}</span> });
+            let more =
+                (more > 0).then(|| view! { <span class="ink3">{format!(" +{more}")}</span> }.into_any());
             view! { <bdi title=name.clone()>{name.clone()}</bdi>{more} }.into_any()
         }
         Known::Unknown(why) => missing("unknown", why),

@@ -88,7 +88,7 @@ fn open(live: Live) -> Option<Source> {
         let pulse = event
             .data()
             .as_string()
-            .and_then(|text| serde_json::from_str(&text).ok());
+            .and_then(|text| serde_json::from_slice(text.as_bytes()).ok());
         if let Some(pulse) = pulse {
             hear(live, pulse);
         }

@@ -14,6 +14,7 @@ use leptos_meta::Title;
 use self::one::OneBackend;
 use super::overview::setup::Setup;
 use crate::api::backends::backends;
+use crate::components::changing::changing;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::state_badge::BackendBadge;
@@ -66,6 +67,7 @@ fn All(data: Signal<Vec<BackendView>>) -> impl IntoView {
                             </a>
                         </li>
                     }
+                    .into_any()
                 })
                 .collect_view()
         })
@@ -73,13 +75,13 @@ fn All(data: Signal<Vec<BackendView>>) -> impl IntoView {
     let each = move || {
         data.with(|data| {
             data.iter()
-                .map(|backend| view! { <OneBackend backend=backend.clone()/> })
+                .map(|backend| view! { <OneBackend backend=backend.clone()/> }.into_any())
                 .collect_view()
         })
     };
     view! {
-        <nav class="jumps" aria-label="backends"><ul>{jumps}</ul></nav>
-        <div class="stack">{each}</div>
+        <nav class="jumps" aria-label="backends"><ul>{changing(jumps)}</ul></nav>
+        <div class="stack">{changing(each)}</div>
     }
     .into_any()
 }

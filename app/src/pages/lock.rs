@@ -24,6 +24,7 @@ use self::missing::{BadAddress, Choose, Missing};
 use self::notices::Notices;
 use self::parts::{Blockers, Fate, NextSteps, Seen, Waiters};
 use self::record::{Holders, Record};
+use crate::components::changing::changing;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::runway_large::RunwayLarge;
@@ -71,14 +72,14 @@ fn Found(answer: Signal<Answer>) -> impl IntoView {
         followed(before.and_then(Option::as_ref), answer.get())
     });
     let is_lock = Memo::new(move |_| detail.with(Option::is_some));
-    move || {
+    changing(move || {
         // Within a lock its parts follow by themselves; only another kind of answer makes a new view.
         if is_lock.get() {
             view! { <Followed detail/> }.into_any()
         } else {
             other(answer.get())
         }
-    }
+    })
 }
 
 /// What to show of a lock after one more answer. One that vanishes before the eye stays, marked as gone.
@@ -107,7 +108,7 @@ fn Followed(detail: Memo<Option<LockDetail>>) -> impl IntoView {
     detail.get_untracked().map(|first| {
         // The last detail stands in for the moment in which this view is on its way out.
         let detail = Memo::new(move |_| detail.get().unwrap_or_else(|| first.clone()));
-        view! { <Body detail=detail.into()/> }
+        view! { <Body detail=detail.into()/> }.into_any()
     })
 }
 
@@ -138,7 +139,7 @@ fn Body(detail: Signal<LockDetail>) -> impl IntoView {
         <Notices detail/>
         <div class="lock" class:is-gone=gone>
             <LockFacts detail/>
-            {move || (!gone()).then(|| view! { <RunwaySection detail/> })}
+            {move || (!gone()).then(|| view! { <RunwaySection detail/> }.into_any())}
             // What to do comes first in the page; a wide window has it at the right.
             <div class="lock-cols">
                 <div class="stack"><NextSteps detail/><Fate detail/></div>
@@ -160,8 +161,8 @@ fn RunwaySection(detail: Signal<LockDetail>) -> impl IntoView {
     let note = move || lock.with(head::runway_note);
     view! {
         <section class="sec" aria-labelledby="runway-head">
-            <header><h2 id="runway-head">"Lease runway"</h2><span class="note">{note}</span></header>
-            {move || view! { <RunwayLarge lock=lock.get()/> }}
+            <header><h2 id="runway-head">"Lease runway"</h2><span class="note">{changing(note)}</span></header>
+            {move || view! { <RunwayLarge lock=lock.get()/> }.into_any()}
         </section>
     }
     .into_any()

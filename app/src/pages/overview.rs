@@ -15,6 +15,7 @@ use self::setup::Setup;
 use self::states::{States, Waiting};
 use crate::api::overview::overview;
 use crate::components::backend_strip::BackendStrip;
+use crate::components::changing::changing;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::state_badge::Shape;
@@ -111,10 +112,10 @@ fn NeedsAttention(data: Signal<Overview>) -> impl IntoView {
         <section class="sec attention" aria-labelledby="attention-head">
             <header>
                 <h2 id="attention-head">"Needs attention"</h2>
-                <span class="note">{note}</span>
-                <a class="end link" href="/locks">{all}</a>
+                <span class="note">{changing(note)}</span>
+                <a class="end link" href="/locks">{changing(all)}</a>
             </header>
-            <Worklist locks=attention empty=move || view! { <Calm data/> }/>
+            <Worklist locks=attention empty=move || view! { <Calm data/> }.into_any()/>
             <BlindBackends data/>
         </section>
     }
@@ -125,11 +126,11 @@ fn NeedsAttention(data: Signal<Overview>) -> impl IntoView {
 #[component]
 fn Calm(data: Signal<Overview>) -> impl IntoView {
     let seen = Memo::new(move |_| data.with(|data| Seen::of(&data.backends)));
-    move || match seen.get() {
+    changing(move || match seen.get() {
         Seen::All => calm("No lock is"),
         Seen::Some => calm("No lock that can be seen is"),
         Seen::Nothing => view! { <p class="calm">"Not known: no backend has been read."</p> }.into_any(),
-    }
+    })
 }
 
 fn calm(none: &'static str) -> AnyView {

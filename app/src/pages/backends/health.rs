@@ -26,7 +26,7 @@ pub fn Health(backend: BackendView) -> impl IntoView {
     ];
     let rows = rows
         .into_iter()
-        .map(|(name, value)| view! { <div><dt>{name}</dt><dd>{value}</dd></div> })
+        .map(|(name, value)| view! { <div><dt>{name}</dt><dd>{value}</dd></div> }.into_any())
         .collect_view();
     let words = summary(&backend.answers_ms);
     view! {
@@ -51,7 +51,7 @@ fn age(backend: &BackendView) -> AnyView {
             let at = backend
                 .status
                 .blinds_rows()
-                .then(|| view! { ", as of "<Time at/> });
+                .then(|| view! { ", as of "<Time at/> }.into_any());
             view! { <b><Age ms/></b><span class="ink2 small">"old, polled every "{poll}{at}</span> }
                 .into_any()
         }

@@ -18,7 +18,7 @@ pub fn OneBackend(backend: BackendView) -> impl IntoView {
     let version = match &backend.version {
         Known::Known(version) => {
             let said = visible(version).into_owned();
-            let names_itself = said.to_lowercase().contains(backend.kind.wire());
+            let names_itself = said.to_ascii_lowercase().contains(backend.kind.wire());
             if names_itself {
                 said.into_any()
             } else {
@@ -102,7 +102,7 @@ fn Present(fault: Fault, blind: bool) -> impl IntoView {
     };
     let times = (fault.times > 1).then(|| format!(", {} times in a row", fault.times));
     let mend = (!fault.mend.is_empty()).then(|| {
-        view! { <span class="mend"><b>"How to fix it: "</b><bdi>{visible(&fault.mend).into_owned()}</bdi></span> }
+        view! { <span class="mend"><b>"How to fix it: "</b><bdi>{visible(&fault.mend).into_owned()}</bdi></span> }.into_any()
     });
     view! {
         <p class=hue>

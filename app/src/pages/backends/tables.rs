@@ -15,14 +15,14 @@ const FAULTS_SHOWN: usize = 8;
 pub fn Sources(sources: Vec<SourceView>, is_seen: bool) -> impl IntoView {
     let rows = sources.into_iter().map(|source| {
         let fault = source.fault.map(|fault| {
-            view! { <span class="st small critical wrap"><Shape name="x"/><bdi>{visible(&fault).into_owned()}</bdi></span> }
+            view! { <span class="st small critical wrap"><Shape name="x"/><bdi>{visible(&fault).into_owned()}</bdi></span> }.into_any()
         });
         view! {
             <tr>
                 <th scope="row" class="mono wrap"><bdi>{visible(source.source.as_str()).into_owned()}</bdi>{fault}</th>
                 <td class="num">{if is_seen { human::count(source.locks).into_any() } else { view! { <span class="ink3">"unknown"</span> }.into_any() }}</td>
             </tr>
-        }
+        }.into_any()
     });
     view! {
         <table class="t bt">
@@ -39,14 +39,14 @@ pub fn Rights(rights: Vec<Right>) -> impl IntoView {
         let (shape, hue, word) = judge(&right);
         let unmet = matches!(right.allowed, Known::Known(allowed) if allowed != right.wanted);
         let mend = (unmet && !right.mend.is_empty()).then(|| {
-            view! { <span class="mend mono"><bdi>{visible(&right.mend).into_owned()}</bdi></span> }
+            view! { <span class="mend mono"><bdi>{visible(&right.mend).into_owned()}</bdi></span> }.into_any()
         });
         view! {
             <tr>
                 <th scope="row" class="wrap"><bdi>{visible(&right.what).into_owned()}</bdi>{mend}</th>
                 <td><span class=format!("st {hue}") title=right.allowed.why().unwrap_or_default().to_owned()><Shape name=shape/>{word}</span></td>
             </tr>
-        }
+        }.into_any()
     });
     view! {
         <table class="t bt">
@@ -76,9 +76,9 @@ pub fn Capabilities(capabilities: Vec<Capability>) -> impl IntoView {
             <tr>
                 <th scope="row">{capability.name}</th>
                 <td class="ink2 wrap"><bdi>{visible(&capability.how).into_owned()}</bdi></td>
-                <td><span class="st quiet">{capability.can.then(|| view! { <Shape name=shape/> })}{word}</span></td>
+                <td><span class="st quiet">{capability.can.then(|| view! { <Shape name=shape/> }.into_any())}{word}</span></td>
             </tr>
-        }
+        }.into_any()
     });
     view! {
         <table class="t bt">
@@ -104,6 +104,7 @@ pub fn PastFaults(faults: Vec<Fault>) -> impl IntoView {
                 </td>
             </tr>
         }
+        .into_any()
     });
     let rows = rows.collect_view();
     view! {
@@ -111,8 +112,8 @@ pub fn PastFaults(faults: Vec<Fault>) -> impl IntoView {
             <thead><tr><th scope="col">"past faults"</th><th scope="col"><span class="sr">"what and how to mend it"</span></th></tr></thead>
             <tbody>
                 {rows}
-                {is_empty.then(|| view! { <tr><td colspan="2" class="ink3">"none since this console started"</td></tr> })}
-                {(more > 0).then(|| view! { <tr><td colspan="2" class="ink3">{format!("and {more} more")}</td></tr> })}
+                {is_empty.then(|| view! { <tr><td colspan="2" class="ink3">"none since this console started"</td></tr> }.into_any())}
+                {(more > 0).then(|| view! { <tr><td colspan="2" class="ink3">{format!("and {more} more")}</td></tr> }.into_any())}
             </tbody>
         </table>
     }

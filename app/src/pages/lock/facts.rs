@@ -8,6 +8,7 @@ use domain::lock::Lock;
 use leptos::prelude::*;
 
 use crate::components::age::{Age, Elapsing, Held};
+use crate::components::changing::changing;
 use crate::components::facts::{Facts, known_or_why};
 use crate::components::time::{Time, is_of_another_day};
 
@@ -16,7 +17,7 @@ const LEASE_CHARS_MAX: usize = 20;
 
 #[component]
 pub fn LockFacts(detail: Signal<LockDetail>) -> impl IntoView {
-    move || detail.with(|detail| view! { <Row lock=detail.lock.clone()/> })
+    changing(move || detail.with(|detail| view! { <Row lock=detail.lock.clone()/> }.into_any()))
 }
 
 #[component]
@@ -42,7 +43,7 @@ fn owner(lock: &Lock) -> AnyView {
     let others = lock.owner_count.saturating_sub(1);
     let others = (others > 0).then(|| {
         let text = format!("and {} more share it", human::count(u64::from(others)));
-        view! { <small>{text}</small> }
+        view! { <small>{text}</small> }.into_any()
     });
     let source = format!("source {}", lock.id.source);
     known_or_why(&lock.owner_id, |owner| {

@@ -9,6 +9,7 @@ use domain::state::{LockState, Reason};
 use leptos::prelude::*;
 
 use super::copies::Copies;
+use crate::components::changing::changing;
 use crate::components::state_badge::StateBadge;
 use crate::links;
 
@@ -61,7 +62,7 @@ pub fn Head(detail: Signal<LockDetail>) -> impl IntoView {
             }
         })
     });
-    let name = move || id.with(|id| view! { <BigName name=id.resource.text()/> });
+    let name = move || id.with(|id| view! { <BigName name=id.resource.text()/> }.into_any());
     // A name so long that it scrolls can be reached by keys.
     let scrolls = move || {
         if id.with(|id| id.resource.as_bytes().len()) > SCROLLS_FROM_BYTES {
@@ -71,9 +72,9 @@ pub fn Head(detail: Signal<LockDetail>) -> impl IntoView {
         }
     };
     view! {
-        {move || id.with(|id| view! { <Crumbs backend=id.backend.to_string() name=id.resource.text()/> })}
+        {move || id.with(|id| view! { <Crumbs backend=id.backend.to_string() name=id.resource.text()/> }.into_any())}
         <div class="hero">
-            <h1 tabindex=scrolls>{name}</h1>
+            <h1 tabindex=scrolls>{changing(name)}</h1>
             <Copies detail/>
         </div>
         <ul class="reasons" aria-label="states">
@@ -81,11 +82,11 @@ pub fn Head(detail: Signal<LockDetail>) -> impl IntoView {
                 <li>
                     <StateBadge state=reason.state/>
                     <span>
-                        {(index == 0 && !reason.why.is_empty()).then(|| view! { <b>"Why we think so: "</b> })}
+                        {(index == 0 && !reason.why.is_empty()).then(|| view! { <b>"Why we think so: "</b> }.into_any())}
                         <bdi>{visible(&reason.why).into_owned()}</bdi>
                     </span>
                 </li>
-            }).collect_view()}
+            }.into_any()).collect_view()}
         </ul>
     }
     .into_any()
@@ -151,7 +152,7 @@ fn Crumbs(backend: String, name: String) -> impl IntoView {
     let by_backend = links::with_query("/locks", [("backend", backend.as_str())]);
     let (prefixes, left_out) = prefixes(&name);
     let prefixes = prefixes.into_iter().map(|(prefix, segment)| {
-        view! { <li class="mono"><a class="link" href=links::prefix(&prefix)><bdi>{visible(&segment).into_owned()}</bdi></a></li> }
+        view! { <li class="mono"><a class="link" href=links::prefix(&prefix)><bdi>{visible(&segment).into_owned()}</bdi></a></li> }.into_any()
     });
     view! {
         <nav class="crumbs" aria-label="the way to this lock">
@@ -159,7 +160,7 @@ fn Crumbs(backend: String, name: String) -> impl IntoView {
                 <li><a class="link" href="/locks">"Locks"</a></li>
                 <li><a class="link" href=by_backend>{backend}</a></li>
                 {prefixes.collect_view()}
-                {left_out.then(|| view! { <li class="ink3">"…"</li> })}
+                {left_out.then(|| view! { <li class="ink3">"…"</li> }.into_any())}
             </ol>
         </nav>
     }

@@ -13,9 +13,8 @@ use crate::links;
 pub fn Missing(backend: String, resource: String, what: String) -> impl IntoView {
     let by_name = links::with_query("/locks", [("q", resource.as_str())]);
     let prefix = &resource[..domain::segments::boundary(resource.as_bytes())];
-    let neighbours = (!prefix.is_empty()).then(|| {
-        view! { <a class="btn" href=links::prefix(prefix)>"Its neighbours"</a> }
-    });
+    let neighbours = (!prefix.is_empty())
+        .then(|| view! { <a class="btn" href=links::prefix(prefix)>"Its neighbours"</a> }.into_any());
     view! {
         <Title text="No such lock"/>
         <Empty title="No such lock" whole=true>
@@ -52,6 +51,7 @@ pub fn Choose(backend: String, resource: String, sources: Vec<Source>) -> impl I
                 links::with_query("", [("source", source.as_str())]).trim_start_matches('?')
             );
             view! { <li><a class="link mono" href=href rel="external">{source.to_string()}</a></li> }
+                .into_any()
         })
         .collect_view();
     view! {

@@ -7,11 +7,12 @@ use domain::known::Known;
 use leptos::prelude::*;
 
 use crate::components::age::Age;
+use crate::components::changing::changing;
 use crate::components::state_badge::Shape;
 
 #[component]
 pub fn Notices(detail: Signal<LockDetail>) -> impl IntoView {
-    move || detail.with(notice)
+    changing(move || detail.with(notice))
 }
 
 fn notice(detail: &LockDetail) -> Option<AnyView> {
@@ -32,7 +33,7 @@ fn gone(detail: &LockDetail) -> AnyView {
         .lock
         .owner_id
         .known()
-        .map(|owner| view! { ", held by "<bdi>{visible(owner.as_str()).into_owned()}</bdi> });
+        .map(|owner| view! { ", held by "<bdi>{visible(owner.as_str()).into_owned()}</bdi> }.into_any());
     let why = detail.fresh.why().unwrap_or("nobody holds it");
     let why = visible(why.trim_end_matches('.')).into_owned();
     view! {
@@ -51,9 +52,10 @@ fn blind(detail: &LockDetail) -> AnyView {
     } else {
         " does not answer."
     };
-    let why = detail.backend_fault.as_ref().map(|fault| {
-        view! { " "<bdi>{visible(&fault.message).into_owned()}</bdi>"." }
-    });
+    let why = detail
+        .backend_fault
+        .as_ref()
+        .map(|fault| view! { " "<bdi>{visible(&fault.message).into_owned()}</bdi>"." }.into_any());
     view! {
         <p class="notice blind is-stale" role="status">
             <Shape name="stale"/>

@@ -10,6 +10,7 @@ use leptos::prelude::*;
 
 use crate::components::age::{Elapsing, RunningDown};
 use crate::components::blocker_tree::BlockerTree;
+use crate::components::changing::changing;
 use crate::components::time::{Time, is_of_another_day};
 
 /// Lines shown of a list; the rest is counted.
@@ -40,7 +41,7 @@ pub fn Waiters(detail: Signal<LockDetail>) -> impl IntoView {
     };
     view! {
         <section class="sec" aria-labelledby="waiters-head">
-            <header><h2 id="waiters-head">"Waiters"</h2><span class="note">{note}</span></header>
+            <header><h2 id="waiters-head">"Waiters"</h2><span class="note">{changing(note)}</span></header>
             {move || detail.with(waiters)}
         </section>
     }
@@ -64,15 +65,16 @@ fn waiters(detail: &LockDetail) -> AnyView {
         return view! { <p class="pad">{words}</p> }.into_any();
     }
     let next = detail.next_in_line().map(|waiter| {
-        view! { <p class="pad small">"If it is released now, "<bdi>{visible(waiter.owner_id.as_str()).into_owned()}</bdi>" gets it next."</p> }
+        view! { <p class="pad small">"If it is released now, "<bdi>{visible(waiter.owner_id.as_str()).into_owned()}</bdi>" gets it next."</p> }.into_any()
     });
     let more = list.len().saturating_sub(WAITERS_SHOWN);
-    let more = (more > 0)
-        .then(|| view! { <p class="pad small">{format!("and {} more", human::count(more as u64))}</p> });
+    let more = (more > 0).then(|| {
+        view! { <p class="pad small">{format!("and {} more", human::count(more as u64))}</p> }.into_any()
+    });
     let rows = list
         .iter()
         .take(WAITERS_SHOWN)
-        .map(|waiter| view! { <WaiterRow waiter=waiter.clone()/> })
+        .map(|waiter| view! { <WaiterRow waiter=waiter.clone()/> }.into_any())
         .collect_view();
     view! {
         <table class="t wt">
@@ -127,7 +129,7 @@ pub fn Blockers(detail: Signal<LockDetail>) -> impl IntoView {
                 .unwrap_or_default()
         })
     });
-    move || {
+    changing(move || {
         let blockers = blockers.get();
         (!blockers.is_empty()).then(|| {
             view! {
@@ -139,8 +141,9 @@ pub fn Blockers(detail: Signal<LockDetail>) -> impl IntoView {
                     <BlockerTree blockers/>
                 </section>
             }
+            .into_any()
         })
-    }
+    })
 }
 
 #[component]
@@ -154,7 +157,7 @@ pub fn Seen(detail: Signal<LockDetail>) -> impl IntoView {
             let newest = seen.first().map(|event| event.at);
             let rows = seen.iter().take(EVENTS_SHOWN).map(|event| {
                 let with_date = newest.is_some_and(|newest| is_of_another_day(event.at, newest));
-                view! { <EventRow event=event.clone() with_date/> }
+                view! { <EventRow event=event.clone() with_date/> }.into_any()
             });
             view! { <table class="t seen"><thead><tr><th scope="col">"at"</th><th scope="col">"what"</th><th scope="col">"who"</th></tr></thead><tbody>{rows.collect_view()}</tbody></table> }
             .into_any()
@@ -166,7 +169,7 @@ pub fn Seen(detail: Signal<LockDetail>) -> impl IntoView {
                 <h2 id="seen-head">"What we saw happen"</h2>
                 <span class="note">"since this console started, newest first"</span>
             </header>
-            {rows}
+            {changing(rows)}
         </section>
     }
     .into_any()
@@ -176,10 +179,10 @@ pub fn Seen(detail: Signal<LockDetail>) -> impl IntoView {
 fn EventRow(event: SeenEvent, with_date: bool) -> impl IntoView {
     let owner = event
         .owner_id
-        .map(|owner| view! { <bdi>{visible(owner.as_str()).into_owned()}</bdi> });
-    let token = event.fencing_token.map(|token| {
-        view! { <span class="ink3">{format!(" token {token}")}</span> }
-    });
+        .map(|owner| view! { <bdi>{visible(owner.as_str()).into_owned()}</bdi> }.into_any());
+    let token = event
+        .fencing_token
+        .map(|token| view! { <span class="ink3">{format!(" token {token}")}</span> }.into_any());
     view! {
         <tr>
             <td class="ink2" class:dated=with_date><Time at=event.at with_date/></td>
@@ -205,13 +208,13 @@ pub fn NextSteps(detail: Signal<LockDetail>) -> impl IntoView {
         steps
             .get()
             .into_iter()
-            .map(|(head, body)| view! { <li><b>{head}</b>" "{body}</li> })
+            .map(|(head, body)| view! { <li><b>{head}</b>" "{body}</li> }.into_any())
             .collect_view()
     };
     view! {
         <section class="sec next" aria-labelledby="next-head">
             <header><h2 id="next-head">"What to do next"</h2></header>
-            <ol>{items}</ol>
+            <ol>{changing(items)}</ol>
         </section>
     }
     .into_any()
@@ -229,7 +232,7 @@ pub fn Fate(detail: Signal<LockDetail>) -> impl IntoView {
             Ok(fresh) => {
                 let lines = fresh.shares_fate_with.iter();
                 let lines = lines
-                    .map(|line| view! { <li><bdi>{visible(line).into_owned()}</bdi></li> })
+                    .map(|line| view! { <li><bdi>{visible(line).into_owned()}</bdi></li> }.into_any())
                     .collect_view();
                 view! { <ul class="fate">{lines}</ul> }.into_any()
             }
@@ -241,7 +244,7 @@ pub fn Fate(detail: Signal<LockDetail>) -> impl IntoView {
                 <h2 id="fate-head">"What else hangs on it"</h2>
                 <span class="note">"on the same lease or session"</span>
             </header>
-            {lines}
+            {changing(lines)}
         </section>
     }
     .into_any()

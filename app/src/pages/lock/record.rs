@@ -7,6 +7,7 @@ use domain::names::OwnerId;
 use domain::observation::{RawField, Session};
 use leptos::prelude::*;
 
+use crate::components::changing::changing;
 use crate::components::copy_button::CopyButton;
 use crate::components::raw_record::{RawRecord, as_text};
 use crate::components::time::Time;
@@ -24,12 +25,12 @@ pub fn Holders(detail: Signal<LockDetail>) -> impl IntoView {
         )
     };
     let holders = Memo::new(move |_| detail.with(pick));
-    move || {
+    changing(move || {
         let (owners, session) = holders.get();
-        let owners = (owners.len() > 1).then(|| view! { <Owners owners/> });
-        let session = session.map(|session| view! { <SessionFacts session/> });
-        view! { {owners}{session} }
-    }
+        let owners = (owners.len() > 1).then(|| view! { <Owners owners/> }.into_any());
+        let session = session.map(|session| view! { <SessionFacts session/> }.into_any());
+        view! { {owners}{session} }.into_any()
+    })
 }
 
 #[component]
@@ -39,14 +40,14 @@ fn Owners(owners: Vec<OwnerId>) -> impl IntoView {
     let items = owners
         .iter()
         .take(OWNERS_SHOWN)
-        .map(|owner| view! { <li><bdi>{visible(owner.as_str()).into_owned()}</bdi></li> })
+        .map(|owner| view! { <li><bdi>{visible(owner.as_str()).into_owned()}</bdi></li> }.into_any())
         .collect_view();
     view! {
         <section class="sec" aria-labelledby="owners-head">
             <header><h2 id="owners-head">"Owners"</h2><span class="note">{note}</span></header>
             <ul class="owners">
                 {items}
-                {(more > 0).then(|| view! { <li class="ink3">{format!("and {} more", human::count(more as u64))}</li> })}
+                {(more > 0).then(|| view! { <li class="ink3">{format!("and {} more", human::count(more as u64))}</li> }.into_any())}
             </ul>
         </section>
     }
@@ -110,10 +111,10 @@ pub fn Record(detail: Signal<LockDetail>) -> impl IntoView {
             <header>
                 <h2 id="raw-head">"Raw record"</h2>
                 <span class="note">
-                    {place}
-                    {move || raw.get().map(|(_, read_at)| view! { ", read at "<Time at=read_at/> })}
+                    {changing(place)}
+                    {move || raw.get().map(|(_, read_at)| view! { ", read at "<Time at=read_at/> }.into_any())}
                 </span>
-                {move || is_read.get().then(|| view! { <span class="end"><CopyButton label="copy" text/></span> })}
+                {move || is_read.get().then(|| view! { <span class="end"><CopyButton label="copy" text/></span> }.into_any())}
             </header>
             {move || match raw.get() {
                 Some((fields, _)) if !fields.is_empty() => view! { <RawRecord fields/> }.into_any(),

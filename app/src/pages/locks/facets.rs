@@ -19,7 +19,7 @@ pub fn Facets(states: Signal<StateCounts>, address: Memo<Address>) -> impl IntoV
     let any = move || address.with(|address| !address.first("state").is_empty());
     view! {
         <nav class="facets" aria-label="filter by state">
-            {move || (any() || states.get().total() > 0).then(|| view! { <span class="small ink3 fl">"state"</span> })}
+            {move || (any() || states.get().total() > 0).then(|| view! { <span class="small ink3 fl">"state"</span> }.into_any())}
             {move || shown().map(|state| view! {
                 <a
                     class="fc"
@@ -29,8 +29,8 @@ pub fn Facets(states: Signal<StateCounts>, address: Memo<Address>) -> impl IntoV
                     <StateBadge state small=true/>
                     <b>{human::count(states.get().of(state))}</b>
                 </a>
-            }).collect_view()}
-            {move || any().then(|| view! { <a class="fc link small" href=address.get().with("state", "").href()>"any state"</a> })}
+            }.into_any()).collect_view()}
+            {move || any().then(|| view! { <a class="fc link small" href=address.get().with("state", "").href()>"any state"</a> }.into_any())}
         </nav>
     }
 }

@@ -12,6 +12,7 @@ use wasm_bindgen::JsCast;
 use web_sys::{FormData, HtmlInputElement};
 
 use super::address::Address;
+use crate::components::changing::changing;
 
 /// Fields that the form sends, in the order of the address.
 const FIELDS: [&str; 8] = [
@@ -147,7 +148,7 @@ fn kept(address: &Address) -> impl IntoView + use<> {
         let values: Vec<String> = address.all(name).map(str::to_owned).collect();
         values
             .into_iter()
-            .map(move |value| view! { <input type="hidden" name=name value=value/> })
+            .map(move |value| view! { <input type="hidden" name=name value=value/> }.into_any())
             .collect_view()
     };
     view! { {keep("prefix")} {keep("state")} {keep("limit")} }
@@ -166,14 +167,14 @@ fn Search(address: Memo<Address>) -> impl IntoView {
                 <a class="chip" href=href title="Any prefix">
                     <span class="sr">"Remove the prefix "</span><bdi class="mono">{shown}</bdi><span aria-hidden="true">"×"</span>
                 </a>
-            }
+            }.into_any()
         })
     };
     view! {
         <label class="field grow">
             <span class="ink3 small">"prefix"</span>
-            {chip}
-            {move || prefix().is_empty().then(|| view! { <span class="mono">"any"</span> })}
+            {changing(chip)}
+            {move || prefix().is_empty().then(|| view! { <span class="mono">"any"</span> }.into_any())}
             <span class="sr">"Part of a name or of an owner"</span>
             <input
                 type="search" name="q" autocomplete="off" spellcheck="false" data-search="page"
@@ -205,7 +206,7 @@ fn BackendChoice(backends: Signal<Vec<BackendName>>, address: Memo<Address>) -> 
     };
     view! {
         <details class="sel" name="filters">
-            <summary>"backend "<b>{summary}</b></summary>
+            <summary>"backend "<b>{changing(summary)}</b></summary>
             <fieldset class="pop">
                 <legend class="sr">"backend"</legend>
                 {move || listed().into_iter().map(|name| {
@@ -215,7 +216,7 @@ fn BackendChoice(backends: Signal<Vec<BackendName>>, address: Memo<Address>) -> 
                             <input type="checkbox" name="backend" value=name.clone() checked=checked prop:checked=checked/>
                             {name}
                         </label>
-                    }
+                    }.into_any()
                 }).collect_view()}
             </fieldset>
         </details>
@@ -231,7 +232,7 @@ fn OwnerChoice(address: Memo<Address>) -> impl IntoView {
     };
     view! {
         <details class="sel" name="filters">
-            <summary>"owner "<b><bdi>{summary}</bdi></b></summary>
+            <summary>"owner "<b><bdi>{changing(summary)}</bdi></b></summary>
             <div class="pop">
                 <label class="small ink2" for="owner">"exactly this owner"</label>
                 <div class="field"><input id="owner" type="text" name="owner" autocomplete="off" spellcheck="false" value=owner prop:value=owner/></div>
@@ -244,7 +245,7 @@ fn OwnerChoice(address: Memo<Address>) -> impl IntoView {
 fn SafetyChoice(address: Memo<Address>) -> impl IntoView {
     let is = move |value: &'static str| address.with(|address| address.first("safety") == value);
     let option = move |value: &'static str, word: &'static str| {
-        view! { <option value=value selected=move || is(value) prop:selected=move || is(value)>{word}</option> }
+        view! { <option value=value selected=move || is(value) prop:selected=move || is(value)>{word}</option> }.into_any()
     };
     view! {
         <label class="sel"><span>"safety class"</span>
@@ -272,7 +273,7 @@ fn SortChoice(address: Memo<Address>) -> impl IntoView {
             <select name="sort" aria-label="sort">
                 {move || listed().into_iter().map(|(word, sort)| {
                     let selected = sort == address.get().sort();
-                    view! { <option value=sort.wire() selected=selected prop:selected=selected>{word}</option> }
+                    view! { <option value=sort.wire() selected=selected prop:selected=selected>{word}</option> }.into_any()
                 }).collect_view()}
             </select>
         </label>

@@ -77,8 +77,8 @@ fn Pages(listing: RwSignal<Listing>, page: Signal<InventoryPage>, address: Memo<
     });
     view! {
         <span class="nx">
-            {move || before.get().map(|href| view! { <a class="btn s" rel="prev" href=href>"Previous"</a> })}
-            {move || next.get().map(|(href, words)| view! { <a class="btn s" rel="next" href=href>{words}</a> })}
+            {move || before.get().map(|href| view! { <a class="btn s" rel="prev" href=href>"Previous"</a> }.into_any())}
+            {move || next.get().map(|(href, words)| view! { <a class="btn s" rel="next" href=href>{words}</a> }.into_any())}
         </span>
     }
 }

@@ -9,6 +9,7 @@ use domain::query::InventoryPage;
 use leptos::prelude::*;
 
 use super::address::Address;
+use crate::components::changing::changing;
 use crate::components::empty::Empty;
 use crate::components::state_badge::{Shape, backend_look};
 
@@ -32,7 +33,7 @@ pub fn Blindness(page: Signal<InventoryPage>, address: Memo<Address>) -> impl In
         lines.sort_by_key(|line| std::cmp::Reverse(line.status));
         lines
     });
-    move || {
+    changing(move || {
         let mut lines = lines.get();
         let rest = lines.split_off(lines.len().min(LINES_MAX));
         let rest = rest
@@ -41,17 +42,18 @@ pub fn Blindness(page: Signal<InventoryPage>, address: Memo<Address>) -> impl In
             .collect::<Vec<_>>()
             .join(", ");
         let rest = (!rest.is_empty()).then(|| {
-            view! { <li><span>"Not seen whole either: "{rest}"."</span><a class="link" href="/backends">"Why"</a></li> }
+            view! { <li><span>"Not seen whole either: "{rest}"."</span><a class="link" href="/backends">"Why"</a></li> }.into_any()
         });
         (!lines.is_empty()).then(|| {
             view! {
                 <ul class="blindness" aria-label="backends not seen whole">
-                    {lines.into_iter().map(|line| view! { <BlindLine line/> }).collect_view()}
+                    {lines.into_iter().map(|line| view! { <BlindLine line/> }.into_any()).collect_view()}
                     {rest}
                 </ul>
             }
+            .into_any()
         })
-    }
+    })
 }
 
 #[component]
@@ -108,7 +110,7 @@ fn blindness(backend: &BackendView) -> Option<Line> {
 /// Stands in for the table when no row matches.
 #[component]
 pub fn NoRows(page: Signal<InventoryPage>, address: Memo<Address>) -> impl IntoView {
-    move || {
+    changing(move || {
         let address = address.get();
         let filtered = address.is_filtered();
         let words = page.with(|page| words(page, &address));
@@ -116,9 +118,10 @@ pub fn NoRows(page: Signal<InventoryPage>, address: Memo<Address>) -> impl IntoV
             view! {
                 <div class="do"><a class="btn" href=address.cleared().href()>"Clear filters"</a></div>
             }
+            .into_any()
         });
-        view! { <Empty title=words.0><p>{words.1}</p>{clear}</Empty> }
-    }
+        view! { <Empty title=words.0><p>{words.1}</p>{clear}</Empty> }.into_any()
+    })
 }
 
 fn words(page: &InventoryPage, address: &Address) -> (&'static str, String) {

@@ -115,7 +115,7 @@ const GONE: &str =
 #[component]
 fn Owner(lock: Lock) -> impl IntoView {
     let others = (lock.owner_count > 1 && lock.owner_id.is_known())
-        .then(|| view! { <small class="ink3">{format!(" +{}", lock.owner_count - 1)}</small> });
+        .then(|| view! { <small class="ink3">{format!(" +{}", lock.owner_count - 1)}</small> }.into_any());
     let owner = lock.owner_id.map(|owner| visible(owner.as_str()).into_owned());
     let title = owner.known().filter(|owner| owner.len() > 14).cloned();
     view! { <span class="cut" title=title><bdi dir="ltr"><KnownValue value=owner/>{others}</bdi></span> }

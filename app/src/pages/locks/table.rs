@@ -10,6 +10,7 @@ use super::address::Address;
 use super::listing::Listing;
 use super::row::LockRow;
 use super::scroll::Scroll;
+use crate::components::changing::changing;
 use crate::components::state_badge::Shape;
 use crate::live::{Live, stream, use_live};
 
@@ -81,9 +82,11 @@ fn Sortable(address: Memo<Address>, key: SortKey, class: &'static str, word: &'s
     };
     let direction = move || (now().key == key).then(|| now().descending);
     let aria = move || direction().map(|descending| if descending { "descending" } else { "ascending" });
-    let arrow =
-        move || direction().map(|descending| view! { <Shape name=if descending { "down" } else { "up" }/> });
-    view! { <th scope="col" class=class aria-sort=aria><a href=next data-noscroll="">{word}{arrow}</a></th> }
+    let arrow = move || {
+        direction()
+            .map(|descending| view! { <Shape name=if descending { "down" } else { "up" }/> }.into_any())
+    };
+    view! { <th scope="col" class=class aria-sort=aria><a href=next data-noscroll="">{word}{changing(arrow)}</a></th> }
 }
 
 /// Stands for rows that are not drawn, as high as they would be.

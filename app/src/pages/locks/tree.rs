@@ -54,7 +54,7 @@ pub fn Tree(
                         <span class="tc">{move || human::count(total())}</span>
                     </a>
                 </li>
-                {move || lines().into_iter().map(|line| view! { <TreeLine line address/> }).collect_view()}
+                {move || lines().into_iter().map(|line| view! { <TreeLine line address/> }.into_any()).collect_view()}
             </ol>
         </nav>
     }
@@ -95,9 +95,11 @@ fn TreeLine(line: Line, address: Memo<Address>) -> impl IntoView {
                         <Shape name=child.worst.wire()/><span class="sr">{child.worst.word()}</span>
                     </span>
                 }
+                .into_any()
             });
-            let turn = (!child.is_leaf || child.locks > 1)
-                .then(|| view! { <span class="tw"><Shape name=if open { "chevd" } else { "chev" }/></span> });
+            let turn = (!child.is_leaf || child.locks > 1).then(|| {
+                view! { <span class="tw"><Shape name=if open { "chevd" } else { "chev" }/></span> }.into_any()
+            });
             view! {
                 <li class=class>
                     <a href=href aria-current=current.then_some("true") title=visible(&child.prefix).into_owned()>

@@ -6,6 +6,7 @@ use domain::known::Known;
 use domain::overview::Overview;
 use leptos::prelude::*;
 
+use crate::components::changing::changing;
 use crate::components::state_badge::BackendBadge;
 use crate::components::time::Time;
 
@@ -18,11 +19,11 @@ pub fn BlindBackends(data: Signal<Overview>) -> impl IntoView {
                 .iter()
                 .filter(|backend| backend.status.blinds_rows());
             blind
-                .map(|backend| view! { <Line backend=backend.clone()/> })
+                .map(|backend| view! { <Line backend=backend.clone()/> }.into_any())
                 .collect_view()
         })
     };
-    view! { <ul class="blind-backends">{lines}</ul> }
+    view! { <ul class="blind-backends">{changing(lines)}</ul> }
 }
 
 #[component]

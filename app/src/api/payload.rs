@@ -1,0 +1,96 @@
+//! How data travels from server functions to pages, and inside a page's first HTML: as postcard, which names no
+//! fields. Readers of JSON for the same types are 100 kB of wasm. For lock clients and scripts there is the REST
+//! API, in JSON.
+//!
+//! Each payload begins with the stamp of the types, so that a tab of another build is told, not misled.
+
+use domain::stamp;
+use leptos::server::codee::{Decoder, Encoder};
+use leptos::server_fn::codec::Post;
+use leptos::server_fn::{Bytes, ContentType, Decodes, Encodes, Format, FormatType};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+const STAMP: [u8; 4] = stamp::of(&[include_str!("error.rs"), include_str!("../console.rs")]);
+
+pub struct Payload;
+
+/// What server functions name as their output.
+pub type Answer = Post<Payload>;
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PayloadError {
+    #[error("the console is another version by now; reload this page")]
+    OtherBuild,
+    #[error("what it sent cannot be read")]
+    Malformed,
+}
+
+fn write<T: Serialize>(value: &T) -> Result<Vec<u8>, PayloadError> {
+    postcard::to_extend(value, STAMP.to_vec()).map_err(|_| PayloadError::Malformed)
+}
+
+fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, PayloadError> {
+    let value = bytes.strip_prefix(&STAMP).ok_or(PayloadError::OtherBuild)?;
+    postcard::from_bytes(value).map_err(|_| PayloadError::Malformed)
+}
+
+impl ContentType for Payload {
+    const CONTENT_TYPE: &'static str = "application/octet-stream";
+}
+
+impl FormatType for Payload {
+    const FORMAT_TYPE: Format = Format::Binary;
+}
+
+impl<T: Serialize> Encodes<T> for Payload {
+    type Error = PayloadError;
+
+    fn encode(value: &T) -> Result<Bytes, PayloadError> {
+        write(value).map(Bytes::from)
+    }
+}
+
+impl<T: DeserializeOwned> Decodes<T> for Payload {
+    type Error = PayloadError;
+
+    fn decode(bytes: Bytes) -> Result<T, PayloadError> {
+        read(&bytes)
+    }
+}
+
+/// In HTML: as text.
+impl<T: Serialize> Encoder<T> for Payload {
+    type Error = PayloadError;
+    type Encoded = String;
+
+    fn encode(value: &T) -> Result<String, PayloadError> {
+        write(value).map(|bytes| Self::into_encoded_string(bytes.into()))
+    }
+}
+
+impl<T: DeserializeOwned> Decoder<T> for Payload {
+    type Error = PayloadError;
+    type Encoded = str;
+
+    fn decode(text: &str) -> Result<T, PayloadError> {
+        let bytes = Self::from_encoded_string(text).map_err(|_| PayloadError::Malformed)?;
+        read(&bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payload_of_another_build_is_refused() {
+        // The same bytes under another stamp, cut short, and whole.
+        let mut bytes = write(&("a".to_owned(), 7_u32)).unwrap();
+        assert_eq!(read(&bytes), Ok(("a".to_owned(), 7_u32)));
+        assert_eq!(read::<(String, u32)>(&bytes[..5]), Err(PayloadError::Malformed));
+        bytes[0] ^= 1;
+        assert_eq!(read::<(String, u32)>(&bytes), Err(PayloadError::OtherBuild));
+    }
+}
