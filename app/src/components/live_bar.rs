@@ -97,15 +97,9 @@ fn ChangesWaiting(live: Live) -> impl IntoView {
 fn Pause(live: Live) -> impl IntoView {
     let word = move || if live.is_paused() { "Resume" } else { "Pause" };
     view! {
-<<<<<<< HEAD
         <button class="lv-p" type="button" aria-keyshortcuts="p" on:click=move |_| live.toggle_pause()>
-            {move || view! { <Shape name=if live.is_paused() { "play" } else { "pause" }/> }}
-            <span class="pw">{word}</span>
-=======
-        <button class="lv-p" type="button" aria-label=word aria-keyshortcuts="p" on:click=move |_| live.toggle_pause()>
             {move || view! { <Shape name=if live.is_paused() { "play" } else { "pause" }/> }.into_any()}
             <span class="pw">{changing(word)}</span>
->>>>>>> main
             <kbd aria-hidden="true">"p"</kbd>
         </button>
     }

@@ -19,13 +19,8 @@ pub fn SearchBox() -> impl IntoView {
         }
     };
     view! {
-<<<<<<< HEAD
         <div role="search" aria-label="everything">
-            <Form method="get" action="/locks">
-=======
-        <div role="search">
             <form method="get" action="/locks" on:submit=submit>
->>>>>>> main
                 <label class="find">
                     <span class="sr">"Find a lock or owner"</span>
                     <input type="search" name="q" placeholder="Find a lock or owner" autocomplete="off" spellcheck="false" data-search="nav"/>
