@@ -1,18 +1,19 @@
-// Owns how the browser tests run: Debian's Chromium, one worker (the machine also runs the servers), no retries that hide a
-// fault. One project per program under test, so that only one of them runs at a time.
+// Owns how the browser tests run: Debian's Chromium, one project with one worker per program under test, no retries that
+// hide a fault. Figures for the record come from `--project demo` or `--project gallery` alone.
 import { defineConfig } from '@playwright/test';
 
 export default defineConfig({
   outputDir: './test-results/runs',
   timeout: 60_000,
   expect: { timeout: 15_000 },
-  workers: 1,
+  // One for each program: the demo's tests mostly wait, the gallery's mostly compute.
+  workers: 2,
   retries: 0,
   forbidOnly: Boolean(process.env.CI),
   reporter: [['list']],
   projects: [
-    { name: 'gallery', testDir: './tests/gallery' },
-    { name: 'demo', testDir: './tests/demo' },
+    { name: 'gallery', testDir: './tests/gallery', workers: 1 },
+    { name: 'demo', testDir: './tests/demo', workers: 1 },
   ],
   use: {
     // A trace doubles the time of a test: asked for with TRACE=1.

@@ -1,9 +1,10 @@
 // What the console tells of its own eyes: address, version, answers, and what its accounts may and may not do.
-import { type Backend, expect, openLive, test } from '../../demo';
+import { type Backend, BACKENDS, expect, openLive, test } from '../../demo';
 
 test('each backend shows what its account may do, as probed', async ({ page, api }) => {
-  await expect.poll(async () => (await api<Backend[]>('backends')).every((it) => it.rights.length > 0), { timeout: 30_000 }).toBe(true);
-  const backends = await api<Backend[]>('backends');
+  const watched = async () => (await api<Backend[]>('backends')).filter((it) => BACKENDS.includes(it.name));
+  await expect.poll(async () => (await watched()).filter((it) => it.rights.length > 0).length, { timeout: 30_000 }).toBe(BACKENDS.length);
+  const backends = await watched();
   await openLive(page, '/backends');
   for (const { name, rights, address } of backends) {
     const section = page.getByRole('region', { name, exact: true });

@@ -36,8 +36,10 @@ test('locks of a backend that went down stay listed as stale, with what was last
   await expect(rows(page)).toHaveCount(3);
   for (const row of await rows(page).all()) await expect(row).toHaveClass(/is-stale/);
   const notices = page.getByRole('list', { name: 'backends not seen whole' });
-  await expect(notices).toContainText('etcd-coord down. Its 3 locks are listed as they were last seen');
   await expect(notices).toContainText('pg-orders down. Never seen since this console started');
+  await expect(notices).toContainText('etcd-coord');
+  await open(page, '/locks?backend=etcd-coord');
+  await expect(notices).toContainText('etcd-coord down. Its 3 locks are listed as they were last seen');
 });
 
 test('a filter on a backend that is down does not answer with an empty list', async ({ page, scene }) => {

@@ -13,20 +13,25 @@ use crate::links;
 
 #[component]
 pub fn States(data: Signal<Overview>) -> impl IntoView {
-    let counts = Memo::new(move |_| data.with(|data| data.states));
+    let is_seen = |data: &Overview| data.backends.iter().any(|backend| backend.age_ms.is_some());
+    let counts = Memo::new(move |_| data.with(|data| is_seen(data).then_some(data.states)));
     view! {
         <section class="sec" aria-labelledby="states-head">
             <header>
                 <h2 id="states-head">"By state"</h2>
                 <span class="note">"each lock once, by its worst"</span>
             </header>
-            <ul class="counts">{move || rows(&counts.get())}</ul>
+            <ul class="counts">{move || rows(counts.get())}</ul>
         </section>
     }
     .into_any()
 }
 
-fn rows(counts: &StateCounts) -> AnyView {
+/// None: nothing was ever seen, so even "none" would be a claim.
+fn rows(counts: Option<StateCounts>) -> AnyView {
+    let Some(counts) = counts else {
+        return view! { <li class="none ink3">"Not known: no backend has been read."</li> }.into_any();
+    };
     if counts.total() == 0 {
         return view! { <li class="none ink3">"No lock is held, as far as can be seen."</li> }.into_any();
     }
