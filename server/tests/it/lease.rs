@@ -12,6 +12,7 @@
 mod contract;
 mod durability;
 mod faults;
+mod input;
 mod lifecycle;
 mod lines;
 mod model;

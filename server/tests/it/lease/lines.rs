@@ -1,11 +1,11 @@
 //! Waiters: in order, one at a time, gone when they hang up, and never in the way of a renewal.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use super::stage::{Home, Kind, Stage, is_granted, on_both_stores, token};
+use super::stage::{Home, Kind, Stage, aside, is_granted, on_both_stores, stopwatch, token};
 use crate::support::eventually::eventually;
 
 async fn waiters(stage: &Stage, resource: &str) -> Vec<String> {
@@ -28,7 +28,7 @@ fn stand(
         .http
         .post(format!("{}/v1/locks/acquire", stage.base))
         .json(&body);
-    tokio::spawn(super::stage::answer(request))
+    aside(super::stage::answer(request))
 }
 
 async fn stand_in_order(
@@ -109,7 +109,7 @@ on_both_stores!(
         let mut line = stand_in_order(&[&stage], "r", 2).await;
         let second = line.pop().unwrap();
         line.pop().unwrap().abort();
-        let began = Instant::now();
+        let began = stopwatch();
         eventually("it is gone", || async { waiters(&stage, "r").await == ["w1"] }).await;
         assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
         stage.delete(&holder).await;
@@ -126,7 +126,7 @@ on_both_stores!(a_waiter_out_of_patience_is_told_so_and_holds_nothing, |home| {
     let stage = home.serve().await;
     stage.acquire("long", "first", 30).await;
     stage.acquire("short", "first", 1).await;
-    let began = Instant::now();
+    let began = stopwatch();
     let refused = stand(&stage, "long", "w", 1);
     let granted = stand(&stage, "short", "w", 10);
     let (status, answer) = refused.await.unwrap();
@@ -190,7 +190,7 @@ on_both_stores!(requests_that_are_cut_off_leave_nothing_behind, |home| {
     let waiter = stand(&stage, "r1", "next", 30);
     eventually("it waits", || async { waiters(&stage, "r1").await.len() == 1 }).await;
     let url = format!("{}/v1/locks/{}", stage.base, holder["leaseId"].as_str().unwrap());
-    let release = tokio::spawn(stage.http.delete(url).send());
+    let release = aside(stage.http.delete(url).send());
     eventually("the waiter has it", || async {
         // However the release's client fares.
         let now = stage.resource("r1").await;
@@ -213,7 +213,7 @@ on_both_stores!(a_crowd_of_waiters_starves_no_renewal, |home| {
         waiters(&stage, "r").await.len() == 150
     })
     .await;
-    let began = Instant::now();
+    let began = stopwatch();
     for round in 0..30 {
         assert_eq!(stage.renew(&holder).await.0, StatusCode::OK);
         assert!(is_granted(
@@ -244,7 +244,7 @@ on_both_stores!(waiters_are_sent_away_when_the_server_ends, |home| {
         .http
         .post(format!("{}/v1/locks/acquire", stage.base))
         .json(&body);
-    let waiter = tokio::spawn(request.send());
+    let waiter = aside(request.send());
     eventually("it waits", || async { waiters(&stage, "r").await.len() == 1 }).await;
     stage.close().await;
     let response = waiter.await.unwrap().unwrap();

@@ -7,7 +7,7 @@ use leasehold::throwaway::PostgresOptions;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::stage::{Home, Kind};
+use super::stage::{Home, Kind, aside, stopwatch};
 
 const CLIENTS: usize = 64;
 const FOR: Duration = Duration::from_secs(8);
@@ -40,7 +40,7 @@ async fn client(address: String, number: usize, until: Instant) -> Vec<Duration>
     let mut stream = TcpStream::connect(&address).await.unwrap();
     stream.set_nodelay(true).unwrap();
     let (mut buffer, mut took, mut round) = (Vec::new(), Vec::new(), 0);
-    while Instant::now() < until {
+    while stopwatch() < until {
         round += 1;
         let body = format!(
             r#"{{"resource":"bench:{number}:{}","ownerId":"worker-{number}","ttlSeconds":30}}"#,
@@ -50,7 +50,7 @@ async fn client(address: String, number: usize, until: Instant) -> Vec<Duration>
             "POST /v1/locks/acquire HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
             body.len()
         );
-        let began = Instant::now();
+        let began = stopwatch();
         let answer = call(&mut stream, &mut buffer, &acquire).await;
         took.push(began.elapsed());
         let at = answer.find("\"leaseId\":\"").unwrap() + 11;
@@ -58,7 +58,7 @@ async fn client(address: String, number: usize, until: Instant) -> Vec<Duration>
             "DELETE /v1/locks/{} HTTP/1.1\r\nhost: x\r\n\r\n",
             &answer[at..at + 36]
         );
-        let began = Instant::now();
+        let began = stopwatch();
         call(&mut stream, &mut buffer, &release).await;
         took.push(began.elapsed());
     }
@@ -68,8 +68,8 @@ async fn client(address: String, number: usize, until: Instant) -> Vec<Duration>
 async fn measure(what: &str, home: &Home) {
     let stage = home.serve().await;
     let address = stage.base.trim_start_matches("http://").to_owned();
-    let began = Instant::now();
-    let clients = (0..CLIENTS).map(|number| tokio::spawn(client(address.clone(), number, began + FOR)));
+    let began = stopwatch();
+    let clients = (0..CLIENTS).map(|number| aside(client(address.clone(), number, began + FOR)));
     let mut took: Vec<Duration> = Vec::new();
     for one in futures::future::join_all(clients).await {
         took.extend(one.unwrap());

@@ -73,7 +73,7 @@ impl Home {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let end = stop.clone();
-        let server = tokio::spawn(async move {
+        let server = aside(async move {
             let served = axum::serve(listener, app).with_graceful_shutdown(end.cancelled_owned());
             served.await.unwrap();
         });
@@ -154,6 +154,26 @@ impl Stage {
         assert_eq!(status, StatusCode::OK, "{answer}");
         answer
     }
+}
+
+/// A task of the test's own; the runtime ends it with the test.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a client of a test: its panic reaches the test through the handle"
+)]
+pub(super) fn aside<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> tokio::task::JoinHandle<T> {
+    tokio::spawn(work)
+}
+
+/// For what the test itself measures.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test that measures a duration from outside"
+)]
+pub(super) fn stopwatch() -> std::time::Instant {
+    std::time::Instant::now()
 }
 
 pub(super) async fn answer(request: reqwest::RequestBuilder) -> (StatusCode, Value) {
