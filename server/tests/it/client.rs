@@ -1,0 +1,9 @@
+//! The client that ships: the Rust crate, and `leasehold run`, against a real lease service over a link that breaks.
+
+mod ends;
+mod faults;
+mod lease;
+mod links;
+mod paused;
+mod run;
+mod world;
