@@ -125,6 +125,9 @@ enum Round {
 impl Client {
     /// Takes the lock of a resource; from then on the lease is renewed until it is released, dropped or lost.
     ///
+    /// Dropping the future gives up the place in line; where the answer is under way already, the lock may stay held
+    /// by nobody who knows, for one TTL at most.
+    ///
     /// # Errors
     /// See [`AcquireError`].
     ///

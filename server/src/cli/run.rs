@@ -12,6 +12,7 @@ pub mod gate;
 mod group;
 mod guard;
 mod held;
+mod say;
 mod signals;
 pub mod watcher;
 

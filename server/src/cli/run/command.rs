@@ -63,6 +63,14 @@ impl Running {
         Ok(status.is_some_and(|it| it.exited() || it.killed() || it.dumped()))
     }
 
+    /// As every process in the background that reads from it, or sets it.
+    pub(super) fn is_stopped_by_terminal(&self) -> io::Result<bool> {
+        let signal = self
+            .status(WaitIdOptions::STOPPED)?
+            .and_then(|it| it.stopping_signal());
+        Ok(signal.is_some_and(|it| [Signal::TTIN.as_raw(), Signal::TTOU.as_raw()].contains(&it)))
+    }
+
     /// Until it may have ended.
     pub(super) async fn changed(&mut self) {
         let _ = tokio::time::timeout(LOOK_AGAIN, self.changes.recv()).await;

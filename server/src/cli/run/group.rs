@@ -6,7 +6,9 @@ use std::time::Duration;
 use leasehold_client::{Moment, clock};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-const POLL: Duration = Duration::from_millis(10);
+/// Looking through all processes costs something: ever more seldom.
+const LOOK_FIRST: Duration = Duration::from_millis(10);
+const LOOK_LAST: Duration = Duration::from_millis(160);
 
 /// Of a command. The id is the first process's, which is not reaped before the group is ended: it cannot mean another.
 #[derive(Debug, Clone, Copy)]
@@ -24,8 +26,10 @@ impl Group {
 
     /// Returns when none of it runs any more, or at `until`.
     pub(super) async fn emptied(self, until: Moment) {
+        let mut pause = LOOK_FIRST;
         while self.is_running() && clock::now() < until {
-            tokio::time::sleep(POLL.min(until.since(clock::now()))).await;
+            tokio::time::sleep(pause.min(until.since(clock::now()))).await;
+            pause = (pause * 2).min(LOOK_LAST);
         }
     }
 

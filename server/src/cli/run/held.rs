@@ -5,13 +5,16 @@ use std::time::Duration;
 use leasehold_client::{Lease, Loss, Moment, Standing, clock};
 use rustix::process::{Signal, getpid, kill_process};
 
-use super::super::output::report;
 use super::Args;
 use super::command::Running;
 use super::guard::Guard;
-use super::signals::Signals;
+use super::say::say;
+use super::signals::{Signals, TERMINATING};
 use super::watcher::Order;
 use domain::escape::visible;
+
+const STANDS_STILL: &str =
+    "the command is stopped, because it wants to use the terminal: give it other input, like </dev/null";
 
 /// How it ended. Nothing of it runs any more.
 pub(super) enum Ended {
@@ -30,6 +33,7 @@ pub(super) struct Held {
     guard: Guard,
     /// What the watcher was told last.
     deadline: Moment,
+    told_of_terminal: bool,
 }
 
 impl Held {
@@ -53,6 +57,7 @@ impl Held {
             running,
             guard,
             deadline,
+            told_of_terminal: false,
         };
         // A lease that was lost meanwhile gives it no moment.
         if !held.standing.is_lost() {
@@ -70,6 +75,7 @@ impl Held {
             if self.running.has_ended()? {
                 return self.end_with_it().await;
             }
+            self.tell_of_terminal()?;
             tokio::select! {
                 biased;
                 _ = self.standing.lost() => {}
@@ -83,9 +89,22 @@ impl Held {
         }
     }
 
+    /// It would look as if it hung.
+    fn tell_of_terminal(&mut self) -> anyhow::Result<()> {
+        if !self.told_of_terminal && self.running.is_stopped_by_terminal()? {
+            self.told_of_terminal = true;
+            say(STANDS_STILL.to_owned());
+        }
+        Ok(())
+    }
+
     fn forward(&self, signal: Signal) -> anyhow::Result<()> {
         let group = self.running.group();
         group.send(signal);
+        if TERMINATING.contains(&signal) && !self.standing.is_lost() {
+            // What stands still could not follow it. The lease is held, so it may go on.
+            group.send(Signal::CONT);
+        }
         if signal == Signal::TSTP {
             // Ctrl-Z stops both. Nobody renews then, so past the deadline the watcher ends the command.
             kill_process(getpid(), Signal::STOP)?;
@@ -98,10 +117,8 @@ impl Held {
 
     /// SIGTERM by the watcher, which may have done so already; SIGKILL by both.
     async fn end_lost(mut self, loss: &Loss) -> anyhow::Result<Ended> {
-        report(&visible(&format!(
-            "{}: {loss}; the command is ended",
-            self.resource
-        )));
+        let message = format!("{}: {loss}; the command is ended", self.resource);
+        let saying = say(visible(&message).into_owned());
         let kill_at = clock::now().min(self.standing.deadline()).plus(self.grace);
         let group = self.running.group();
         if self.guard.tell(Order::End(kill_at)).await {
@@ -111,6 +128,7 @@ impl Held {
             group.end(kill_at).await;
         }
         self.finish().await?;
+        saying.finish();
         Ok(Ended::Lost)
     }
 

@@ -22,6 +22,9 @@ const FORWARDED: [Signal; 9] = [
     Signal::TSTP,
 ];
 
+/// They end a program that does not expect them, and are meant so.
+pub(super) const TERMINATING: [Signal; 4] = [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM];
+
 pub(super) struct Signals {
     inbox: mpsc::Receiver<Signal>,
     _stop: DropGuard,
@@ -57,11 +60,10 @@ impl Signals {
         }
     }
 
-    /// The next one that ends a program that does not expect it, and is meant so.
     pub(super) async fn terminating(&mut self) -> Signal {
         loop {
             let signal = self.next().await;
-            if [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM].contains(&signal) {
+            if TERMINATING.contains(&signal) {
                 return signal;
             }
         }

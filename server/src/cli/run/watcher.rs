@@ -16,6 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::super::output::report;
 use super::group::Group;
+use super::say::{Saying, say};
 
 /// Part of `leasehold run`
 #[derive(Debug, clap::Args)]
@@ -96,8 +97,10 @@ fn watch(args: &Args) -> io::Result<()> {
             pipe,
             unread: Vec::new(),
         };
-        if let Some(kill_at) = watch.until_end().await {
+        if let Some((kill_at, why)) = watch.until_end().await {
+            let saying = why.map(|why| say(why.to_owned()));
             Group(group).end(kill_at).await;
+            saying.map(Saying::finish);
         }
         Ok(())
     })
@@ -110,6 +113,9 @@ struct Watch {
     unread: Vec<u8>,
 }
 
+const GONE: &str = "`leasehold run` is gone: its command is ended";
+const SILENT: &str = "`leasehold run` is silent and the lease's deadline has passed: its command is ended";
+
 enum Word {
     Said(Order),
     Nothing,
@@ -117,27 +123,25 @@ enum Word {
 }
 
 impl Watch {
-    /// When to kill; none when the command has ended by itself.
-    async fn until_end(&mut self) -> Option<Moment> {
+    /// When to kill, and what to say of it; none when the command has ended by itself.
+    async fn until_end(&mut self) -> Option<(Moment, Option<&'static str>)> {
         loop {
             // All that was said first: after a pause of ours a later deadline may lie in the pipe.
             match self.next() {
                 Word::Said(Order::Done) => return None,
-                Word::Said(Order::End(kill_at)) => return Some(kill_at),
+                Word::Said(Order::End(kill_at)) => return Some((kill_at, None)),
                 Word::Said(Order::Deadline(at)) => {
                     self.deadline = at;
                     continue;
                 }
                 Word::Closed => {
-                    report("`leasehold run` is gone: its command is ended");
-                    let now = clock::now().min(self.deadline);
-                    return Some(now.plus(self.grace));
+                    let from = clock::now().min(self.deadline);
+                    return Some((from.plus(self.grace), Some(GONE)));
                 }
                 Word::Nothing => {}
             }
             if clock::now() >= self.deadline {
-                report("`leasehold run` is silent and the lease's deadline has passed: its command is ended");
-                return Some(self.deadline.plus(self.grace));
+                return Some((self.deadline.plus(self.grace), Some(SILENT)));
             }
             tokio::select! {
                 _ = self.pipe.readable() => {}

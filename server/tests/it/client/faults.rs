@@ -75,7 +75,7 @@ async fn without_its_watcher_a_lost_lease_ends_the_command_too() {
 async fn killed_together_with_its_watcher_the_kernel_still_tells_the_command() {
     // Nobody of ours is left: its first process gets SIGTERM.
     let world = World::start().await;
-    let mut run = world.run(&FLAGS, &format!("trap 'echo >told; exit' TERM; {BEATS}"));
+    let mut run = world.run(&FLAGS, &format!("trap 'echo yes >told; exit' TERM; {BEATS}"));
     run.wrote("beats").await;
     let watcher = run.watcher().await;
     // Stopped first, so that neither sees the other go.

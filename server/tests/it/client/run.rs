@@ -5,6 +5,8 @@ use std::time::Duration;
 use leasehold_client::Request;
 use rustix::process::{Signal, kill_process_group};
 
+use tokio::io::AsyncReadExt;
+
 use super::world::{World, now};
 use crate::support::eventually::eventually;
 use crate::support::proxy::Link;
@@ -188,4 +190,37 @@ async fn what_the_command_leaves_running_ends_before_the_lock_is_free() {
     assert_eq!(code, 4, "{stderr}");
     assert!(!run.is_running() && now().since(began) >= Duration::from_millis(500));
     assert!(world.is_free("r").await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_that_reads_the_terminal_says_why_it_stands_still() {
+    // Under `script`, which makes a terminal; the message comes, and Ctrl-C's signal still ends it.
+    let world = World::start().await;
+    let line = format!(
+        "{} run --resource r --ttl 10s -- sh -c 'read line'",
+        env!("CARGO_BIN_EXE_leasehold")
+    );
+    let mut terminal = tokio::process::Command::new("script")
+        .args(["-qec", &line, "/dev/null"])
+        .env("LEASEHOLD_SERVER", world.linked())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    let mut out = terminal.stdout.take().unwrap();
+    while !said.contains("wants to use the terminal") {
+        let mut chunk = [0; 1024];
+        let len = tokio::time::timeout(Duration::from_secs(30), out.read(&mut chunk))
+            .await
+            .expect(&said)
+            .unwrap();
+        assert_ne!(len, 0, "{said}");
+        said.push_str(&String::from_utf8_lossy(&chunk[..len]));
+    }
+    // The terminal hangs up: SIGHUP, which is forwarded to what stands still.
+    drop(terminal.stdin.take());
+    terminal.start_kill().unwrap();
+    eventually("the lock is free", || world.is_free("r")).await;
 }

@@ -18,7 +18,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::support::eventually::eventually;
 use crate::support::proxy::Proxy;
-use crate::support::traces::somebody_works_in;
 
 /// What a busy machine may add to a bound of the contract before the test calls it broken.
 pub(super) const SLACK: Duration = Duration::from_millis(1_500);
@@ -117,6 +116,15 @@ impl World {
             self.resource(name).await["holder"]["ownerId"] == owner
         })
         .await;
+    }
+
+    /// The ledger of rejections, newest first: token, highest token, source, reason.
+    pub(super) async fn ledger(&self) -> Vec<(i64, Option<i64>, String, String)> {
+        let service = &self.server.as_ref().unwrap().service;
+        let rows = service.rejections(None).await.unwrap();
+        rows.into_iter()
+            .map(|row| (row.token, row.highest, row.source, row.reason))
+            .collect()
     }
 
     /// As an operator does.
@@ -223,9 +231,14 @@ impl Run {
         found.get().unwrap()
     }
 
-    /// Whether anything that was started by it runs in its folder.
+    /// Whether anything that was started by it runs in its folder, itself left out.
     pub(super) fn is_running(&self) -> bool {
-        somebody_works_in(self.folder.path())
+        let ourselves = self.child.id().map(|id| id.to_string());
+        let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+        processes
+            .filter(|entry| entry.file_name().to_str() != ourselves.as_deref())
+            .filter_map(|entry| std::fs::read_link(entry.path().join("cwd")).ok())
+            .any(|cwd| cwd.starts_with(self.folder.path()))
     }
 
     /// Until nothing of the command runs.
