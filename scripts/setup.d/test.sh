@@ -1,7 +1,12 @@
 # shellcheck shell=bash
-# Owns the test runner: cargo-nextest, from source when the machine has none.
+# Owns the test runner, cargo-nextest, from source when the machine has none; and the programs in which the
+# documentation's examples are written.
 
-test_packages() { have cc || want_package gcc; }
+test_packages() {
+  have cc || want_package gcc
+  have curl || want_package curl
+  have python3 || want_package python3
+}
 
 test_tools() {
   have cargo-nextest && return

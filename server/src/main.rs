@@ -7,6 +7,9 @@ use leasehold::cli::{Cli, Exit, report};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    if let Some(code) = cli.run_bare() {
+        return code;
+    }
     // Every TLS client of this process uses it. A second provider can only be installed by a bug.
     if rustls::crypto::ring::default_provider()
         .install_default()

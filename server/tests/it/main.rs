@@ -6,6 +6,8 @@
 #[cfg(test)]
 mod cli;
 #[cfg(test)]
+mod client;
+#[cfg(test)]
 mod demo_workload;
 #[cfg(test)]
 mod etcd_adapter;
