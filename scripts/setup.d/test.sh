@@ -1,7 +1,11 @@
 # shellcheck shell=bash
-# Owns the test runner: cargo-nextest, from source when the machine has none.
+# Owns what only tests need: cargo-nextest, from source when the machine has none, and faketime.
 
-test_packages() { have cc || want_package gcc; }
+test_packages() {
+  have cc || want_package gcc
+  # Moves the clock of a server under test.
+  have faketime || want_package faketime
+}
 
 test_tools() {
   have cargo-nextest && return

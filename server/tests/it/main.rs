@@ -10,6 +10,8 @@ mod demo_workload;
 #[cfg(test)]
 mod etcd_adapter;
 #[cfg(test)]
+mod histories;
+#[cfg(test)]
 mod http_inventory;
 #[cfg(test)]
 mod lease;
