@@ -55,7 +55,7 @@ test('a page and a lock that do not exist answer 404 with a way on', async ({ pa
 test('the theme switch turns the page, and the choice survives a reload', async ({ page }) => {
   await page.emulateMedia({ colorScheme: 'light' });
   await open(page, '/');
-  const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const paper = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
   const light = await paper();
   await page.getByRole('button', { name: 'Switch between light and dark' }).click();
   await expect.poll(paper).not.toBe(light);

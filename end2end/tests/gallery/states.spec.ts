@@ -63,7 +63,7 @@ test('stale rows are hatched and unknown values say unknown with the reason', as
   await open(page, '/locks?state=stale');
   const row = rows(page).first();
   await expect(row).toHaveClass(/is-stale/);
-  await expect(row.locator('.c-st')).toContainText(/stale, \d+ s/);
+  await expect(row.locator('.c-st')).toContainText(/stale, (\d+ m )?\d+ s/);
   const hatch = await row.evaluate((it) => [it, ...it.querySelectorAll('td')]
     .some((cell) => getComputedStyle(cell).backgroundImage.includes('gradient')));
   expect(hatch, 'a hatch behind the row').toBe(true);

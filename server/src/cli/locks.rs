@@ -202,6 +202,9 @@ fn sentence(backend: &Backend) -> String {
     if let Some(age) = backend.age_ms {
         text.push_str(&format!(" (last seen {} ago)", human::duration(age)));
     }
+    if let Some(mend) = backend.mend() {
+        text.push_str(&format!(". Mend: {mend}"));
+    }
     domain::escape::visible(&text).into_owned()
 }
 
@@ -225,10 +228,11 @@ mod tests {
         let live = json!([{"name": "cache", "status": "live", "ageMs": 200}]);
         assert_eq!(remarks(&page(0, 0, true, &live), false), ["no lock matches"]);
         let down = json!([{"name": "cache", "status": "live"},
-            {"name": "coord", "status": "down", "ageMs": 14_000, "error": "cannot connect"}]);
+            {"name": "coord", "status": "down", "ageMs": 14_000,
+                "error": {"message": "cannot connect", "mend": "start it"}}]);
         let expected = [
             "no lock that matches was seen, but the view is incomplete",
-            "coord is down: cannot connect (last seen 14.0 s ago)",
+            "coord is down: cannot connect (last seen 14.0 s ago). Mend: start it",
         ];
         assert_eq!(remarks(&page(0, 0, false, &down), false), expected);
     }

@@ -99,6 +99,15 @@ impl Backend {
         let error = self.error.as_ref().and_then(text_of);
         error.or_else(|| self.coverage.as_ref().and_then(text_of))
     }
+
+    /// What to do about the error, when the server knows it.
+    pub fn mend(&self) -> Option<&str> {
+        self.error
+            .as_ref()?
+            .get("mend")?
+            .as_str()
+            .filter(|mend| !mend.is_empty())
+    }
 }
 
 /// The sentence in a text, or in an object that carries one, at any depth.

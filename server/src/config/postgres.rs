@@ -34,7 +34,7 @@ pub struct LeaseTableConfig {
     /// `columns`: overrides of the preset: `resource`, `owner`, `lease_id`, `fencing_token`, `expires_at`,
     /// `created_at`, `updated_at`. The empty string says that the table has no such column.
     pub columns: BTreeMap<String, String>,
-    /// `notify`: channel of the optional trigger (docs/backends.md); a notification shortens the wait for a change.
+    /// `notify`: channel of the optional trigger (docs/backends/postgres.md); a notification shortens the wait for a change.
     pub notify: Option<String>,
 }
 

@@ -126,7 +126,7 @@ impl Rows {
 fn lifetime(pttl_ms: i64) -> Lifetime {
     if pttl_ms < 0 {
         Lifetime::NoTtl {
-            why: Cow::Borrowed("The key has no TTL"),
+            why: Cow::Borrowed("the key has no TTL"),
         }
     } else {
         Lifetime::Leased {

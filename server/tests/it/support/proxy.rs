@@ -17,6 +17,7 @@ use std::{
     io,
     net::{Ipv4Addr, SocketAddr},
     sync::{Arc, atomic::Ordering},
+    time::Duration,
 };
 
 use leasehold::throwaway::free_port;
@@ -28,6 +29,8 @@ use tokio::{
 
 const CONNECTIONS_MAX: usize = 512;
 const PORT_ATTEMPTS: u32 = 5;
+const AGAIN_ATTEMPTS: u32 = 100;
+const AGAIN_PAUSE: Duration = Duration::from_millis(20);
 
 /// A running proxy on 127.0.0.1. The port is its own for as long as it lives, also over a cut.
 #[derive(Debug)]
@@ -115,6 +118,20 @@ async fn listen() -> io::Result<TcpListener> {
     }
 }
 
+/// While the link was cut the port was nobody's: another test that looks for a free one may be trying it right now.
+async fn listen_again(address: SocketAddr) -> io::Result<TcpListener> {
+    let mut attempt = 1;
+    loop {
+        match TcpListener::bind(address).await {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && attempt < AGAIN_ATTEMPTS => {
+                attempt += 1;
+                tokio::time::sleep(AGAIN_PAUSE).await;
+            }
+            other => return other,
+        }
+    }
+}
+
 /// Owns the listener and every connection's task.
 struct Acceptor {
     address: SocketAddr,
@@ -146,7 +163,7 @@ impl Acceptor {
             while self.connections.join_next().await.is_some() {}
         } else {
             if listener.is_none() {
-                *listener = Some(TcpListener::bind(self.address).await?);
+                *listener = Some(listen_again(self.address).await?);
             }
             self.link.send_replace(link);
         }
