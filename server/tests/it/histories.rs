@@ -15,6 +15,7 @@ mod play;
 mod register;
 mod rows;
 mod servers;
+mod wall;
 mod world;
 
 use crate::support::dice::{self, Dice};

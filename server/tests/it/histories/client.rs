@@ -269,7 +269,8 @@ pub(super) async fn send(request: reqwest::RequestBuilder) -> (u16, Value) {
     }
 }
 
-fn acquired((status, body): (u16, Value)) -> Answer {
+/// What the answer to an acquire says.
+pub(super) fn acquired((status, body): (u16, Value)) -> Answer {
     let token = |value: &Value| value["fencingToken"].as_u64();
     match status {
         0 | 503 => Answer::Unknown,

@@ -5,6 +5,7 @@
 
 use sqlx::Executor as _;
 
+use super::history::Answer;
 use super::world::{StoreKind, World};
 
 const HIDE: &str = "CREATE SCHEMA moved;
@@ -17,6 +18,11 @@ const HIDE: &str = "CREATE SCHEMA moved;
 /// Before the first server opens the store.
 pub(super) async fn install(url: &str) {
     run(url, HIDE.to_owned()).await;
+}
+
+/// Moves a Postgres' clock to this far from the true one.
+pub(super) async fn set(url: &str, seconds: i64) {
+    run(url, format!("UPDATE moved.by_how_much SET seconds = {seconds}")).await;
 }
 
 async fn run(url: &str, statement: String) {
@@ -50,19 +56,23 @@ pub(super) async fn move_to(world: &mut World, seconds: i64) {
 }
 
 /// How far the clock is from ours, as the store or its server shows it.
-pub(super) async fn offset_seconds(world: &World) -> i64 {
+pub(super) async fn offset_seconds(world: &mut World) -> i64 {
     if world.kind == StoreKind::Postgres {
         use sqlx::Connection as _;
         let mut connection = sqlx::PgConnection::connect(&world.url).await.unwrap();
         let read = "SELECT extract(epoch FROM clock_timestamp() - pg_catalog.clock_timestamp())::bigint";
         return sqlx::query_scalar(read).fetch_one(&mut connection).await.unwrap();
     }
-    let response = reqwest::get(world.servers[0].url("/healthz")).await.unwrap();
-    let date = response.headers()["date"].to_str().unwrap();
-    let shown = chrono::DateTime::parse_from_rfc2822(date).unwrap();
+    // A lease's id begins with the milliseconds of its server's wall clock.
+    let number = world.history.calls.len();
+    let (_, answer) = world.probe(&format!("clock:{number}")).await;
+    let Answer::Granted { lease, .. } = answer else {
+        return 0;
+    };
+    let shown_ms = i64::from_str_radix(&lease.replace('-', "")[..12], 16).unwrap();
     let file = world.folder.path().join("now");
     // Whoever writes a file tells the machine's time.
     std::fs::write(&file, "").unwrap();
     let ours: chrono::DateTime<chrono::Utc> = std::fs::metadata(&file).unwrap().modified().unwrap().into();
-    (shown.to_utc() - ours).num_seconds()
+    (shown_ms - ours.timestamp_millis()) / 1_000
 }

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::client::send;
 use super::world::World;
-use crate::support::eventually::eventually;
 
 /// Until there is no room for another byte.
 fn fill_up(file: &std::path::Path) {
@@ -18,25 +16,17 @@ fn fill_up(file: &std::path::Path) {
 }
 
 /// Fills the disk until the service says 503 to everything that has to be kept, then makes room.
-pub(super) async fn fill(world: &World) -> String {
+pub(super) async fn fill(world: &mut World) -> String {
     let filler = world.servers[0].seen_by_it("disk/filler");
-    let http = reqwest::Client::new();
-    let report = || async {
-        let body = serde_json::json!({"resource": "disk", "ownerId": "filler", "ttlSeconds": 1});
-        send(http.post(world.servers[0].url("/v1/locks/acquire")).json(&body)).await
-    };
-    let mut refused = 0;
-    eventually("the service says that it cannot keep anything", async || {
+    let (mut refused, mut tries) = (0, 0);
+    while refused < 10 {
         // What the store gives back meanwhile is filled as well.
         fill_up(&filler);
-        let (status, body) = report().await;
-        if status == 503 {
-            assert_eq!(body["code"], "store_unavailable", "{body}");
-            refused += 1;
-        }
-        refused > 10
-    })
-    .await;
+        let (status, _) = world.probe("disk").await;
+        refused += u32::from(status == 503);
+        tries += 1;
+        assert!(tries < 1_000, "a full disk is not noticed");
+    }
     sleep(Duration::from_secs(1)).await;
     std::fs::remove_file(&filler).unwrap();
     let log = world.servers[0].read_log();

@@ -229,10 +229,12 @@ async fn slow(world: &World) -> String {
 
 async fn clock_moves(world: &mut World, seconds: i64) -> String {
     clock::move_to(world, seconds).await;
-    eventually("the clock has moved", || async {
-        (clock::offset_seconds(world).await - seconds).abs() < 60
-    })
-    .await;
+    let mut tries = 0;
+    while (clock::offset_seconds(world).await - seconds).abs() > 60 {
+        tries += 1;
+        assert!(tries < 200, "the clock has not moved");
+        sleep(Duration::from_millis(50)).await;
+    }
     sleep(LONG).await;
     clock::move_to(world, 0).await;
     sleep(SHORT).await;

@@ -82,11 +82,11 @@ impl Server {
     fn command(&self) -> Command {
         let binary = env!("CARGO_BIN_EXE_leasehold");
         let mut command = match &self.around {
-            Around::Nothing => Command::new(binary),
+            Around::Nothing => clean(binary),
             Around::Faketime(file) => {
                 let library = faketime_library();
-                let mut command = Command::new(binary);
-                command.env_clear().env("LD_PRELOAD", library);
+                let mut command = clean(binary);
+                command.env("LD_PRELOAD", library);
                 command
                     .env("FAKETIME_TIMESTAMP_FILE", file)
                     .env("FAKETIME_NO_CACHE", "1");
@@ -97,7 +97,7 @@ impl Server {
                 command
             }
             Around::SmallDisk { mib } => {
-                let mut command = Command::new("unshare");
+                let mut command = clean("unshare");
                 if !rustix::process::geteuid().is_root() {
                     command.args(["--user", "--map-root-user"]);
                 }
@@ -161,6 +161,14 @@ impl Server {
         };
         prlimit(Some(self.pid()), Resource::Nofile, limit).unwrap();
     }
+}
+
+/// Without the environment of whoever runs the tests.
+fn clean(program: &str) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear();
+    command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command
 }
 
 /// The limit as it is.

@@ -9,7 +9,7 @@ use leasehold::throwaway::{Postgres, PostgresOptions, Throwaway};
 use rustix::process::Signal;
 use tokio::task::JoinHandle;
 
-use super::client::send;
+use super::client::{acquired, send};
 use super::fleet::{Client, Tally};
 use super::history::{Answer, Call, Death, History, Micros, What, now};
 use super::register::Register;
@@ -110,6 +110,28 @@ impl World {
         self.history.calls.extend(calls);
         self.history.deaths.push(Death { client, at, bound_ms });
         client
+    }
+
+    /// A call of our own past the proxies, written down like any other. The status, and the answer.
+    pub(super) async fn probe(&mut self, resource: &str) -> (u16, Answer) {
+        let owner = format!("probe-{}", self.history.calls.len());
+        let begin = now();
+        let body = serde_json::json!({"resource": resource, "ownerId": owner, "ttlSeconds": 1});
+        let url = self.servers[0].url("/v1/locks/acquire");
+        let answer = send(reqwest::Client::new().post(url).json(&body)).await;
+        let (status, answer) = (answer.0, acquired(answer));
+        self.history.calls.push(Call {
+            client: OBSERVER,
+            begin,
+            end: (answer != Answer::Unknown).then(now),
+            what: What::Acquire {
+                resource: resource.to_owned(),
+                owner,
+                ttl_ms: 1_000,
+            },
+            answer: answer.clone(),
+        });
+        (status, answer)
     }
 
     pub(super) fn known(&self) -> u64 {
