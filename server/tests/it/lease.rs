@@ -22,3 +22,4 @@ mod pace;
 mod reaper;
 mod stage;
 mod tokens;
+mod traps;
