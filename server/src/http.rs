@@ -51,6 +51,9 @@ pub fn api(state: AppState, leases: Arc<LeaseService>) -> Router {
             }),
         )
         .route("/v1/{*rest}", axum::routing::any(problem::no_such_route))
+        // The wildcard wants something after the slash.
+        .route("/v1/", axum::routing::any(problem::no_such_route))
+        .route("/v1", axum::routing::any(problem::no_such_route))
         .method_not_allowed_fallback(problem::no_such_method)
         .with_state(state)
         .layer(SetResponseHeaderLayer::if_not_present(

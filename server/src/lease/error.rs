@@ -37,9 +37,11 @@ pub enum LeaseError {
 impl From<&StoreError> for LeaseError {
     fn from(error: &StoreError) -> Self {
         match error {
-            StoreError::Down(_) | StoreError::NoAnswer(_) | StoreError::Conflict | StoreError::Rewound(_) => {
-                Self::Unavailable
-            }
+            StoreError::Down(_)
+            | StoreError::NoAnswer(_)
+            | StoreError::Conflict
+            | StoreError::NotDurable(_)
+            | StoreError::Rewound(_) => Self::Unavailable,
             StoreError::Corrupt(_) | StoreError::Broken(_) => Self::Broken,
         }
     }

@@ -136,6 +136,8 @@ pub enum StoreError {
     Corrupt(String),
     #[error("a promise would have been broken: {0}")]
     Broken(#[from] Broken),
+    #[error("a session of the store would not keep what it confirms: {0}")]
+    NotDurable(String),
     #[error("the store was rewound while it ran: {0}")]
     Rewound(String),
 }

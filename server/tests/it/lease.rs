@@ -10,12 +10,16 @@
 )]
 
 mod contract;
+mod cut_off;
 mod durability;
 mod faults;
 mod input;
+mod late;
 mod lifecycle;
 mod lines;
 mod model;
 mod pace;
+mod reaper;
 mod stage;
 mod tokens;
+mod traps;

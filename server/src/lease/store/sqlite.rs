@@ -17,7 +17,7 @@ use domain::names::{OwnerId, Resource};
 use domain::observation::Tick;
 use futures::future::BoxFuture;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
-use sqlx::{ConnectOptions as _, Connection as _, SqlitePool};
+use sqlx::{Connection as _, SqlitePool};
 use tokio::sync::Mutex;
 
 use self::load::load;
@@ -64,7 +64,7 @@ impl SqliteStore {
         // Out of the slot while it is used: whatever goes wrong, a connection in doubt is closed, not kept.
         let mut connection = match slot.take() {
             Some(connection) => connection,
-            None => self.options.connect().await?,
+            None => self.connect().await?,
         };
         let applied = self.transaction(&mut connection, operations).await?;
         *slot = Some(connection);

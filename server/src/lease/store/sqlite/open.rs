@@ -12,6 +12,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 use tokio::sync::Mutex;
 
+use super::super::StoreError;
 use super::super::witness::Witness;
 use super::{SqliteStore, StoreClock, sql};
 use crate::clock::Clock;
@@ -63,6 +64,30 @@ impl SqliteStore {
             path,
             _lock: lock,
         })
+    }
+
+    /// A new writer. Each one is asked anew whether it keeps what it confirms, not only the first.
+    pub(super) async fn connect(&self) -> Result<SqliteConnection, StoreError> {
+        let mut writer = self.options.connect().await?;
+        match not_durable(&mut writer).await? {
+            None => Ok(writer),
+            Some(why) => Err(StoreError::NotDurable(why)),
+        }
+    }
+
+    /// `journal_mode` and `synchronous` as the writer's own session says them now.
+    ///
+    /// # Errors
+    /// When it cannot be opened or asked.
+    pub async fn writer_settings(&self) -> Result<(String, i64), StoreError> {
+        let mut slot = self.writer.lock().await;
+        let mut writer = match slot.take() {
+            Some(writer) => writer,
+            None => self.connect().await?,
+        };
+        let settings = settings(&mut writer).await?;
+        *slot = Some(writer);
+        Ok(settings)
     }
 }
 
@@ -149,21 +174,29 @@ fn options(path: &Path) -> SqliteConnectOptions {
 
 /// A commit must be on disk when it is answered.
 async fn durable(writer: &mut SqliteConnection) -> Result<(), LeaseOpenError> {
-    let read = |sql: &'static str| sqlx::query_scalar::<_, String>(sql);
-    let journal: String = read("PRAGMA journal_mode")
-        .fetch_one(&mut *writer)
-        .await
-        .map_err(LeaseOpenError::Store)?;
-    let synchronous: i64 = sqlx::query_scalar("PRAGMA synchronous")
-        .fetch_one(&mut *writer)
-        .await
-        .map_err(LeaseOpenError::Store)?;
-    if journal == "wal" && synchronous == 2 {
-        return Ok(());
+    match not_durable(writer).await.map_err(LeaseOpenError::Store)? {
+        None => Ok(()),
+        Some(why) => Err(LeaseOpenError::NotDurable(why)),
     }
-    Err(LeaseOpenError::NotDurable(format!(
+}
+
+/// Why this session may lose what it confirms, if it may.
+async fn not_durable(writer: &mut SqliteConnection) -> Result<Option<String>, sqlx::Error> {
+    let (journal, synchronous) = settings(writer).await?;
+    if journal == "wal" && synchronous == 2 {
+        return Ok(None);
+    }
+    Ok(Some(format!(
         "journal_mode is {journal} and synchronous is {synchronous}, but must be wal and 2 (FULL)"
     )))
+}
+
+async fn settings(writer: &mut SqliteConnection) -> Result<(String, i64), sqlx::Error> {
+    let journal = sqlx::query_scalar("PRAGMA journal_mode")
+        .fetch_one(&mut *writer)
+        .await?;
+    let synchronous = sqlx::query_scalar("PRAGMA synchronous").fetch_one(writer).await?;
+    Ok((journal, synchronous))
 }
 
 async fn migrate(writer: &mut SqliteConnection) -> Result<(), LeaseOpenError> {

@@ -1,0 +1,63 @@
+//! Answers that come later than the lease lives.
+
+use axum::http::StatusCode;
+use serde_json::json;
+
+use super::stage::{Home, Kind, Stage};
+
+/// Each write to `leases` makes its COMMIT take longer than a lease of 1 s lives, and less than an outage takes.
+const SLOW_COMMIT: &str = "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN PERFORM pg_sleep(1.2); RETURN NULL; END $$;
+    CREATE CONSTRAINT TRIGGER slow AFTER INSERT OR UPDATE ON leases DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW WHEN (NEW.resource LIKE 'slow%' AND NEW.ended_at IS NULL) EXECUTE FUNCTION slow()";
+
+async fn kept(home: &Home, resource: &str) -> i64 {
+    use sqlx::Connection as _;
+    let mut connection = sqlx::PgConnection::connect(&home.url).await.unwrap();
+    let query = sqlx::query_scalar("SELECT count(*) FROM leases WHERE resource = $1").bind(resource);
+    query.fetch_one(&mut connection).await.unwrap()
+}
+
+async fn acquire(stage: &Stage, resource: &str, wait: i64) -> (StatusCode, serde_json::Value) {
+    let body = json!({"resource": resource, "ownerId": "o", "ttlSeconds": 1, "waitSeconds": wait});
+    stage.post("/v1/locks/acquire", body).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_that_died_before_its_answer_is_not_reported_as_acquired() {
+    // Trap 21: committed, and dead before the commit was confirmed: 503 and no grant, at once and for who waits in line.
+    let home = Home::new(Kind::Postgres).await;
+    let stage = home.serve().await;
+    home.sql(SLOW_COMMIT).await;
+    for wait in [0, 5] {
+        let mut committed = 0;
+        // On a busy machine the store may take too long altogether, which proves nothing.
+        for number in 0..5 {
+            let resource = format!("slow:{wait}:{number}");
+            let (status, answer) = acquire(&stage, &resource, wait).await;
+            assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{answer}");
+            committed += kept(&home, &resource).await;
+            if committed > 0 {
+                break;
+            }
+        }
+        assert!(committed > 0, "no lease was ever committed late");
+    }
+    stage.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_renewal_that_is_over_before_its_answer_is_not_reported_as_renewed() {
+    // Traps 20, 21: the renewal is kept, but what it prolonged to is past when we hear of it.
+    let home = Home::new(Kind::Postgres).await;
+    let stage = home.serve().await;
+    let lease = stage.acquire("slow:r", "o", 30).await;
+    home.sql(SLOW_COMMIT).await;
+    let path = format!("/v1/locks/{}/renew", lease["leaseId"].as_str().unwrap());
+    let (status, answer) = stage.post(&path, json!({"ttlSeconds": 1})).await;
+    assert!(
+        status == StatusCode::GONE || status == StatusCode::SERVICE_UNAVAILABLE,
+        "{answer}"
+    );
+    stage.close().await;
+}
