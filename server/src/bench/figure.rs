@@ -31,6 +31,15 @@ impl Figure {
         }
     }
 
+    pub fn at_least(name: &str, measured: f64, least: f64, unit: &'static str) -> Self {
+        Self {
+            name: name.to_owned(),
+            measured,
+            unit,
+            goal: Goal::AtLeast(least),
+        }
+    }
+
     pub fn plain(name: &str, measured: f64, unit: &'static str) -> Self {
         Self {
             name: name.to_owned(),

@@ -5,7 +5,7 @@
 
 mod changes;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use domain::lease::invariants::Broken;
@@ -24,6 +24,8 @@ pub struct Ran {
     pub changes: Changes,
     pub heads: Vec<Head>,
     pub changed: Vec<Resource>,
+    /// Every resource that was loaded, as it is once the changes are written.
+    pub after: HashMap<Resource, Held>,
 }
 
 /// # Errors
@@ -41,6 +43,7 @@ pub fn run(loaded: Loaded, operations: &[Operation], replica: &Arc<str>) -> Resu
     }
     run.name_heads();
     run.ran.changed = run.touched.into_iter().collect();
+    run.ran.after = run.loaded.resources;
     Ok(run.ran)
 }
 

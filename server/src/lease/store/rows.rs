@@ -92,6 +92,15 @@ pub(super) struct Param {
     pub(super) rows: u64,
 }
 
+impl Default for Param {
+    fn default() -> Self {
+        Self {
+            json: "[]".to_owned(),
+            rows: 0,
+        }
+    }
+}
+
 /// Everything that a batch writes, in the order of writing; none where there is nothing.
 #[derive(Default)]
 pub(super) struct Writes {
@@ -103,6 +112,20 @@ pub(super) struct Writes {
     pub(super) joined: Option<Param>,
     pub(super) left: Option<Param>,
     pub(super) rejections: Option<Param>,
+}
+
+impl Writes {
+    /// Whether there is more than counters and leases.
+    pub(super) fn has_rare(&self) -> bool {
+        let rare = [
+            &self.keys,
+            &self.unbound,
+            &self.joined,
+            &self.left,
+            &self.rejections,
+        ];
+        rare.into_iter().any(Option::is_some)
+    }
 }
 
 pub(super) fn writes(changes: &Changes, replica: &str, now: StoreTime) -> Result<Writes, StoreError> {

@@ -86,6 +86,8 @@ fn options(url: &str) -> Result<PgConnectOptions, LeaseOpenError> {
             ("enable_hashjoin", "off"),
             ("enable_mergejoin", "off"),
             ("jit", "off"),
+            // The same few statements again and again: planned once.
+            ("plan_cache_mode", "force_generic_plan"),
         ])
         .disable_statement_logging())
 }

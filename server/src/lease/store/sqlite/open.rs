@@ -13,6 +13,7 @@ use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 use tokio::sync::Mutex;
 
 use super::super::witness::Witness;
+use super::writer::Writer;
 use super::{SqliteStore, StoreClock, sql};
 use crate::clock::Clock;
 use crate::lease::error::LeaseOpenError;
@@ -50,7 +51,7 @@ impl SqliteStore {
         let now = clock.now();
         Ok(Self {
             options,
-            writer: Mutex::new(Some(writer)),
+            writer: Mutex::new(Some(Writer::new(writer))),
             readers,
             clock: StoreClock {
                 at_start: StoreTime::from_ms(now.wall.timestamp_millis().max(clock_ms)),

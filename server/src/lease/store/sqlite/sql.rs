@@ -16,40 +16,97 @@ pub(super) const LEASES: &str = concat!(
      FROM json_each(?1) j CROSS JOIN leases l ON l.lease_id = j.value"
 );
 
-pub(super) const STATES: &str = concat!(
-    "SELECT (SELECT token_floor FROM store_meta), json_group_array(json_array(t.resource, t.last_token, t.locked_until,
+macro_rules! state {
+    () => {
+        concat!("json_array(t.resource, t.last_token, t.locked_until,
         json(CASE WHEN l.lease_id IS NULL THEN NULL ELSE ", lease!(), " END),
         json((SELECT json_group_array(json_array(waiter_id, replica_id))
-            FROM (SELECT waiter_id, replica_id FROM lease_waiters w WHERE w.resource = t.resource ORDER BY seq)))))
-     FROM json_each(?1) j CROSS JOIN resource_tokens t ON t.resource = j.value
-        LEFT JOIN leases l ON l.lease_id = t.lease_id"
+            FROM (SELECT waiter_id, replica_id FROM lease_waiters w WHERE w.resource = t.resource ORDER BY seq))))")
+    };
+}
+
+pub(super) const STATE: &str = concat!(
+    "SELECT ",
+    state!(),
+    "
+     FROM resource_tokens t LEFT JOIN leases l ON l.lease_id = t.lease_id WHERE t.resource = ?1"
 );
 
-pub(super) const KEYS_OF: &str =
-    "SELECT json_group_array(json_array(k.issuer, k.key, k.fingerprint, k.lease_id, k.created_at))
-     FROM json_each(?1) j CROSS JOIN idempotency_keys k ON k.issuer = j.value->>0 AND k.key = j.value->>1";
+/// Names, lease ids and keys as JSON arrays. `older` are leases that are not their resource's newest.
+pub(super) const BEGIN_AND_LOAD: &str = concat!(
+    "BEGIN IMMEDIATE;
+     WITH homes AS MATERIALIZED (SELECT l.lease_id, l.resource
+            FROM json_each(?2) j CROSS JOIN leases l ON l.lease_id = j.value),
+        bound AS MATERIALIZED (SELECT k.issuer, k.key, k.fingerprint, k.lease_id, k.created_at
+            FROM json_each(?3) j CROSS JOIN idempotency_keys k ON k.issuer = j.value->>0 AND k.key = j.value->>1),
+        names AS (SELECT value AS name FROM json_each(?1) UNION SELECT resource FROM homes),
+        wanted AS (SELECT lease_id FROM homes UNION SELECT lease_id FROM bound)
+     SELECT v.data_version, (SELECT token_floor FROM store_meta),
+        (SELECT json_group_array(json_array(lease_id, resource)) FROM homes),
+        (SELECT json_group_array(", state!(), ") FROM names CROSS JOIN resource_tokens t ON t.resource = names.name
+            LEFT JOIN leases l ON l.lease_id = t.lease_id),
+        (SELECT json_group_array(json(", lease!(), ")) FROM wanted CROSS JOIN leases l ON l.lease_id = wanted.lease_id
+            LEFT JOIN resource_tokens t ON t.resource = l.resource WHERE t.lease_id IS NOT l.lease_id),
+        (SELECT json_group_array(json_array(issuer, key, fingerprint, lease_id, created_at)) FROM bound)
+     FROM pragma_data_version v"
+);
 
-/// The condition makes a rewound counter a row too few.
-pub(super) const COUNTERS: &str = "INSERT INTO resource_tokens (resource, last_token, lease_id, locked_until)
-     SELECT value->>'resource', value->>'token', value->>'lease_id', value->>'locked_until' FROM json_each(?1) WHERE true
-     ON CONFLICT (resource) DO UPDATE SET last_token = excluded.last_token, lease_id = excluded.lease_id,
-        locked_until = excluded.locked_until
-     WHERE excluded.last_token >= resource_tokens.last_token";
+/// What SQLite says when [`begin!`]'s guard finds that another connection has written since.
+pub(super) const WRITTEN_ELSEWHERE: &str = "integer overflow";
+/// What it says when [`exactly!`]'s guard finds other rows touched than decided on.
+pub(super) const OTHER_ROWS: &str = "malformed JSON";
 
-pub(super) const CHANGED: &str =
-    "UPDATE leases SET ttl_seconds = j.value->>'ttl_seconds', expires_at = j.value->>'expires_at',
-        renewed_at = j.value->>'renewed_at', renewals = j.value->>'renewals', ended_at = j.value->>'ended_at',
-        ended_how = j.value->>'ended_how', revoked_by = j.value->>'revoked_by',
-        revoke_reason = j.value->>'revoke_reason', audit_id = j.value->>'audit_id'
-     FROM json_each(?1) j WHERE leases.lease_id = j.value->>'lease_id' AND leases.ended_at IS NULL";
+macro_rules! begin {
+    () => {
+        "BEGIN IMMEDIATE;
+         SELECT abs(iif(data_version = ?, 0, -9223372036854775807 - 1)) FROM pragma_data_version;"
+    };
+}
 
-pub(super) const BORN: &str = "INSERT INTO leases (lease_id, resource, owner_id, issuer, fencing_token, ttl_seconds, metadata,
-        acquired_at, expires_at, renewed_at, renewals, ended_at, ended_how, revoked_by, revoke_reason, audit_id)
-     SELECT value->>'lease_id', value->>'resource', value->>'owner_id', value->>'issuer', value->>'fencing_token',
-        value->>'ttl_seconds', value->>'metadata', value->>'acquired_at', value->>'expires_at', value->>'renewed_at',
-        value->>'renewals', value->>'ended_at', value->>'ended_how', value->>'revoked_by', value->>'revoke_reason',
-        value->>'audit_id'
-     FROM json_each(?1)";
+/// After a statement: it must have touched so many rows.
+macro_rules! exactly {
+    () => {
+        "SELECT json(iif(changes() = ?, '0', 'other rows'));"
+    };
+}
+
+/// Three times rows as JSON and how many; then the clock, and how many grants. Parameters have no numbers: the driver
+/// counts them through all statements of one message.
+/// The condition on the counter makes a rewound one a row too few.
+macro_rules! rows {
+    () => {
+        concat!(
+            "INSERT INTO resource_tokens (resource, last_token, lease_id, locked_until)
+             SELECT value->>'resource', value->>'token', value->>'lease_id', value->>'locked_until'
+             FROM json_each(?) WHERE true
+             ON CONFLICT (resource) DO UPDATE SET last_token = excluded.last_token, lease_id = excluded.lease_id,
+                locked_until = excluded.locked_until
+             WHERE excluded.last_token >= resource_tokens.last_token;",
+            exactly!(),
+            "UPDATE leases SET ttl_seconds = j.value->>'ttl_seconds', expires_at = j.value->>'expires_at',
+                renewed_at = j.value->>'renewed_at', renewals = j.value->>'renewals', ended_at = j.value->>'ended_at',
+                ended_how = j.value->>'ended_how', revoked_by = j.value->>'revoked_by',
+                revoke_reason = j.value->>'revoke_reason', audit_id = j.value->>'audit_id'
+             FROM json_each(?) j WHERE leases.lease_id = j.value->>'lease_id' AND leases.ended_at IS NULL;",
+            exactly!(),
+            "INSERT INTO leases (lease_id, resource, owner_id, issuer, fencing_token, ttl_seconds, metadata,
+                acquired_at, expires_at, renewed_at, renewals, ended_at, ended_how, revoked_by, revoke_reason, audit_id)
+             SELECT value->>'lease_id', value->>'resource', value->>'owner_id', value->>'issuer', value->>'fencing_token',
+                value->>'ttl_seconds', value->>'metadata', value->>'acquired_at', value->>'expires_at', value->>'renewed_at',
+                value->>'renewals', value->>'ended_at', value->>'ended_how', value->>'revoked_by', value->>'revoke_reason',
+                value->>'audit_id'
+             FROM json_each(?);",
+            exactly!(),
+            "UPDATE store_meta SET clock_ms = max(clock_ms, ?), grants = grants + ?;"
+        )
+    };
+}
+
+pub(super) const BEGIN: &str = begin!();
+pub(super) const COMMIT: &str = "COMMIT";
+pub(super) const BEGIN_AND_COMMIT: &str = concat!(begin!(), "COMMIT");
+pub(super) const WRITE_AND_COMMIT: &str = concat!(rows!(), "COMMIT");
+pub(super) const BEGIN_WRITE_AND_COMMIT: &str = concat!(begin!(), rows!(), "COMMIT");
 
 pub(super) const KEYS: &str = "INSERT INTO idempotency_keys (issuer, key, fingerprint, lease_id, created_at)
      SELECT value->>'issuer', value->>'key', value->>'fingerprint', value->>'lease_id', value->>'created_at'
@@ -71,8 +128,6 @@ pub(super) const REJECTIONS: &str = "INSERT INTO fencing_rejections (resource, f
         reason, at, recorded_at)
      SELECT value->>'resource', value->>'fencing_token', value->>'highest_token', value->>'owner_id', value->>'source',
         value->>'reason', value->>'at', value->>'recorded_at' FROM json_each(?1) ORDER BY key";
-
-pub(super) const TICK: &str = "UPDATE store_meta SET clock_ms = max(clock_ms, ?1), grants = grants + ?2";
 
 pub(super) const LINE: &str = "SELECT owner_id, since FROM lease_waiters WHERE resource = ?1 ORDER BY seq";
 
