@@ -23,6 +23,8 @@ pub enum BenchError {
     #[error("{0}")]
     Sql(#[from] sqlx::Error),
     #[error("{0}")]
+    Http(#[from] reqwest::Error),
+    #[error("{0}")]
     Etcd(#[from] etcd_client::Error),
     #[error("cannot run redis-cli ({0}); install it with: apt-get install -y redis-tools")]
     Cli(std::io::Error),

@@ -41,16 +41,8 @@ impl Http {
     }
 
     pub(super) async fn delete(&mut self, path: &str) -> Result<&str, BenchError> {
-        self.bare("DELETE", path).await
-    }
-
-    pub(super) async fn get(&mut self, path: &str) -> Result<&str, BenchError> {
-        self.bare("GET", path).await
-    }
-
-    async fn bare(&mut self, method: &str, path: &str) -> Result<&str, BenchError> {
         self.request.clear();
-        let _ = write!(self.request, "{method} {path} HTTP/1.1\r\nhost: bench\r\n\r\n");
+        let _ = write!(self.request, "DELETE {path} HTTP/1.1\r\nhost: bench\r\n\r\n");
         self.call().await
     }
 

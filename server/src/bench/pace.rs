@@ -11,7 +11,8 @@ use std::time::Duration;
 use super::error::BenchError;
 use super::figure::Figure;
 use super::load::{Pace, Span};
-use crate::throwaway::{EtcdOptions, PostgresOptions, RedisOptions, Throwaway, ThrowawayFolder};
+use super::served::Served;
+use crate::throwaway::{EtcdOptions, PostgresOptions, RedisOptions, Throwaway};
 
 /// Of each store and each peer.
 pub const SPAN: Span = Span {
@@ -84,16 +85,16 @@ pub async fn measure(span: Span, say: &(dyn Fn(&str) + Sync)) -> Result<Paces, B
 /// # Errors
 /// As [`measure`].
 pub async fn on_sqlite(span: Span) -> Result<Pace, BenchError> {
-    let folder = ThrowawayFolder::create("bench").map_err(BenchError::io("folder"))?;
-    let store = format!("sqlite:{}", folder.path().join("leases.db").display());
-    ours::measure(store.into(), span).await
+    let (served, _folder) = Served::on_sqlite().await?;
+    ours::measure(served, span).await
 }
 
 /// # Errors
 /// As [`measure`].
 pub async fn on_postgres(span: Span) -> Result<Pace, BenchError> {
     let server = Throwaway::postgres(PostgresOptions::default()).await?;
-    ours::measure(server.superuser_url().into(), span).await
+    let served = Served::start(server.superuser_url().into(), Vec::new()).await?;
+    ours::measure(served, span).await
 }
 
 impl Paces {

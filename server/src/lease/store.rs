@@ -44,6 +44,9 @@ pub trait Store: Send + Sync + 'static {
         limit: u32,
     ) -> Answer<'a, Read<Vec<HeldRow>>>;
 
+    /// The same of some names: those of them that are held.
+    fn held_of<'a>(&'a self, names: &'a [Resource]) -> Answer<'a, Read<Vec<HeldRow>>>;
+
     /// Resources whose lease has run out without a note of it. The predicate is the store's clock's.
     fn run_out(&self, limit: u32) -> Answer<'_, Vec<Resource>>;
 
@@ -127,6 +130,8 @@ pub struct News {
 pub enum StoreError {
     #[error("the store cannot be reached: {0}")]
     Down(#[source] sqlx::Error),
+    #[error("the store's file cannot be used: {0}")]
+    File(#[from] rusqlite::Error),
     #[error("the store did not answer within {0} ms")]
     NoAnswer(u64),
     /// Rolled back because another replica was first; the same batch may be tried again.

@@ -2,8 +2,6 @@
 
 use std::fmt::Write as _;
 
-use secrecy::SecretString;
-
 use crate::bench::error::BenchError;
 use crate::bench::http::{Http, member};
 use crate::bench::load::{self, CLIENTS, LockClient, Pace, Span};
@@ -32,8 +30,7 @@ impl LockClient for Ours {
     }
 }
 
-pub(super) async fn measure(store: SecretString, span: Span) -> Result<Pace, BenchError> {
-    let served = Served::start(store, Vec::new()).await?;
+pub(super) async fn measure(served: Served, span: Span) -> Result<Pace, BenchError> {
     let mut clients = Vec::new();
     for number in 0..CLIENTS {
         clients.push(Ours {

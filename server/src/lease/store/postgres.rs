@@ -234,6 +234,18 @@ impl Store for PostgresStore {
         }))
     }
 
+    fn held_of<'a>(&'a self, names: &'a [Resource]) -> Answer<'a, Read<Vec<HeldRow>>> {
+        Box::pin(bounded(async move {
+            let read_at = self.clock.tick();
+            let names: Vec<String> = names.iter().map(Resource::text).collect();
+            let query = sqlx::query_as(sql::HELD_OF).bind(names);
+            let (now, text): (i64, String) = query.fetch_one(&self.readers).await?;
+            let value = held_rows(&text)?;
+            let now = StoreTime::from_ms(now);
+            Ok(Read { now, read_at, value })
+        }))
+    }
+
     fn run_out(&self, limit: u32) -> Answer<'_, Vec<Resource>> {
         Box::pin(bounded(async move {
             let query = sqlx::query_scalar(sql::RUN_OUT).bind(i64::from(limit));

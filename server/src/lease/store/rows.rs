@@ -1,5 +1,5 @@
-//! Rows as they cross into SQL and back: one JSON text per statement, the same for both stores, because a batch is one
-//! statement per kind of row. Conversions back are checked: what a store cannot hold is [`StoreError::Corrupt`].
+//! Rows as they cross into SQL and back: one JSON text per statement, because a batch is one statement per kind of row.
+//! Both stores read so; Postgres writes so too. Conversions back are checked: what a store cannot hold is [`StoreError::Corrupt`].
 
 use std::sync::Arc;
 
@@ -112,20 +112,6 @@ pub(super) struct Writes {
     pub(super) joined: Option<Param>,
     pub(super) left: Option<Param>,
     pub(super) rejections: Option<Param>,
-}
-
-impl Writes {
-    /// Whether there is more than counters and leases.
-    pub(super) fn has_rare(&self) -> bool {
-        let rare = [
-            &self.keys,
-            &self.unbound,
-            &self.joined,
-            &self.left,
-            &self.rejections,
-        ];
-        rare.into_iter().any(Option::is_some)
-    }
 }
 
 pub(super) fn writes(changes: &Changes, replica: &str, now: StoreTime) -> Result<Writes, StoreError> {
@@ -324,7 +310,7 @@ fn touched_at(lease: &Lease) -> StoreTime {
     lease.renewed_at.max(ended)
 }
 
-fn metadata_text(metadata: &Metadata) -> String {
+pub(super) fn metadata_text(metadata: &Metadata) -> String {
     if metadata.is_empty() {
         return "{}".to_owned();
     }

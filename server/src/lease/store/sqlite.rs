@@ -7,6 +7,7 @@ mod known;
 mod load;
 mod open;
 mod sql;
+mod write;
 mod writer;
 
 use std::path::PathBuf;
@@ -18,8 +19,7 @@ use domain::lease::{Lease, LeaseId, StoreTime};
 use domain::names::{OwnerId, Resource};
 use domain::observation::Tick;
 use futures::future::BoxFuture;
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions as _, Connection as _, SqlitePool};
+use sqlx::SqlitePool;
 use tokio::sync::Mutex;
 
 use self::writer::{Committed, Writer};
@@ -33,7 +33,6 @@ pub use open::raise_epoch;
 
 pub struct SqliteStore {
     path: PathBuf,
-    options: SqliteConnectOptions,
     /// None after an error: the next batch opens it anew, so that no half of a transaction is ever left in it.
     writer: Mutex<Option<Writer>>,
     readers: SqlitePool,
@@ -84,11 +83,11 @@ impl SqliteStore {
         operations: &[Operation],
     ) -> Result<Committed, StoreError> {
         // Out of the slot while it is used: whatever goes wrong, a writer in doubt is dropped, not kept.
-        let mut writer = match slot.take() {
+        let writer = match slot.take() {
             Some(writer) => writer,
-            None => Writer::new(self.options.connect().await?),
+            None => Writer::new(open::writer(&self.path)?),
         };
-        let committed = writer.apply(operations, &self.replica, &self.clock).await?;
+        let (writer, committed) = writer.apply(operations, &self.replica, &self.clock).await?;
         *slot = Some(writer);
         Ok(committed)
     }
@@ -160,6 +159,19 @@ impl Store for SqliteStore {
         })
     }
 
+    fn held_of<'a>(&'a self, names: &'a [Resource]) -> Answer<'a, Read<Vec<HeldRow>>> {
+        Box::pin(async move {
+            let (read_at, now) = self.clock.now();
+            let names: Vec<String> = names.iter().map(Resource::text).collect();
+            let query = sqlx::query_scalar(sql::HELD_OF)
+                .bind(to_json(&names)?)
+                .bind(now.ms());
+            let text: String = query.fetch_one(&self.readers).await?;
+            let value = held_rows(&text)?;
+            Ok(Read { now, read_at, value })
+        })
+    }
+
     fn run_out(&self, limit: u32) -> Answer<'_, Vec<Resource>> {
         Box::pin(async move {
             let (_, now) = self.clock.now();
@@ -191,14 +203,9 @@ impl Store for SqliteStore {
             self.testify().await;
             let (_, now) = self.clock.now();
             let mut slot = self.writer.lock().await;
-            if let Some(mut writer) = slot.take() {
-                sqlx::query(sql::PRUNE_LEASES)
-                    .bind(super::oldest_kept(now).to_string())
-                    .execute(&mut writer.connection)
-                    .await?;
-                let query = sqlx::query(sql::PRUNE_KEYS).bind(super::keys_kept_from(now).ms());
-                query.execute(&mut writer.connection).await?;
-                *slot = Some(writer);
+            if let Some(writer) = slot.take() {
+                let (leases, keys) = (super::oldest_kept(now), super::keys_kept_from(now));
+                *slot = Some(writer.prune(leases, keys).await?);
             }
             Ok(())
         })
@@ -225,9 +232,8 @@ impl Store for SqliteStore {
         Box::pin(async move {
             self.testify().await;
             self.readers.close().await;
-            if let Some(writer) = self.writer.lock().await.take() {
-                let _ = writer.connection.close().await;
-            }
+            // Closing folds the log into the file.
+            drop(self.writer.lock().await.take());
         })
     }
 }

@@ -142,24 +142,39 @@ pub(super) const LINE: &str = concat!(
     " WHERE w.resource = $1 ORDER BY w.seq"
 );
 
+macro_rules! held {
+    () => {
+        concat!(
+            "SELECT ",
+            now!(),
+            ", coalesce((SELECT json_agg(json_build_array(",
+            lease!(),
+            ",
+                (SELECT count(*) FROM ",
+            lines!(),
+            " WHERE w.resource = l.resource),
+                (SELECT min(w.since) FROM ",
+            lines!(),
+            " WHERE w.resource = l.resource)))::text"
+        )
+    };
+}
+
 pub(super) const HELD: &str = concat!(
-    "SELECT ",
-    now!(),
-    ", coalesce((SELECT json_agg(json_build_array(",
-    lease!(),
-    ",
-        (SELECT count(*) FROM ",
-    lines!(),
-    " WHERE w.resource = l.resource),
-        (SELECT min(w.since) FROM ",
-    lines!(),
-    " WHERE w.resource = l.resource)))::text
-     FROM (SELECT * FROM leases
+    held!(),
+    " FROM (SELECT * FROM leases
         WHERE ended_at IS NULL AND resource >= $1 AND ($2::text IS NULL OR resource < $2)
             AND ($3::text IS NULL OR resource > $3) AND expires_at > ",
     now!(),
     "
         ORDER BY resource LIMIT $4) l), '[]')"
+);
+
+pub(super) const HELD_OF: &str = concat!(
+    held!(),
+    " FROM leases l WHERE l.ended_at IS NULL AND l.resource = ANY($1) AND l.expires_at > ",
+    now!(),
+    "), '[]')"
 );
 
 pub(super) const RUN_OUT: &str = concat!(

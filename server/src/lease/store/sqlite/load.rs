@@ -1,8 +1,8 @@
 //! Reads what a batch needs and nobody remembers, in the transaction that will write it.
 
-use domain::lease::{LeaseId, StoreTime};
+use domain::lease::LeaseId;
 use domain::names::Resource;
-use sqlx::SqliteConnection;
+use rusqlite::Connection;
 
 use super::known::File;
 use super::sql;
@@ -11,21 +11,23 @@ use crate::lease::store::StoreError;
 use crate::lease::store::asked::Asked;
 use crate::lease::store::rows::{KeyRowWire, LeaseRow, StateRow, from_json, to_json};
 
-/// Begins the transaction and reads, in one message to the driver's thread.
-pub(super) async fn begin_and_load(
-    connection: &mut SqliteConnection,
-    mut missing: Asked,
-    loaded: &mut Loaded,
-) -> Result<File, StoreError> {
-    missing.resources.sort_unstable();
-    missing.resources.dedup();
+/// Floor, homes, states, leases that are not the newest, keys.
+type Row = (i64, String, String, String, String);
+
+pub(super) fn load(
+    connection: &Connection,
+    missing: Asked,
+    mut loaded: Loaded,
+) -> Result<(File, Loaded), StoreError> {
     let names: Vec<String> = missing.resources.iter().map(Resource::text).collect();
-    let query = sqlx::query_as(sql::BEGIN_AND_LOAD)
-        .bind(to_json(&names)?)
-        .bind(to_json(&missing.leases)?)
-        .bind(to_json(&missing.keys)?);
-    let row: (i64, i64, String, String, String, String) = query.fetch_one(connection).await?;
-    let (data_version, floor, homes, states, older, keys) = row;
+    let params = [
+        to_json(&names)?,
+        to_json(&missing.leases)?,
+        to_json(&missing.keys)?,
+    ];
+    let mut statement = connection.prepare_cached(sql::LOAD)?;
+    let row = statement.query_row(params, |row| <Row>::try_from(row))?;
+    let (floor, homes, states, older, keys) = row;
     let homes: Vec<(LeaseId, String)> = from_json(&homes)?;
     let home = |(lease, name): (LeaseId, String)| (lease, Resource::from(name.as_str()));
     loaded.homes.extend(homes.into_iter().map(home));
@@ -42,9 +44,15 @@ pub(super) async fn begin_and_load(
     let keys: Vec<KeyRowWire> = from_json(&keys)?;
     loaded.keys = keys.into_iter().map(KeyRowWire::into_key).collect();
     loaded.floor = floor.unsigned_abs();
-    loaded.now = StoreTime::default();
-    Ok(File {
-        data_version,
+    let file = File {
+        data_version: data_version(connection)?,
         floor: loaded.floor,
-    })
+    };
+    Ok((file, loaded))
+}
+
+/// Changes when another connection commits; our own commits leave it as it is.
+pub(super) fn data_version(connection: &Connection) -> Result<i64, StoreError> {
+    let mut statement = connection.prepare_cached(sql::DATA_VERSION)?;
+    Ok(statement.query_row([], |row| row.get(0))?)
 }

@@ -1,28 +1,25 @@
-//! The one writer. A batch is decided from what is known of its resources, and written in one message to the driver's
-//! thread: BEGIN IMMEDIATE, the rows, COMMIT. Each message costs two turns of threads, more than the rows of many
-//! operations, so there are as few as can be.
+//! The one writer. A batch is decided from what is known of its resources and written in one go on a thread that may
+//! block: BEGIN IMMEDIATE, the rows, COMMIT. A turn of threads costs more than the rows of many operations, so there is
+//! one where nothing has to be read.
 //!
 //! **Invariants:** after an error of any kind a writer is dropped, with the transaction that may be open in it and all
-//! that it knows. Statements that touch fewer or more rows than were decided on end the transaction.
+//! that it knows. Each statement touches the one row that was decided on, or the transaction ends.
 
 use std::sync::Arc;
 
-use domain::lease::StoreTime;
+use domain::lease::{LeaseId, StoreTime};
 use domain::observation::Tick;
-use sqlx::sqlite::SqliteConnection;
+use rusqlite::Connection;
 
-use super::StoreClock;
 use super::known::{File, Known};
-use super::load::begin_and_load;
-use super::sql;
+use super::{StoreClock, load, sql, write};
 use crate::lease::batch::{Changes, Ran, run};
 use crate::lease::operation::Operation;
 use crate::lease::store::StoreError;
 use crate::lease::store::asked::Asked;
-use crate::lease::store::rows::{Param, Writes, writes};
 
 pub(super) struct Writer {
-    pub(super) connection: SqliteConnection,
+    connection: Connection,
     known: Known,
 }
 
@@ -34,124 +31,101 @@ pub(super) struct Committed {
 }
 
 impl Writer {
-    pub(super) fn new(connection: SqliteConnection) -> Self {
+    pub(super) fn new(connection: Connection) -> Self {
         Self {
             connection,
             known: Known::new(),
         }
     }
 
+    /// Takes the writer and gives it back, unless something went wrong.
     pub(super) async fn apply(
-        &mut self,
+        self,
         operations: &[Operation],
         replica: &Arc<str>,
         clock: &StoreClock,
-    ) -> Result<Committed, StoreError> {
-        let (mut loaded, missing) = self.known.recall(Asked::of(operations));
-        let (file, mut has_begun) = match self.known.file {
-            Some(file) if missing.is_empty() => (file, false),
-            known => {
-                let file = begin_and_load(&mut self.connection, missing, &mut loaded).await?;
-                if known.is_some_and(|known| known.data_version != file.data_version) {
-                    return Err(StoreError::Conflict);
-                }
-                (file, true)
+    ) -> Result<(Self, Committed), StoreError> {
+        let Self {
+            mut connection,
+            mut known,
+        } = self;
+        let (mut loaded, missing) = known.recall(Asked::of(operations));
+        let mut has_begun = false;
+        let file = match known.file {
+            Some(file) if missing.is_empty() => file,
+            before => {
+                let read = move |connection: &mut Connection| {
+                    begin(connection, before)?;
+                    load::load(connection, missing, loaded)
+                };
+                let file;
+                (connection, (file, loaded)) = aside(connection, read).await?;
+                has_begun = true;
+                file
             }
         };
-        // Nobody but us can hold the file's lock, and we are in turn: the clock is read under it, in effect.
+        // Only we write, and it is our turn: in effect the clock is read under the file's lock.
         let (read_at, now) = clock.now();
         loaded.now = now;
         let mut ran = run(loaded, operations, replica)?;
-        self.write(&ran.changes, file, &mut has_begun, replica, now)
-            .await?;
-        self.known.file = Some(file);
-        self.known.keep(std::mem::take(&mut ran.after));
-        Ok(Committed { now, read_at, ran })
-    }
-
-    async fn write(
-        &mut self,
-        changes: &Changes,
-        file: File,
-        has_begun: &mut bool,
-        replica: &Arc<str>,
-        now: StoreTime,
-    ) -> Result<(), StoreError> {
-        let mut writes = writes(changes, replica, now)?;
-        if writes.has_rare() && !*has_begun {
-            let begin = sqlx::query(sql::BEGIN).bind(file.data_version);
-            guarded(begin.execute(&mut self.connection).await)?;
-            *has_begun = true;
-        }
-        self.write_rare(&mut writes).await?;
-        let sql = match (*has_begun, changes.is_empty()) {
-            (true, true) => sql::COMMIT,
-            (true, false) => sql::WRITE_AND_COMMIT,
-            (false, true) => sql::BEGIN_AND_COMMIT,
-            (false, false) => sql::BEGIN_WRITE_AND_COMMIT,
-        };
-        let mut query = sqlx::query(sql);
-        if !*has_begun {
-            query = query.bind(file.data_version);
-        }
-        if !changes.is_empty() {
-            for param in [writes.counters, writes.changed, writes.born] {
-                let param = param.unwrap_or_default();
-                query = query.bind(param.json).bind(param.rows.cast_signed());
+        let changes = std::mem::take(&mut ran.changes);
+        let replica = replica.clone();
+        let save = move |connection: &mut Connection| {
+            if !has_begun {
+                begin(connection, Some(file))?;
             }
-            let grants = i64::try_from(changes.grants).unwrap_or(0);
-            query = query.bind(now.ms()).bind(grants);
-        }
-        guarded(query.execute(&mut self.connection).await)?;
-        Ok(())
-    }
-
-    async fn write_rare(&mut self, writes: &mut Writes) -> Result<(), StoreError> {
-        self.exactly(sql::KEYS, writes.keys.take()).await?;
-        self.any(sql::UNBOUND, writes.unbound.take()).await?;
-        // One may leave and join again in the same batch.
-        self.any(sql::LEFT, writes.left.take()).await?;
-        self.exactly(sql::JOINED, writes.joined.take()).await?;
-        self.exactly(sql::REJECTIONS, writes.rejections.take()).await
-    }
-
-    /// A statement that must touch each of its rows: anything else means that the file is not what was read.
-    async fn exactly(&mut self, sql: &'static str, param: Option<Param>) -> Result<(), StoreError> {
-        let Some(Param { json, rows }) = param else {
-            return Ok(());
+            save(connection, &changes, &replica, now)?;
+            Ok(changes)
         };
-        let done = sqlx::query(sql).bind(json).execute(&mut self.connection).await?;
-        if done.rows_affected() == rows {
-            return Ok(());
-        }
-        let written = done.rows_affected();
-        Err(StoreError::Corrupt(format!(
-            "{rows} rows to write, {written} written"
-        )))
+        (connection, ran.changes) = aside(connection, save).await?;
+        known.file = Some(file);
+        known.keep(std::mem::take(&mut ran.after));
+        let committed = Committed { now, read_at, ran };
+        Ok((Self { connection, known }, committed))
     }
 
-    async fn any(&mut self, sql: &'static str, param: Option<Param>) -> Result<(), StoreError> {
-        if let Some(param) = param {
-            sqlx::query(sql)
-                .bind(param.json)
-                .execute(&mut self.connection)
-                .await?;
-        }
-        Ok(())
+    /// Forgets what nobody can ask for any more: ended leases older than one id, keys older than a moment.
+    pub(super) async fn prune(self, leases: LeaseId, keys: StoreTime) -> Result<Self, StoreError> {
+        let Self { connection, known } = self;
+        let prune = move |connection: &mut Connection| {
+            let mut statement = connection.prepare_cached(sql::PRUNE_LEASES)?;
+            statement.execute([leases.to_string()])?;
+            connection.prepare_cached(sql::PRUNE_KEYS)?.execute([keys.ms()])?;
+            Ok(())
+        };
+        let (connection, ()) = aside(connection, prune).await?;
+        Ok(Self { connection, known })
     }
 }
 
-/// What the guards among the statements say when they end a transaction.
-fn guarded<T>(done: Result<T, sqlx::Error>) -> Result<T, StoreError> {
-    let message = match &done {
-        Err(sqlx::Error::Database(error)) => error.message(),
-        _ => "",
-    };
-    match message {
-        sql::WRITTEN_ELSEWHERE => Err(StoreError::Conflict),
-        sql::OTHER_ROWS => Err(StoreError::Corrupt(
-            "other rows written than decided on".to_owned(),
-        )),
-        _ => Ok(done?),
+/// Begins, and asks the file whether another connection has written since we looked last.
+fn begin(connection: &Connection, known: Option<File>) -> Result<(), StoreError> {
+    connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+    let Some(known) = known else { return Ok(()) };
+    if load::data_version(connection)? == known.data_version {
+        return Ok(());
     }
+    Err(StoreError::Conflict)
+}
+
+fn save(connection: &Connection, changes: &Changes, replica: &str, now: StoreTime) -> Result<(), StoreError> {
+    if !changes.is_empty() {
+        write::write(connection, changes, replica, now)?;
+    }
+    connection.prepare_cached("COMMIT")?.execute([])?;
+    Ok(())
+}
+
+/// Runs what blocks. The connection does not come back from an error.
+async fn aside<T: Send + 'static>(
+    mut connection: Connection,
+    work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
+) -> Result<(Connection, T), StoreError> {
+    let done = tokio::task::spawn_blocking(move || {
+        let done = work(&mut connection)?;
+        Ok((connection, done))
+    });
+    let ended =
+        |error: tokio::task::JoinError| StoreError::Corrupt(format!("the writer's thread ended: {error}"));
+    done.await.map_err(ended)?
 }
