@@ -32,6 +32,11 @@ pub trait Store: Send + Sync + 'static {
     /// Whether both lanes end in one writer anyway, so that one loop should serve both.
     fn has_one_writer(&self) -> bool;
 
+    /// How many batches of the main lane it takes at a time, so that one is written while another is on its way to disk.
+    fn main_lanes(&self) -> usize {
+        1
+    }
+
     fn resource<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Read<ResourceView>>;
 
     fn leases<'a>(&'a self, ids: &'a [LeaseId]) -> Answer<'a, Read<Vec<(Resource, Lease)>>>;

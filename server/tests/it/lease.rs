@@ -15,7 +15,7 @@ mod faults;
 mod input;
 mod lifecycle;
 mod lines;
+mod metrics;
 mod model;
-mod pace;
 mod stage;
 mod tokens;

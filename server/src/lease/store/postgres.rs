@@ -18,7 +18,7 @@ use domain::names::{OwnerId, Resource};
 use futures::future::BoxFuture;
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgListener};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 
 use self::load::{load, texts};
 use super::rows::held_rows;
@@ -38,7 +38,7 @@ const CLEAN_EVERY: u64 = 16;
 pub struct PostgresStore {
     options: PgConnectOptions,
     urgent: Mutex<Option<PgConnection>>,
-    main: Mutex<Option<PgConnection>>,
+    main: Vec<Mutex<Option<PgConnection>>>,
     listener: Mutex<Option<PgListener>>,
     readers: PgPool,
     replica: Arc<str>,
@@ -51,11 +51,10 @@ pub struct PostgresStore {
 
 impl PostgresStore {
     async fn write(&self, lane: Lane, operations: &[Operation]) -> Result<Applied, StoreError> {
-        let slot = match lane {
-            Lane::Urgent => &self.urgent,
-            Lane::Main => &self.main,
+        let mut slot = match lane {
+            Lane::Urgent => self.urgent.lock().await,
+            Lane::Main => self.free().await,
         };
-        let mut slot = slot.lock().await;
         let mut connection = match slot.take() {
             Some(connection) => connection,
             None => self.connect().await?,
@@ -63,6 +62,15 @@ impl PostgresStore {
         let applied = self.transaction(&mut connection, operations).await?;
         *slot = Some(connection);
         Ok(applied)
+    }
+
+    /// A connection of the main lanes that nobody uses: there are as many as lanes.
+    async fn free(&self) -> MutexGuard<'_, Option<PgConnection>> {
+        let free = self.main.iter().find_map(|slot| slot.try_lock().ok());
+        match free {
+            Some(slot) => slot,
+            None => self.main[0].lock().await,
+        }
     }
 
     async fn transaction(
@@ -86,6 +94,7 @@ impl PostgresStore {
             done: ran.done,
             heads: ran.heads,
             changed: ran.changed,
+            expired: ran.expired,
         })
     }
 
@@ -163,6 +172,10 @@ impl Store for PostgresStore {
 
     fn has_one_writer(&self) -> bool {
         false
+    }
+
+    fn main_lanes(&self) -> usize {
+        self.main.len()
     }
 
     fn resource<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Read<ResourceView>> {
@@ -359,7 +372,9 @@ impl Store for PostgresStore {
             *self.listener.lock().await = None;
             let _ = tokio::time::timeout(PATIENCE, self.readers.close()).await;
             *self.urgent.lock().await = None;
-            *self.main.lock().await = None;
+            for slot in &self.main {
+                *slot.lock().await = None;
+            }
         })
     }
 }

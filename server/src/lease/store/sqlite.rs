@@ -74,6 +74,7 @@ impl SqliteStore {
             done: ran.done,
             heads: ran.heads,
             changed: ran.changed,
+            expired: ran.expired,
         })
     }
 
