@@ -106,6 +106,11 @@ impl LeaseService {
         read.map_err(|error| self.unread(&error))
     }
 
+    pub(crate) async fn held_of(&self, names: &[Resource]) -> Result<Read<Vec<HeldRow>>, LeaseError> {
+        let read = self.core.store.held_of(names).await;
+        read.map_err(|error| self.unread(&error))
+    }
+
     /// # Errors
     /// `OutOfScope`, the same whether or not it is held.
     pub async fn resource(&self, caller: &Caller, resource: &Resource) -> Result<ResourceNow, LeaseError> {

@@ -1,5 +1,5 @@
-//! Rows as they cross into SQL and back: one JSON text per statement, the same for both stores, because a batch is one
-//! statement per kind of row. Conversions back are checked: what a store cannot hold is [`StoreError::Corrupt`].
+//! Rows as they cross into SQL and back: one JSON text per statement, because a batch is one statement per kind of row.
+//! Both stores read so; Postgres writes so too. Conversions back are checked: what a store cannot hold is [`StoreError::Corrupt`].
 
 use std::sync::Arc;
 
@@ -90,6 +90,15 @@ struct RejectionWrite<'a> {
 pub(super) struct Param {
     pub(super) json: String,
     pub(super) rows: u64,
+}
+
+impl Default for Param {
+    fn default() -> Self {
+        Self {
+            json: "[]".to_owned(),
+            rows: 0,
+        }
+    }
 }
 
 /// Everything that a batch writes, in the order of writing; none where there is nothing.
@@ -301,7 +310,7 @@ fn touched_at(lease: &Lease) -> StoreTime {
     lease.renewed_at.max(ended)
 }
 
-fn metadata_text(metadata: &Metadata) -> String {
+pub(super) fn metadata_text(metadata: &Metadata) -> String {
     if metadata.is_empty() {
         return "{}".to_owned();
     }

@@ -14,6 +14,7 @@ use crate::clock::Clock;
 use crate::lease::error::LeaseOpenError;
 
 const READERS_MAX: u32 = 4;
+const MAIN_LANES: usize = 2;
 const READ_PATIENCE: Duration = Duration::from_millis(1_500);
 const OPEN_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -48,7 +49,7 @@ impl PostgresStore {
             .connect_lazy_with(options.clone());
         Ok(Self {
             urgent: Mutex::new(None),
-            main: Mutex::new(Some(first)),
+            main: lanes(first),
             listener: Mutex::new(None),
             readers,
             options,
@@ -76,6 +77,16 @@ impl PostgresStore {
     }
 }
 
+fn lanes(first: PgConnection) -> Vec<Mutex<Option<PgConnection>>> {
+    #[expect(clippy::disallowed_methods, reason = "experiment")]
+    let lanes = std::env::var("LANES")
+        .ok()
+        .and_then(|it| it.parse().ok())
+        .unwrap_or(MAIN_LANES);
+    let mut first = Some(first);
+    (0..lanes).map(|_| Mutex::new(first.take())).collect()
+}
+
 fn options(url: &str) -> Result<PgConnectOptions, LeaseOpenError> {
     let options = PgConnectOptions::from_str(url).map_err(|_| LeaseOpenError::BadUrl)?;
     Ok(options
@@ -89,6 +100,8 @@ fn options(url: &str) -> Result<PgConnectOptions, LeaseOpenError> {
             ("enable_hashjoin", "off"),
             ("enable_mergejoin", "off"),
             ("jit", "off"),
+            // The same few statements again and again: planned once.
+            ("plan_cache_mode", "force_generic_plan"),
         ])
         .disable_statement_logging())
 }

@@ -14,12 +14,17 @@ use tokio::sync::Mutex;
 
 use super::super::StoreError;
 use super::super::witness::Witness;
+use super::writer::Writer;
 use super::{SqliteStore, StoreClock, sql};
 use crate::clock::Clock;
 use crate::lease::error::LeaseOpenError;
 
 const BUSY: Duration = Duration::from_millis(1_000);
 const READERS_MAX: u32 = 3;
+const STATEMENTS_KEPT: usize = 32;
+/// The log is folded into the file when it has so many pages.
+const WAL_PAGES: i64 = 4_000;
+const CACHE_KB: i64 = 65_536;
 const READ_PATIENCE: Duration = Duration::from_millis(1_500);
 
 type Meta = (String, i64, i64, i64);
@@ -47,11 +52,13 @@ impl SqliteStore {
         let readers = SqlitePoolOptions::new()
             .max_connections(READERS_MAX)
             .acquire_timeout(READ_PATIENCE)
-            .connect_lazy_with(options.clone().read_only(true));
+            .connect_lazy_with(options.read_only(true));
+        writer.close().await.map_err(LeaseOpenError::Store)?;
+        let writer = self::writer(&path).map_err(LeaseOpenError::Writer)?;
+        asserted(&writer)?;
         let now = clock.now();
         Ok(Self {
-            options,
-            writer: Mutex::new(Some(writer)),
+            writer: Mutex::new(Some(Writer::new(writer))),
             readers,
             clock: StoreClock {
                 at_start: StoreTime::from_ms(now.wall.timestamp_millis().max(clock_ms)),
@@ -167,9 +174,34 @@ fn options(path: &Path) -> SqliteConnectOptions {
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         .busy_timeout(BUSY)
-        .pragma("wal_autocheckpoint", "4000")
-        .pragma("cache_size", "-65536")
         .disable_statement_logging()
+}
+
+/// The writer's own connection: no other lock than the file's, one statement kept for each kind of row.
+pub(super) fn writer(path: &Path) -> rusqlite::Result<rusqlite::Connection> {
+    use rusqlite::OpenFlags;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let writer = rusqlite::Connection::open_with_flags(path, flags)?;
+    writer.busy_timeout(BUSY)?;
+    writer.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+    writer.pragma_update(None, "journal_mode", "wal")?;
+    writer.pragma_update(None, "synchronous", "full")?;
+    writer.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
+    writer.pragma_update(None, "cache_size", -CACHE_KB)?;
+    Ok(writer)
+}
+
+/// That this very connection syncs before it says that something is written.
+fn asserted(writer: &rusqlite::Connection) -> Result<(), LeaseOpenError> {
+    let read = |name| writer.pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0));
+    let journal = read("journal_mode").map_err(LeaseOpenError::Writer)?;
+    let synchronous = read("synchronous").map_err(LeaseOpenError::Writer)?;
+    if journal == "wal".to_owned().into() && synchronous == 2.into() {
+        return Ok(());
+    }
+    Err(LeaseOpenError::NotDurable(format!(
+        "journal_mode is {journal:?} and synchronous is {synchronous:?}, but must be wal and 2 (FULL)"
+    )))
 }
 
 /// A commit must be on disk when it is answered.
