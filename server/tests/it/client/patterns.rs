@@ -198,6 +198,7 @@ async fn rows_of_postgres_refuse_a_token_that_was_overtaken_even_while_it_waits(
 #[derive(Debug)]
 enum Refused {
     Stale,
+    #[expect(dead_code, reason = "shown when a test fails")]
     Store(io::Error),
 }
 
