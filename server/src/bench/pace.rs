@@ -49,7 +49,11 @@ pub async fn measure(span: Span, say: &(dyn Fn(&str) + Sync)) -> Result<Paces, B
     #[expect(clippy::disallowed_methods, reason = "experiment")]
     if std::env::var("ONLY").is_ok() {
         let peers = Vec::new();
-        return Ok(Paces { sqlite, postgres, peers });
+        return Ok(Paces {
+            sqlite,
+            postgres,
+            peers,
+        });
     }
     let mut peers = Vec::new();
     say("the peer: the common lease SQL, sent to Postgres directly");

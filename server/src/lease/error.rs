@@ -71,7 +71,7 @@ pub enum LeaseOpenError {
     #[error("the store cannot be opened")]
     Store(#[source] sqlx::Error),
     #[error("the store's file cannot be opened for writing")]
-    Writer(#[source] rusqlite::Error),
+    Writer(#[source] Box<StoreError>),
     #[error("the store's schema cannot be brought up to date")]
     Migration(#[source] sqlx::migrate::MigrateError),
     #[error(

@@ -54,8 +54,7 @@ impl SqliteStore {
             .acquire_timeout(READ_PATIENCE)
             .connect_lazy_with(options.read_only(true));
         writer.close().await.map_err(LeaseOpenError::Store)?;
-        let writer = self::writer(&path).map_err(LeaseOpenError::Writer)?;
-        asserted(&writer)?;
+        let writer = self::writer(&path).map_err(|error| LeaseOpenError::Writer(error.into()))?;
         let now = clock.now();
         Ok(Self {
             writer: Mutex::new(Some(Writer::new(writer))),
@@ -73,26 +72,17 @@ impl SqliteStore {
         })
     }
 
-    /// A new writer. Each one is asked anew whether it keeps what it confirms, not only the first.
-    pub(super) async fn connect(&self) -> Result<SqliteConnection, StoreError> {
-        let mut writer = self.options.connect().await?;
-        match not_durable(&mut writer).await? {
-            None => Ok(writer),
-            Some(why) => Err(StoreError::NotDurable(why)),
-        }
-    }
-
     /// `journal_mode` and `synchronous` as the writer's own session says them now.
     ///
     /// # Errors
     /// When it cannot be opened or asked.
     pub async fn writer_settings(&self) -> Result<(String, i64), StoreError> {
         let mut slot = self.writer.lock().await;
-        let mut writer = match slot.take() {
+        let writer = match slot.take() {
             Some(writer) => writer,
-            None => self.connect().await?,
+            None => Writer::new(writer(&self.path)?),
         };
-        let settings = settings(&mut writer).await?;
+        let settings = writer.settings()?;
         *slot = Some(writer);
         Ok(settings)
     }
@@ -177,8 +167,9 @@ fn options(path: &Path) -> SqliteConnectOptions {
         .disable_statement_logging()
 }
 
-/// The writer's own connection: no other lock than the file's, one statement kept for each kind of row.
-pub(super) fn writer(path: &Path) -> rusqlite::Result<rusqlite::Connection> {
+/// The writer's own connection: no other lock than the file's, one statement kept for each kind of row. Each new one is
+/// asked whether it syncs before it says that something is written, not only the first.
+pub(super) fn writer(path: &Path) -> Result<rusqlite::Connection, StoreError> {
     use rusqlite::OpenFlags;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let writer = rusqlite::Connection::open_with_flags(path, flags)?;
@@ -188,47 +179,38 @@ pub(super) fn writer(path: &Path) -> rusqlite::Result<rusqlite::Connection> {
     writer.pragma_update(None, "synchronous", "full")?;
     writer.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
     writer.pragma_update(None, "cache_size", -CACHE_KB)?;
-    Ok(writer)
+    match not_durable(&settings(&writer)?) {
+        None => Ok(writer),
+        Some(why) => Err(StoreError::NotDurable(why)),
+    }
 }
 
-/// That this very connection syncs before it says that something is written.
-fn asserted(writer: &rusqlite::Connection) -> Result<(), LeaseOpenError> {
-    let read = |name| writer.pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0));
-    let journal = read("journal_mode").map_err(LeaseOpenError::Writer)?;
-    let synchronous = read("synchronous").map_err(LeaseOpenError::Writer)?;
-    if journal == "wal".to_owned().into() && synchronous == 2.into() {
-        return Ok(());
-    }
-    Err(LeaseOpenError::NotDurable(format!(
-        "journal_mode is {journal:?} and synchronous is {synchronous:?}, but must be wal and 2 (FULL)"
-    )))
+/// `journal_mode` and `synchronous` of this very connection.
+pub(super) fn settings(writer: &rusqlite::Connection) -> rusqlite::Result<(String, i64)> {
+    let journal = writer.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+    let synchronous = writer.pragma_query_value(None, "synchronous", |row| row.get(0))?;
+    Ok((journal, synchronous))
 }
 
 /// A commit must be on disk when it is answered.
 async fn durable(writer: &mut SqliteConnection) -> Result<(), LeaseOpenError> {
-    match not_durable(writer).await.map_err(LeaseOpenError::Store)? {
-        None => Ok(()),
-        Some(why) => Err(LeaseOpenError::NotDurable(why)),
-    }
-}
-
-/// Why this session may lose what it confirms, if it may.
-async fn not_durable(writer: &mut SqliteConnection) -> Result<Option<String>, sqlx::Error> {
-    let (journal, synchronous) = settings(writer).await?;
-    if journal == "wal" && synchronous == 2 {
-        return Ok(None);
-    }
-    Ok(Some(format!(
-        "journal_mode is {journal} and synchronous is {synchronous}, but must be wal and 2 (FULL)"
-    )))
-}
-
-async fn settings(writer: &mut SqliteConnection) -> Result<(String, i64), sqlx::Error> {
     let journal = sqlx::query_scalar("PRAGMA journal_mode")
         .fetch_one(&mut *writer)
-        .await?;
-    let synchronous = sqlx::query_scalar("PRAGMA synchronous").fetch_one(writer).await?;
-    Ok((journal, synchronous))
+        .await
+        .map_err(LeaseOpenError::Store)?;
+    let synchronous = sqlx::query_scalar("PRAGMA synchronous")
+        .fetch_one(writer)
+        .await
+        .map_err(LeaseOpenError::Store)?;
+    not_durable(&(journal, synchronous)).map_or(Ok(()), |why| Err(LeaseOpenError::NotDurable(why)))
+}
+
+/// Why a session with these settings may lose what it confirms, if it may.
+fn not_durable((journal, synchronous): &(String, i64)) -> Option<String> {
+    let is_durable = journal == "wal" && *synchronous == 2;
+    (!is_durable).then(|| {
+        format!("journal_mode is {journal} and synchronous is {synchronous}, but must be wal and 2 (FULL)")
+    })
 }
 
 async fn migrate(writer: &mut SqliteConnection) -> Result<(), LeaseOpenError> {

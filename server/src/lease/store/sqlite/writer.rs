@@ -12,7 +12,7 @@ use domain::observation::Tick;
 use rusqlite::Connection;
 
 use super::known::{File, Known};
-use super::{StoreClock, load, sql, write};
+use super::{StoreClock, load, open, sql, write};
 use crate::lease::batch::{Changes, Ran, run};
 use crate::lease::operation::Operation;
 use crate::lease::store::StoreError;
@@ -36,6 +36,11 @@ impl Writer {
             connection,
             known: Known::new(),
         }
+    }
+
+    /// `journal_mode` and `synchronous` as this session says them.
+    pub(super) fn settings(&self) -> rusqlite::Result<(String, i64)> {
+        open::settings(&self.connection)
     }
 
     /// Takes the writer and gives it back, unless something went wrong.
