@@ -42,10 +42,10 @@ enum Command {
     Demo(demo::Args),
     Locks(locks::Args),
     Run(run::Args),
-    #[command(hide = true)]
-    RunCommand(run::gate::Args),
-    #[command(hide = true)]
-    RunGuard(run::watcher::Args),
+    #[command(name = "run-command", hide = true)]
+    Gate(run::gate::Args),
+    #[command(name = "run-guard", hide = true)]
+    Watcher(run::watcher::Args),
     CheckConfig(check_config::Args),
     Bench(bench::Args),
 }
@@ -54,8 +54,8 @@ impl Cli {
     /// What runs without our runtime and without TLS: the two small processes beside a command under a lease.
     pub fn run_bare(&self) -> Option<ExitCode> {
         match &self.command {
-            Command::RunCommand(args) => Some(run::gate::run(args)),
-            Command::RunGuard(args) => Some(run::watcher::run(args)),
+            Command::Gate(args) => Some(run::gate::run(args)),
+            Command::Watcher(args) => Some(run::watcher::run(args)),
             _ => None,
         }
     }
@@ -68,7 +68,7 @@ impl Cli {
             Command::Demo(args) => Box::pin(demo::run(args)).await,
             Command::Locks(args) => Box::pin(locks::run(args)).await,
             Command::Run(args) => Box::pin(run::run(args)).await,
-            Command::RunCommand(_) | Command::RunGuard(_) => anyhow::bail!("this process needs no runtime"),
+            Command::Gate(_) | Command::Watcher(_) => anyhow::bail!("this process needs no runtime"),
             Command::CheckConfig(args) => check_config::run(&args),
             Command::Bench(args) => Box::pin(bench::run(args)).await,
         }

@@ -31,6 +31,20 @@ pub(crate) enum CallError {
     },
 }
 
+impl CallError {
+    /// For people.
+    pub(crate) fn sentence(&self) -> String {
+        match self {
+            Self::Lost(loss) => loss.to_string(),
+            Self::LifetimeReached { .. } => "the lease cannot live longer".to_owned(),
+            Self::Refused { status, problem } => {
+                describe(StatusCode::from_u16(*status).unwrap_or_default(), problem)
+            }
+            Self::Unknown { why, .. } => why.clone(),
+        }
+    }
+}
+
 impl Calls {
     pub(crate) async fn acquire(
         &self,
@@ -130,7 +144,7 @@ fn judge(status: StatusCode, problem: Problem, retry_after: Option<Duration>) ->
     }
 }
 
-pub(crate) fn describe(status: StatusCode, problem: &Problem) -> String {
+fn describe(status: StatusCode, problem: &Problem) -> String {
     let mut text = format!("the server answers {status}");
     if !problem.detail.is_empty() {
         text = format!("{text}: {}", problem.detail);

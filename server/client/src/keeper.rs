@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use crate::acquire::sentence;
 use crate::call::{CallError, Calls};
 use crate::clock::{self, Moment};
 use crate::standing::Standing;
@@ -82,7 +81,7 @@ impl Keeper {
                 Next::End
             }
             Err(error) => {
-                let why = sentence(&error);
+                let why = error.sentence();
                 let left_ms = self.standing.deadline().since(clock::now()).as_millis();
                 tracing::warn!(
                     lock.resource = %self.resource, lease.id = %self.id,

@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::acquire::sentence;
 use crate::call::Calls;
 use crate::client::Client;
 use crate::clock::{self, Moment};
@@ -127,7 +126,7 @@ impl Lease {
             let pause = schedule::backoff(failures, chance::unit());
             if give_up.since(clock::now()) <= pause {
                 return Err(ReleaseError {
-                    why: sentence(&error),
+                    why: error.sentence(),
                 });
             }
             tokio::time::sleep(pause).await;
@@ -153,7 +152,7 @@ impl Drop for Lease {
         let (calls, id) = (self.calls.clone(), std::mem::take(&mut self.id));
         runtime.spawn(async move {
             if let Err(error) = calls.release(&id, RELEASE_MAX).await {
-                tracing::debug!(lease.id = %id, "a dropped lease was not given back: {}", sentence(&error));
+                tracing::debug!(lease.id = %id, "a dropped lease was not given back: {}", error.sentence());
             }
         });
     }

@@ -50,13 +50,14 @@ mod events;
 mod keeper;
 mod lease;
 mod loss;
+mod request;
 pub mod schedule;
 mod standing;
 mod wire;
 
-pub use acquire::{AcquireError, HeldBy, Request};
 pub use client::{Builder, Client, ClientError};
 pub use clock::Moment;
 pub use lease::{Lease, ReleaseError};
 pub use loss::Loss;
+pub use request::{AcquireError, HeldBy, Request};
 pub use standing::{Checkpoint, Standing};

@@ -16,7 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::super::output::report;
 use super::group::Group;
-use super::say::{Saying, say};
+use super::say::say;
 
 /// Part of `leasehold run`
 #[derive(Debug, clap::Args)]
@@ -100,7 +100,9 @@ fn watch(args: &Args) -> io::Result<()> {
         if let Some((kill_at, why)) = watch.until_end().await {
             let saying = why.map(|why| say(why.to_owned()));
             Group(group).end(kill_at).await;
-            saying.map(Saying::finish);
+            if let Some(saying) = saying {
+                saying.finish();
+            }
         }
         Ok(())
     })

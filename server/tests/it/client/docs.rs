@@ -140,9 +140,12 @@ async fn close_the_month(server: &str) -> Result<u64, Box<dyn std::error::Error 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_rust_of_the_pages_is_what_these_tests_run() {
     // Word for word, apart from visibility; and the client's example is run here.
-    let sources = [include_str!("docs.rs"), include_str!("patterns.rs")]
-        .concat()
-        .replace("pub(super) ", "");
+    let sources = [
+        include_str!("docs.rs"),
+        include_str!("patterns/service.rs"),
+        include_str!("patterns/objects.rs"),
+    ];
+    let sources = sources.concat().replace("pub(in crate::client) ", "");
     let rust: Vec<_> = [blocks(CLIENTS, "rust"), blocks(FENCING, "rust")].concat();
     assert_eq!(rust.len(), 3);
     for part in rust.iter().flat_map(|block| block.split("\n\n")) {
