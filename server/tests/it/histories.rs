@@ -71,26 +71,23 @@ async fn histories_of_two_servers_on_postgres_keep_every_promise() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_grants_nothing_and_heals_by_itself() {
-    // 503 while there is no room, no lease that nobody asked for, served again without a restart once there is.
+    // 503 while there is no room, no lease that nobody asked for, served again without a restart once there is; on
+    // Postgres, which gives up then, once that is back.
     in_short(StoreKind::SqliteOnSmallDisk, &[Fault::DiskFull]).await;
+    in_short(StoreKind::Postgres, &[Fault::DiskFull]).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "a long fault run, for `make prove`"]
-async fn histories_with_each_fault_six_times() {
-    // Decks of faults, shuffled and dealt over histories of four: each fault six times per store, 24 histories or more.
-    let seed = dice::seed();
-    let mut dice = Dice::new(seed);
+/// Decks of faults, shuffled and dealt over histories of four: each fault six times.
+async fn each_six_times(kinds: &[StoreKind]) {
+    let mut dice = Dice::new(dice::seed());
     let mut tally = Tally::default();
-    for kind in [
-        StoreKind::Sqlite,
-        StoreKind::Postgres,
-        StoreKind::SqliteOnSmallDisk,
-    ] {
-        let mut faults: Vec<Fault> = (0..6).flat_map(|_| Fault::deck(kind)).copied().collect();
+    for kind in kinds {
+        let mut faults: Vec<Fault> = (0..6).flat_map(|_| Fault::deck(*kind)).copied().collect();
         dice.shuffle(&mut faults);
-        for faults in faults.chunks(4) {
-            Box::pin(tally.play(kind, faults, dice.number() >> 32)).await;
+        for faults in faults.chunks_mut(4) {
+            // A Postgres whose clock was ahead keeps what was granted then for an hour: no fault after it finds locks free.
+            faults.sort_by_key(|fault| matches!(fault, Fault::ClockAhead | Fault::ClockBack));
+            Box::pin(tally.play(*kind, faults, dice.number() >> 32)).await;
         }
     }
     println!("{tally}");
@@ -100,4 +97,18 @@ async fn histories_with_each_fault_six_times() {
         tally.lost_without_tokens > 0,
         "the negative control lost no update"
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a long fault run, for `make prove`"]
+async fn histories_on_sqlite_with_each_fault_six_times() {
+    // 22 histories: 13 faults on a disk with room, and the full disk.
+    each_six_times(&[StoreKind::Sqlite, StoreKind::SqliteOnSmallDisk]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a long fault run, for `make prove`"]
+async fn histories_on_postgres_with_each_fault_six_times() {
+    // 23 histories of two servers: 15 faults.
+    each_six_times(&[StoreKind::Postgres]).await;
 }

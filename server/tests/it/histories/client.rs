@@ -129,6 +129,7 @@ impl Lane {
         let section_ms = match self.dice.below(100) {
             0..=69 => 0,
             70..=95 => self.dice.below(150),
+            // Renewed for longer than its TTL; the longest come near the cap.
             _ => self.dice.below(2_000),
         };
         let renews = self.dice.percent(50);
@@ -206,6 +207,7 @@ impl Lane {
             (0 | 503, _) => Answer::Unknown,
             (200, body) if body["fencingToken"] == held.token => Answer::Renewed,
             (410, _) => Answer::Lost,
+            (409, body) if body["code"] == "lifetime_reached" => Answer::AtCap,
             (status, body) => Answer::Unexpected(format!("{status} {body}")),
         };
         Self::end(id, answer);

@@ -5,8 +5,8 @@ use std::time::Duration;
 use rustix::process::Signal;
 use tokio::time::sleep;
 
-use super::clock;
 use super::world::{StoreKind, World};
+use super::{clock, disk};
 use crate::support::dice::Dice;
 use crate::support::eventually::{eventually, within};
 use crate::support::proxy::Link;
@@ -52,7 +52,7 @@ impl Fault {
             StoreKind::SqliteOnSmallDisk => &[DiskFull],
             StoreKind::Postgres => &[
                 ClientStop, ClientKill, ServerKill, ServerStop, ServerTerm, StoreKill, StorePause, ReplyLost,
-                Cut, HalfOpen, Slow, ClockAhead, ClockBack, NoFiles,
+                Cut, HalfOpen, Slow, ClockAhead, ClockBack, DiskFull, NoFiles,
             ],
         }
     }
@@ -74,7 +74,8 @@ impl Fault {
             Self::Slow => return slow(world).await,
             Self::ClockAhead => return clock_moves(world, HOUR_S).await,
             Self::ClockBack => return clock_moves(world, -HOUR_S).await,
-            Self::DiskFull => super::disk::fill(world).await,
+            Self::DiskFull if world.postgres.is_some() => disk::fill_postgres(world).await,
+            Self::DiskFull => disk::fill(world).await,
             Self::NoFiles => no_files(world, dice).await,
         };
         // Clients give up after their patience at the latest.

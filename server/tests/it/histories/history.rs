@@ -77,6 +77,8 @@ pub(super) enum Answer {
         live: bool,
     },
     Renewed,
+    /// It lives, and cannot be prolonged any more.
+    AtCap,
     Released,
     /// Renew or release found that it had ended.
     Lost,

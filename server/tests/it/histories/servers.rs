@@ -33,12 +33,18 @@ pub(super) struct Server {
     folder: PathBuf,
     log: PathBuf,
     around: Around,
+    settings: &'static [(&'static str, &'static str)],
     child: Option<Child>,
 }
 
 impl Server {
     /// Started, and answering.
-    pub(super) async fn start(store: &str, folder: &Path, around: Around) -> Self {
+    pub(super) async fn start(
+        store: &str,
+        folder: &Path,
+        around: Around,
+        settings: &'static [(&'static str, &'static str)],
+    ) -> Self {
         let port = free_port().unwrap();
         let mut server = Self {
             port,
@@ -46,6 +52,7 @@ impl Server {
             folder: folder.to_owned(),
             log: folder.join(format!("server-{port}.log")),
             around,
+            settings,
             child: None,
         };
         server.restart().await;
@@ -65,6 +72,7 @@ impl Server {
             .env("LEASEHOLD_STORE", &self.store)
             .env("LEASEHOLD_LISTEN", format!("127.0.0.1:{}", self.port))
             .env("LEASEHOLD_LOG", "info")
+            .envs(self.settings.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)

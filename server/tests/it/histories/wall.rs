@@ -74,7 +74,7 @@ async fn an_hour_on_the_wall_clock_neither_ends_nor_prolongs_a_lease_on_sqlite()
     let offset = folder.path().join("offset");
     set(&offset, 0);
     let store = format!("sqlite:{}", folder.path().join("leases.db").display());
-    let mut server = Server::start(&store, folder.path(), Around::Faketime(offset.clone())).await;
+    let mut server = Server::start(&store, folder.path(), Around::Faketime(offset.clone()), &[]).await;
     let kept = acquire(&server, "kept", 600).await;
     for seconds in [HOUR_S, -HOUR_S] {
         set(&offset, seconds);
@@ -116,7 +116,7 @@ async fn an_hour_on_the_clock_of_postgres_grants_nothing_twice() {
     let url = postgres.superuser_url();
     clock::install(&url).await;
     let folder = tempfile::tempdir().unwrap();
-    let mut server = Server::start(&url, folder.path(), Around::Nothing).await;
+    let mut server = Server::start(&url, folder.path(), Around::Nothing, &[]).await;
     let first = acquire(&server, "r", 600).await;
     clock::set(&url, HOUR_S).await;
     let second = acquire(&server, "r", 600).await;

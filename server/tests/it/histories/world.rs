@@ -20,6 +20,12 @@ use crate::support::proxy::Proxy;
 
 pub(super) const CLIENTS: u32 = 8;
 const RESOURCES: usize = 20;
+/// The cap of a life is near, so that renewals reach it.
+const LIMITS: [(&str, &str); 2] = [
+    ("LEASEHOLD_LEASE__MAX_TTL", "2s"),
+    ("LEASEHOLD_LEASE__MAX_LIFETIME", "3s"),
+];
+const LIFETIME_MS: i64 = 3_000;
 /// Who looks at locks from outside.
 const OBSERVER: u32 = 0;
 
@@ -58,7 +64,7 @@ impl World {
         let count = if kind == StoreKind::Postgres { 2 } else { 1 };
         let mut servers = Vec::new();
         for _ in 0..count {
-            servers.push(Server::start(&url, folder.path(), around.clone()).await);
+            servers.push(Server::start(&url, folder.path(), around.clone(), &LIMITS).await);
         }
         let mut proxies = Vec::new();
         for number in 0..CLIENTS as usize {
@@ -75,7 +81,7 @@ impl World {
             clients: Vec::new(),
             tally: Arc::default(),
             history: History {
-                lifetime_ms_max: 24 * 3_600 * 1_000,
+                lifetime_ms_max: LIFETIME_MS,
                 ..History::default()
             },
             wall_moved: false,
@@ -272,6 +278,7 @@ pub(super) fn summary(history: &History) -> String {
             Answer::Granted { .. } => "granted",
             Answer::Refused { .. } => "refused",
             Answer::Renewed => "renewed",
+            Answer::AtCap => "at their cap",
             Answer::Released => "released",
             Answer::Lost => "lost",
             Answer::Holder { .. } => "looks",

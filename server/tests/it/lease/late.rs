@@ -1,9 +1,12 @@
 //! Answers that come later than the lease lives.
 
+use std::time::Duration;
+
 use axum::http::StatusCode;
 use serde_json::json;
 
-use super::stage::{Home, Kind, Stage};
+use super::stage::{Home, Kind, Stage, aside};
+use crate::support::proxy::{Link, Proxy};
 
 /// Each write to `leases` makes its COMMIT take longer than a lease of 1 s lives, and less than an outage takes.
 const SLOW_COMMIT: &str = "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS
@@ -60,4 +63,54 @@ async fn a_renewal_that_is_over_before_its_answer_is_not_reported_as_renewed() {
         "{answer}"
     );
     stage.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reading_that_became_too_old_is_taken_again() {
+    // The store's answer to one server is held for longer than the lease had left; the lease is renewed through another.
+    let home = Home::new(Kind::Postgres).await;
+    let proxy = Proxy::start(home.postgres.as_ref().unwrap().port()).await;
+    let near = home.serve().await;
+    let mut far = url::Url::parse(&home.url).unwrap();
+    far.set_port(Some(proxy.port())).unwrap();
+    let far = super::stage::serve_at(far.as_str()).await;
+    let mut answered = 0;
+    for number in 0..5 {
+        let resource = format!("r{number}");
+        let lease = near.acquire(&resource, "o", 1).await;
+        far.resource("warm").await;
+        proxy.set(Link::OnlyToServer).await;
+        let bytes = proxy.traffic().bytes().0;
+        let look = |path: String| aside(far.http.get(format!("{}{path}", far.base)).send());
+        let looks = [
+            look(format!("/v1/resources/{resource}")),
+            look(format!("/v1/locks/{}", lease["leaseId"].as_str().unwrap())),
+        ];
+        crate::support::eventually::eventually("it asks", || async { proxy.traffic().bytes().0 > bytes })
+            .await;
+        // Read by now; then it is renewed, and what was left at the reading passes.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let path = format!("/v1/locks/{}/renew", lease["leaseId"].as_str().unwrap());
+        assert_eq!(
+            near.post(&path, json!({"ttlSeconds": 60})).await.0,
+            StatusCode::OK
+        );
+        tokio::time::sleep(Duration::from_millis(900)).await;
+        proxy.set(Link::Pass).await;
+        let [resource, lease] = looks;
+        let told = [resource.await.unwrap().unwrap(), lease.await.unwrap().unwrap()];
+        // A busy machine may take too long altogether, which is told as such.
+        if told.iter().all(|answer| answer.status() == 200) {
+            let [resource, lease] = told;
+            let resource: serde_json::Value = resource.json().await.unwrap();
+            let lease: serde_json::Value = lease.json().await.unwrap();
+            assert_eq!(resource["holder"]["ownerId"], "o", "{resource}");
+            assert_eq!(lease["state"], "held", "{lease}");
+            answered += 1;
+            break;
+        }
+    }
+    assert!(answered > 0, "no reading was answered late");
+    near.close().await;
+    far.close().await;
 }

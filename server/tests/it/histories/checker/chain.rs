@@ -7,10 +7,10 @@
 //! - a grant lies within its call; a lost one, which only the store knows, not before its call began;
 //! - `released: true` is the end of its lease and lies within its call;
 //! - an end by time lies at or after the beginning of the last call that renewed it (or granted it), plus the TTL:
-//!   the store counts from when it runs the call, which is later than when we sent it;
+//!   the store counts from when it runs the call, which is later than when we sent it; or at the cap of its life;
 //! - renewed, or refused because of token n: at some moment of that call, n was live: n's grant is not after the call's
 //!   end, and n's end not before the call's beginning;
-//! - who was refused had its lease, if it had one, given back before it was told;
+//! - who was refused had its lease, if it had one, given back, or it ran out, before it was told;
 //! - a lost lease: its end is not after the answer; a look at a free resource: likewise, and before the next grant.
 //!
 //! The events of one lease between its grant and its end change nothing that another of them sees, so they need no order
@@ -73,7 +73,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
         }
     }
     for (resource, chain) in &chains {
-        found.extend(walk(resource, chain, history.clock_moved));
+        found.extend(walk(resource, chain, history));
     }
     found
 }
@@ -126,6 +126,7 @@ fn bound<'a>(call: &'a Call, chains: &mut Chains<'a>) -> Option<String> {
     let end = call.end?;
     let (resource, token, seen) = match (&call.what, &call.answer) {
         (What::Renew(held), Answer::Renewed) => (&held.resource, held.token, Seen::Renewed),
+        (What::Renew(held), Answer::AtCap) => (&held.resource, held.token, Seen::Live),
         (What::Release(held), Answer::Released) => (&held.resource, held.token, Seen::Released),
         (What::Renew(held) | What::Release(held), Answer::Lost) => (&held.resource, held.token, Seen::Ended),
         (
@@ -196,19 +197,20 @@ enum Seen {
 }
 
 /// Takes the earliest moment for each event in turn.
-fn walk(resource: &str, chain: &BTreeMap<u64, Link>, clock_moved: bool) -> Vec<String> {
+fn walk(resource: &str, chain: &BTreeMap<u64, Link>, history: &History) -> Vec<String> {
     let mut found = Vec::new();
     let mut now = i64::MIN;
     for (token, link) in chain {
         let mut end = link.end;
-        if !link.released && !clock_moved && link.counted_from > i64::MIN {
-            end.not_before(link.counted_from + link.ttl - GRAIN);
+        if !link.released && !history.clock_moved && link.counted_from > i64::MIN {
+            let cap = link.grant.from.saturating_add(history.lifetime_ms_max * 1_000);
+            end.not_before(cap.min(link.counted_from + link.ttl) - GRAIN);
         }
         for (what, window) in [("grant", link.grant), ("end", end)] {
             now = now.max(window.from);
             if now > window.to {
                 found.push(format!(
-                    "{resource}: the {what} of {token} has to be {} us later than its answers allow",
+                    "{resource}: the {what} of {token} has to be {} us later than its answers allow: {link:?}",
                     now - window.to
                 ));
                 now = window.to;

@@ -196,6 +196,18 @@ fn i3_answers_that_fit_no_order_are_found() {
 }
 
 #[test]
+fn i3_a_lease_at_its_cap_may_end_before_its_ttl() {
+    // B is renewed at 2 s and ends at 3 s after its grant, at the cap; without one that is too early for C.
+    let mut history = good();
+    history
+        .calls
+        .push(call(2, (2_000, 2_010), What::Renew(held(2)), Answer::Renewed));
+    finds(&history, Invariant::I3);
+    history.lifetime_ms_max = 2_000;
+    assert_eq!(check(&history), []);
+}
+
+#[test]
 fn i3_who_was_refused_may_have_held_it_only_until_it_was_told() {
     // E is granted when its patience has ended: given back before the refusal, or not.
     let mut history = good();
@@ -270,8 +282,14 @@ fn i6_what_is_missing_or_doubled_in_a_ledger_is_found() {
     history.rows.push(row(4, "ghost", 6_000, (8_000, "expired")));
     finds(&history, Invariant::I6);
     let mut history = good();
-    history.rows.push(row(4, "d", 6_000, (8_000, "expired")));
+    history.rows.push(Row {
+        ended: None,
+        ..row(4, "d", 6_000, (0, ""))
+    });
     finds(&history, Invariant::I6);
+    let mut history = good();
+    history.rows.push(row(4, "d", 6_000, (8_000, "expired")));
+    finds(&history, Invariant::I3);
     for ledger in [vec![], vec!["s1", "s1"], vec!["s1", "s2"]] {
         let mut history = good();
         history.ledger = ledger.into_iter().map(str::to_owned).collect();
