@@ -11,6 +11,7 @@
 
 mod contract;
 mod durability;
+mod elsewhere;
 mod faults;
 mod input;
 mod lifecycle;
