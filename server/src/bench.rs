@@ -1,5 +1,6 @@
 //! `leasehold bench`: the goals beside what was measured, on this machine.
 
+pub mod disk;
 pub mod error;
 pub mod expiry;
 pub mod figure;

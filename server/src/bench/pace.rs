@@ -46,15 +46,6 @@ pub async fn measure(span: Span, say: &(dyn Fn(&str) + Sync)) -> Result<Paces, B
     let sqlite = on_sqlite(span).await?;
     say("acquire and release over HTTP on Postgres");
     let postgres = on_postgres(span).await?;
-    #[expect(clippy::disallowed_methods, reason = "experiment")]
-    if std::env::var("ONLY").is_ok() {
-        let peers = Vec::new();
-        return Ok(Paces {
-            sqlite,
-            postgres,
-            peers,
-        });
-    }
     let mut peers = Vec::new();
     say("the peer: the common lease SQL, sent to Postgres directly");
     let server = Throwaway::postgres(PostgresOptions::default()).await?;
@@ -91,16 +82,12 @@ pub async fn measure(span: Span, say: &(dyn Fn(&str) + Sync)) -> Result<Paces, B
     })
 }
 
-/// # Errors
-/// As [`measure`].
-pub async fn on_sqlite(span: Span) -> Result<Pace, BenchError> {
+async fn on_sqlite(span: Span) -> Result<Pace, BenchError> {
     let (served, _folder) = Served::on_sqlite().await?;
     ours::measure(served, span).await
 }
 
-/// # Errors
-/// As [`measure`].
-pub async fn on_postgres(span: Span) -> Result<Pace, BenchError> {
+async fn on_postgres(span: Span) -> Result<Pace, BenchError> {
     let server = Throwaway::postgres(PostgresOptions::default()).await?;
     let served = Served::start(server.superuser_url().into(), Vec::new()).await?;
     ours::measure(served, span).await

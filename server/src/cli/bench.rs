@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use super::exit::Exit;
 use super::output::{print, report};
 use crate::bench::figure::{Figure, Section};
-use crate::bench::{expiry, inventory, pace, pages, redis_pass, renewals, waiters};
+use crate::bench::{self, expiry, inventory, pace, pages, redis_pass, renewals, waiters};
 use crate::clock::Clock;
 use crate::config::{LogConfig, LogFormat};
 
@@ -64,6 +64,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         filter: "warn".to_owned(),
         format: LogFormat::Human,
     })?;
+    report(&bench::disk::told(&std::env::temp_dir()));
     let parts = if args.parts.is_empty() {
         &ALL[..]
     } else {

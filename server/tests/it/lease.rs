@@ -12,6 +12,7 @@
 mod contract;
 mod cut_off;
 mod durability;
+mod elsewhere;
 mod faults;
 mod input;
 mod late;

@@ -6,6 +6,7 @@
 mod load;
 mod notice;
 mod open;
+mod save;
 mod sql;
 
 use std::sync::Arc;
@@ -111,20 +112,7 @@ impl PostgresStore {
         any(connection, sql::LEFT, writes.left).await?;
         exactly(connection, sql::JOINED, writes.joined).await?;
         exactly(connection, sql::REJECTIONS, writes.rejections).await?;
-        let params = [writes.counters, writes.changed, writes.born].map(Option::unwrap_or_default);
-        let wanted = [0, 1, 2].map(|kind: usize| params[kind].rows);
-        if wanted == [0; 3] {
-            return Ok(());
-        }
-        let [counters, changed, born] = params.map(|param| param.json);
-        let query = sqlx::query_as(sql::SAVE).bind(counters).bind(changed).bind(born);
-        let (counters, changed, born): (i64, i64, i64) = query.fetch_one(&mut *connection).await?;
-        let written = [counters, changed, born].map(i64::cast_unsigned);
-        if written == wanted {
-            return Ok(());
-        }
-        tracing::warn!(?wanted, ?written, "a batch met another replica");
-        Err(StoreError::Conflict)
+        save::save(connection, changes).await
     }
 }
 

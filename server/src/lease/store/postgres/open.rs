@@ -14,6 +14,7 @@ use crate::clock::Clock;
 use crate::lease::error::LeaseOpenError;
 
 const READERS_MAX: u32 = 4;
+/// While one batch is on its way to disk the other is decided. With four, batches are smaller and cost more than that wins.
 const MAIN_LANES: usize = 2;
 const READ_PATIENCE: Duration = Duration::from_millis(1_500);
 const OPEN_PATIENCE: Duration = Duration::from_secs(10);
@@ -78,13 +79,8 @@ impl PostgresStore {
 }
 
 fn lanes(first: PgConnection) -> Vec<Mutex<Option<PgConnection>>> {
-    #[expect(clippy::disallowed_methods, reason = "experiment")]
-    let lanes = std::env::var("LANES")
-        .ok()
-        .and_then(|it| it.parse().ok())
-        .unwrap_or(MAIN_LANES);
     let mut first = Some(first);
-    (0..lanes).map(|_| Mutex::new(first.take())).collect()
+    (0..MAIN_LANES).map(|_| Mutex::new(first.take())).collect()
 }
 
 fn options(url: &str) -> Result<PgConnectOptions, LeaseOpenError> {

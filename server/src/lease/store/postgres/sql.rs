@@ -89,25 +89,24 @@ pub(super) const KEYS_OF: &str =
 pub(super) const SAVE: &str =
     "WITH counted AS (UPDATE resource_tokens t
             SET last_token = v.token, lease_id = v.lease_id, locked_until = v.locked_until
-            FROM json_to_recordset($1::json) AS v(resource text, before bigint, token bigint, lease_id text,
-                locked_until bigint)
+            FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[])
+                AS v(resource, before, token, lease_id, locked_until)
             WHERE t.resource = v.resource AND t.last_token = v.before RETURNING 1),
         changed AS (UPDATE leases l SET ttl_seconds = v.ttl_seconds, expires_at = v.expires_at,
                 renewed_at = v.renewed_at, renewals = v.renewals, ended_at = v.ended_at, ended_how = v.ended_how,
                 revoked_by = v.revoked_by, revoke_reason = v.revoke_reason, audit_id = v.audit_id
-            FROM json_to_recordset($2::json) AS v(lease_id text, ttl_seconds bigint, expires_at bigint,
-                renewed_at bigint, renewals bigint, ended_at bigint, ended_how text, revoked_by text,
-                revoke_reason text, audit_id text)
+            FROM unnest($6::text[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[],
+                $12::text[], $13::text[], $14::text[], $15::text[])
+                AS v(lease_id, ttl_seconds, expires_at, renewed_at, renewals, ended_at,
+                    ended_how, revoked_by, revoke_reason, audit_id)
             WHERE l.lease_id = v.lease_id AND l.ended_at IS NULL RETURNING 1),
         before AS MATERIALIZED (SELECT count(*) AS rows FROM changed),
-        born AS (INSERT INTO leases (lease_id, resource, owner_id, issuer, fencing_token, ttl_seconds, metadata,
-                acquired_at, expires_at, renewed_at, renewals, ended_at, ended_how, revoked_by, revoke_reason, audit_id)
-            SELECT lease_id, resource, owner_id, issuer, fencing_token, ttl_seconds, metadata,
-                acquired_at, expires_at, renewed_at, renewals, ended_at, ended_how, revoked_by, revoke_reason, audit_id
-            FROM json_to_recordset($3::json) AS v(lease_id text, resource text, owner_id text, issuer text,
-                fencing_token bigint, ttl_seconds bigint, metadata text, acquired_at bigint, expires_at bigint,
-                renewed_at bigint, renewals bigint, ended_at bigint, ended_how text, revoked_by text,
-                revoke_reason text, audit_id text)
+        born AS (INSERT INTO leases (lease_id, ttl_seconds, expires_at, renewed_at, renewals, ended_at,
+                ended_how, revoked_by, revoke_reason, audit_id,
+                resource, owner_id, issuer, fencing_token, metadata, acquired_at)
+            SELECT * FROM unnest($16::text[], $17::bigint[], $18::bigint[], $19::bigint[], $20::bigint[], $21::bigint[],
+                $22::text[], $23::text[], $24::text[], $25::text[],
+                $26::text[], $27::text[], $28::text[], $29::bigint[], $30::text[], $31::bigint[])
             WHERE (SELECT rows FROM before) >= 0 RETURNING 1)
      SELECT (SELECT count(*) FROM counted), (SELECT rows FROM before), (SELECT count(*) FROM born)";
 
