@@ -1,6 +1,5 @@
 //! The lease service over HTTP, the same tests on SQLite and on a real Postgres.
 
-
 mod contract;
 mod cut_off;
 mod durability;
