@@ -61,7 +61,8 @@ impl Tally {
             world.all_served_again().await;
             *self.faults.entry((format!("{kind:?}"), *fault)).or_insert(0) += 1;
         }
-        let _ = rate(&world).await;
+        // What comes after the last fault is judged too.
+        sleep(Duration::from_secs(1)).await;
         let history = Box::pin(world.finish()).await;
         println!("{kind:?}: {}", summary(&history));
         self.judge(&history);
