@@ -5,6 +5,9 @@ use std::process::ExitCode;
 use clap::Parser;
 use leasehold::cli::{Cli, Exit, report};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     if let Some(code) = cli.run_bare() {

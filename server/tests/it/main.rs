@@ -12,6 +12,10 @@ mod demo_workload;
 #[cfg(test)]
 mod etcd_adapter;
 #[cfg(test)]
+mod histories;
+#[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod http_inventory;
 #[cfg(test)]
 mod lease;
