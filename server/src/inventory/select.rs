@@ -105,6 +105,9 @@ impl Selection<'_> {
         };
         match self.sort.key {
             SortKey::Resource | SortKey::State => Rank(None),
+            // What never ends has no end to sort by, whatever else is in the block: then names decide, and the first
+            // blocks by name are enough.
+            SortKey::Remaining if self.states == [LockState::NoTtl] => Rank(None),
             SortKey::Held => pick(block.acquired, !descending, self.clock_shift_ms),
             SortKey::Remaining => pick(block.deadline, descending, 0),
             SortKey::Waiters => pick(block.waiting, descending, 0),
