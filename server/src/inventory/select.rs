@@ -223,7 +223,8 @@ impl Shard {
             states.reverse();
         }
         let mut found = Vec::new();
-        for state in states {
+        let is_wanted = |state: &LockState| wanted.states.is_empty() || wanted.states.contains(state);
+        for state in states.into_iter().filter(is_wanted) {
             let rank = state_rank(state, wanted.sort);
             let mut range = range.clone();
             match &wanted.after {
