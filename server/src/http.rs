@@ -14,9 +14,9 @@ pub mod wire;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::http::{HeaderName, HeaderValue, header};
+use axum::http::{HeaderName, HeaderValue, Request, header};
 use tower_http::catch_panic::CatchPanicLayer;
-use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer};
+use tower_http::request_id::{MakeRequestId, PropagateRequestIdLayer, RequestId, SetRequestIdLayer};
 use tower_http::set_header::SetResponseHeaderLayer;
 use tower_http::trace::TraceLayer;
 use utoipa::OpenApi as _;
@@ -28,6 +28,17 @@ use crate::lease::LeaseService;
 pub use state::AppState;
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// A request that brought no id of its own gets 16 random bytes as hex.
+#[derive(Clone, Copy)]
+struct RandomId;
+
+impl MakeRequestId for RandomId {
+    fn make_request_id<B>(&mut self, _: &Request<B>) -> Option<RequestId> {
+        let id = format!("{:032x}", rand::random::<u128>());
+        HeaderValue::try_from(id).ok().map(RequestId::new)
+    }
+}
 
 /// The JSON API with its own description at `/v1/openapi.json`, and the health checks.
 pub fn api(state: AppState, leases: Arc<LeaseService>) -> Router {
@@ -66,7 +77,7 @@ pub fn api(state: AppState, leases: Arc<LeaseService>) -> Router {
 /// of five: a router puts each of its layers into a box of its own for each request.
 pub fn with_layers(router: Router) -> Router {
     router.layer((
-        SetRequestIdLayer::new(REQUEST_ID.clone(), MakeRequestUuid),
+        SetRequestIdLayer::new(REQUEST_ID.clone(), RandomId),
         TraceLayer::new_for_http(),
         PropagateRequestIdLayer::new(REQUEST_ID.clone()),
         SetResponseHeaderLayer::if_not_present(
