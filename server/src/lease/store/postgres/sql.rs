@@ -248,23 +248,23 @@ pub(super) const PRUNE_KEYS: &str = concat!(
 
 pub(super) const CLOCK: &str = concat!("SELECT ", now!());
 
-/// The earliest that the store's clock can show now, and the tolerance. The row's own columns, so that a replica which had
-/// to wait for another sees what that one has done.
+/// What the clock goes on from, and what it has to show less than. The row's own columns, so that a replica which had to
+/// wait for another sees what that one has done.
 pub(super) const STEPPED_BACK: &str = concat!(
     "UPDATE store_meta SET clock_shift_ms = $1 - ",
     server_now!(),
     " WHERE ",
     server_now!(),
-    " + clock_shift_ms < $1 - $2"
+    " + clock_shift_ms < $2"
 );
 
-/// The latest that it can show now, and the tolerance. Takes off no more than was added.
+/// What the clock goes on from, and what it has to show more than. Takes off no more than was added.
 pub(super) const STEPPED_AHEAD: &str = concat!(
     "UPDATE store_meta SET clock_shift_ms = greatest(0, $1 - ",
     server_now!(),
     ") WHERE clock_shift_ms > 0 AND ",
     server_now!(),
-    " + clock_shift_ms > $1 + $2"
+    " + clock_shift_ms > $2"
 );
 
 /// Before anything is read at a start: the clock may have been set back while nobody looked.

@@ -88,18 +88,22 @@ impl PostgresStore {
         let Some(last) = self.steady.last() else {
             return Ok(());
         };
+        let sent = self.clock.tick();
+        let earliest = last.earliest(sent);
+        // What has to be beaten for a step. Either way the clock goes on from the earliest: better a lease lives a few
+        // milliseconds longer than that it ends before its time.
         let (statement, bound) = match step {
-            Step::Back => (sql::STEPPED_BACK, last.earliest(self.clock.tick())),
-            Step::Ahead => (sql::STEPPED_AHEAD, last.latest(self.clock.tick())),
+            Step::Back => (sql::STEPPED_BACK, earliest.plus(-STEP_MS)),
+            Step::Ahead => (sql::STEPPED_AHEAD, last.latest(sent).plus(STEP_MS)),
         };
         let done = sqlx::query(statement)
+            .bind(earliest.ms())
             .bind(bound.ms())
-            .bind(STEP_MS)
             .execute(&self.readers)
             .await?;
         if done.rows_affected() > 0 {
             tracing::warn!(
-                clock.bound_ms = bound.ms(),
+                clock.earliest_ms = earliest.ms(),
                 clock.shown_ms = now.ms(),
                 "the clock of the lease store's Postgres was set: the store's own time goes on as before"
             );
