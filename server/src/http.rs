@@ -18,7 +18,7 @@ use axum::http::{HeaderName, HeaderValue, Request, header};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::request_id::{MakeRequestId, PropagateRequestIdLayer, RequestId, SetRequestIdLayer};
 use tower_http::set_header::SetResponseHeaderLayer;
-use tower_http::trace::TraceLayer;
+use tower_http::trace::{DefaultOnFailure, TraceLayer};
 use utoipa::OpenApi as _;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -78,7 +78,8 @@ pub fn api(state: AppState, leases: Arc<LeaseService>) -> Router {
 pub fn with_layers(router: Router) -> Router {
     router.layer((
         SetRequestIdLayer::new(REQUEST_ID.clone(), RandomId),
-        TraceLayer::new_for_http(),
+        // What fails says why where it fails; a refusal while the server ends is no failure.
+        TraceLayer::new_for_http().on_failure(DefaultOnFailure::new().level(tracing::Level::DEBUG)),
         PropagateRequestIdLayer::new(REQUEST_ID.clone()),
         SetResponseHeaderLayer::if_not_present(
             header::X_CONTENT_TYPE_OPTIONS,
