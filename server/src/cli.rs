@@ -2,6 +2,7 @@
 //!
 //! Owns arguments and what is printed. What commands do lives in the modules that they call.
 
+pub mod audit;
 pub mod bench;
 pub mod check_config;
 mod client;
@@ -41,6 +42,7 @@ enum Command {
     Demo(demo::Args),
     Locks(locks::Args),
     CheckConfig(check_config::Args),
+    Audit(audit::Args),
     Bench(bench::Args),
 }
 
@@ -53,6 +55,7 @@ impl Cli {
             Command::Demo(args) => Box::pin(demo::run(args)).await,
             Command::Locks(args) => Box::pin(locks::run(args)).await,
             Command::CheckConfig(args) => check_config::run(&args),
+            Command::Audit(args) => Box::pin(audit::run(args)).await,
             Command::Bench(args) => Box::pin(bench::run(args)).await,
         }
     }

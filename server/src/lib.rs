@@ -3,12 +3,14 @@
 //! Direction of imports: `http → console → inventory → backends → domain`; nothing below imports `http` or
 //! `console`.
 
+pub mod audit;
 pub mod backends;
 pub mod bench;
 pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod console;
+pub mod db;
 pub mod demo;
 pub mod http;
 pub mod inventory;

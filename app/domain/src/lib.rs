@@ -2,7 +2,9 @@
 //!
 //! **Invariant:** nothing here performs IO, reads a clock, or knows a framework. Time is an argument.
 
+pub mod access;
 pub mod advice;
+pub mod audit;
 pub mod backend;
 pub mod blockers;
 pub mod cadence;

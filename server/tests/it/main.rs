@@ -4,6 +4,8 @@
 //! `cfg(test)` on each module, always true here, lets clippy know that helpers may unwrap too.
 
 #[cfg(test)]
+mod audit;
+#[cfg(test)]
 mod cli;
 #[cfg(test)]
 mod demo_workload;
