@@ -13,6 +13,7 @@ pub mod console;
 pub mod db;
 pub mod demo;
 pub mod http;
+pub mod identity;
 pub mod inventory;
 pub mod lease;
 pub mod observer;
