@@ -1,5 +1,6 @@
 //! Every route, in one file. Handlers parse, call the console, answer; nothing here knows a backend.
 
+pub mod access;
 pub mod api;
 pub mod events;
 pub mod fencing;

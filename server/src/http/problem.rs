@@ -67,6 +67,59 @@ impl Problem {
         }
     }
 
+    pub(super) fn unauthenticated(detail: &str) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "unauthenticated", sentence(detail))
+    }
+
+    pub(super) fn forbidden(detail: String) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "forbidden", detail)
+    }
+
+    pub(super) fn not_found(detail: String) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", sentence(&detail))
+    }
+
+    pub(super) fn conflict(code: &'static str, detail: String) -> Self {
+        Self::new(StatusCode::CONFLICT, code, sentence(&detail))
+    }
+
+    pub(super) fn invalid(field: &str, detail: String) -> Self {
+        Self {
+            field: Some(field.to_owned()),
+            ..Self::new(StatusCode::BAD_REQUEST, "invalid", detail)
+        }
+    }
+
+    pub(super) fn too_many(detail: String, wait_s: u64) -> Self {
+        Self {
+            retry_after_s: Some(u32::try_from(wait_s).unwrap_or(u32::MAX)),
+            ..Self::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "too_many_guesses",
+                sentence(&detail),
+            )
+        }
+    }
+
+    pub(super) fn store_unavailable() -> Self {
+        Self {
+            retry_after_s: Some(1),
+            ..Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "store_unavailable",
+                "The console's store is unavailable: nothing was done",
+            )
+        }
+    }
+
+    pub(super) fn no_such_route(uri: &axum::http::Uri) -> Self {
+        let detail = format!(
+            "There is no {} here; /v1/openapi.json lists what there is",
+            uri.path()
+        );
+        Self::new(StatusCode::NOT_FOUND, "no_such_route", detail)
+    }
+
     #[must_use]
     pub fn with_request_id(mut self, headers: &HeaderMap) -> Self {
         let id = headers.get("x-request-id").and_then(|id| id.to_str().ok());
@@ -187,11 +240,7 @@ impl IntoResponse for Problem {
 }
 
 pub(super) async fn no_such_route(headers: HeaderMap, uri: axum::http::Uri) -> Problem {
-    let detail = format!(
-        "There is no {} here; /v1/openapi.json lists what there is",
-        uri.path()
-    );
-    Problem::new(StatusCode::NOT_FOUND, "no_such_route", detail).with_request_id(&headers)
+    Problem::no_such_route(&uri).with_request_id(&headers)
 }
 
 pub(super) async fn no_such_method(headers: HeaderMap, method: axum::http::Method) -> Problem {
