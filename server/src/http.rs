@@ -9,6 +9,7 @@ pub mod inventory;
 pub mod lease;
 pub mod pages;
 pub mod problem;
+pub mod sign_in;
 pub mod state;
 pub mod wire;
 

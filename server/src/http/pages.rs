@@ -87,7 +87,7 @@ fn set_policy() {
     }
 }
 
-async fn set_headers(mut response: Response) -> Response {
+pub(super) async fn set_headers(mut response: Response) -> Response {
     for (name, value) in HEADERS {
         response
             .headers_mut()
