@@ -10,6 +10,7 @@ pub mod demo;
 mod exit;
 pub mod locks;
 mod output;
+pub mod people;
 pub mod serve;
 mod sse;
 mod table;
@@ -42,6 +43,8 @@ enum Command {
     Demo(demo::Args),
     Locks(locks::Args),
     CheckConfig(check_config::Args),
+    User(people::user::Args),
+    Token(people::token::Args),
     Audit(audit::Args),
     Bench(bench::Args),
 }
@@ -55,6 +58,8 @@ impl Cli {
             Command::Demo(args) => Box::pin(demo::run(args)).await,
             Command::Locks(args) => Box::pin(locks::run(args)).await,
             Command::CheckConfig(args) => check_config::run(&args),
+            Command::User(args) => Box::pin(people::user::run(args)).await,
+            Command::Token(args) => Box::pin(people::token::run(args)).await,
             Command::Audit(args) => Box::pin(audit::run(args)).await,
             Command::Bench(args) => Box::pin(bench::run(args)).await,
         }

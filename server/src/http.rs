@@ -27,7 +27,7 @@ use utoipa_axum::routes;
 
 use crate::lease::LeaseService;
 
-pub use state::AppState;
+pub use state::{AppState, ConsoleFor};
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -59,6 +59,17 @@ pub fn api(state: AppState, leases: Arc<LeaseService>) -> Router {
             header::CACHE_CONTROL,
             HeaderValue::from_static("no-store"),
         ))
+}
+
+/// Everything behind one guard, with the pages of signing in; without a gate everything is open.
+pub fn guarded(router: Router, gate: Option<access::Gate>) -> Router {
+    let Some(gate) = gate else {
+        return with_layers(router);
+    };
+    let router = router
+        .merge(sign_in::router(gate.clone()))
+        .layer(axum::middleware::from_fn_with_state(gate, access::guard));
+    with_layers(router)
 }
 
 /// What every answer goes through, pages included.

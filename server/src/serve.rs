@@ -6,17 +6,20 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use app::console::SharedConsole;
 use secrecy::{ExposeSecret, SecretString};
 use thiserror::Error;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use self::watched::Watched;
+use crate::audit::{Audit, Heads};
 use crate::clock::Clock;
-use crate::config::BackendConfig;
+use crate::config::{AccessConfig, BackendConfig};
 use crate::console::ServerConsole;
-use crate::http::{self, AppState};
+use crate::db::{Db, DbError};
+use crate::http::access::{Gate, Proxies};
+use crate::http::{self, AppState, ConsoleFor};
+use crate::identity::Identity;
 use crate::inventory::Inventory;
 use crate::lease::{LeaseConfig, LeaseOpenError, LeaseService};
 use crate::tasks;
@@ -31,9 +34,22 @@ pub struct Setup {
     pub store: SecretString,
     pub lease: LeaseConfig,
     pub backends: Vec<BackendConfig>,
+    pub access: AccessConfig,
+    /// Who must sign in.
+    pub doors: Doors,
     pub clock: Clock,
     /// Cancel it to stop.
     pub stop: CancellationToken,
+}
+
+/// Who may come in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doors {
+    /// People and tokens only: every server that is configured.
+    Guarded,
+    /// Anybody on this machine, without a record of who: for programs that test something else. No configuration and no
+    /// command can ask for it.
+    Open,
 }
 
 /// A server that runs until its token is cancelled.
@@ -41,6 +57,8 @@ pub struct Serving {
     pub address: SocketAddr,
     pub inventory: Arc<Inventory>,
     pub clock: Clock,
+    /// None where nobody has to sign in.
+    pub identity: Option<Arc<Identity>>,
     task: JoinHandle<()>,
 }
 
@@ -58,6 +76,10 @@ pub enum ServeError {
     },
     #[error("the store of the lease service: {0}")]
     Store(#[from] LeaseOpenError),
+    #[error("the store of people and of the audit record: {0}")]
+    Console(#[from] DbError),
+    #[error("cannot read people and tokens: {0}")]
+    People(#[from] sqlx::Error),
 }
 
 /// Starts observing and serving; answers once the port is open.
@@ -70,6 +92,8 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
         store,
         lease,
         backends,
+        access,
+        doors,
         clock,
         stop,
     } = setup;
@@ -92,14 +116,26 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
         .collect();
     watched.push(Watched::builtin(&leases, &store, &clock));
     let (inventory, adapters) = watched::observe(watched, &clock, &stop);
-    let console: SharedConsole = Arc::new(ServerConsole::new(inventory.clone(), adapters, clock.clone()));
+    let console = ServerConsole::new(inventory.clone(), adapters, clock.clone());
+    let gate = match doors {
+        Doors::Guarded => Some(open_gate(&store, &access, &clock, &stop).await?),
+        Doors::Open => None,
+    };
+    let console = match &gate {
+        Some(_) => ConsoleFor::caller(console),
+        None => ConsoleFor::everybody(Arc::new(console)),
+    };
     let state = AppState {
         console: console.clone(),
         inventory: inventory.clone(),
         clock: clock.clone(),
         stop: stop.clone(),
     };
-    let router = http::with_layers(http::api(state, leases.clone()).merge(http::pages::router(console)));
+    let identity = gate.as_ref().map(|gate| gate.identity.clone());
+    let router = http::guarded(
+        http::api(state, leases.clone()).merge(http::pages::router(console)),
+        gate,
+    );
     let task = tasks::spawn("http", CancellationToken::new(), async move {
         run(listener, router, stop).await;
         // Nobody asks any more: what is in flight is committed, then the store is closed.
@@ -109,7 +145,29 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
         address,
         inventory,
         clock,
+        identity,
         task,
+    })
+}
+
+async fn open_gate(
+    store: &SecretString,
+    access: &AccessConfig,
+    clock: &Clock,
+    stop: &CancellationToken,
+) -> Result<Gate, ServeError> {
+    let db = Db::open(store.expose_secret()).await?;
+    let audit = Audit::new(
+        db.clone(),
+        clock.clone(),
+        Heads::new(access.audit_heads_file.clone()),
+    );
+    let identity = Identity::start(db, audit.clone(), clock.clone(), stop.clone()).await?;
+    Ok(Gate {
+        identity,
+        audit,
+        proxies: Proxies::new(&access.trusted_proxies),
+        is_secure: access.is_secure,
     })
 }
 
@@ -123,8 +181,11 @@ impl Serving {
 
 async fn run(listener: tokio::net::TcpListener, router: axum::Router, stop: CancellationToken) {
     let asked = stop.clone();
-    let serving =
-        axum::serve(listener, router).with_graceful_shutdown(async move { asked.cancelled().await });
+    let serving = axum::serve(
+        listener,
+        router.into_make_service_with_connect_info::<SocketAddr>(),
+    )
+    .with_graceful_shutdown(async move { asked.cancelled().await });
     let late = async {
         stop.cancelled().await;
         tokio::time::sleep(DRAIN_MAX).await;

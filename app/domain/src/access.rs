@@ -200,6 +200,27 @@ impl Grants {
     }
 }
 
+/// Names that somebody may see, backend by backend. Everything, unless it was cut.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Visible(Option<Grants>);
+
+impl Visible {
+    pub fn to(grants: &Grants) -> Self {
+        Self((!grants.may_everywhere(Right::View)).then(|| grants.clone()))
+    }
+
+    pub const fn is_everything(&self) -> bool {
+        self.0.is_none()
+    }
+
+    pub fn on(&self, backend: &BackendName) -> Scope {
+        match &self.0 {
+            None => Scope::everything(),
+            Some(grants) => grants.scope_on(Right::View, backend),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

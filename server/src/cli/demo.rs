@@ -3,12 +3,15 @@
 use std::net::SocketAddr;
 use std::process::ExitCode;
 
+use domain::access::{Grant, Role};
+
 use super::exit::Exit;
 use super::output::{print, report};
 use crate::clock::Clock;
-use crate::config::{LISTEN_DEFAULT, LeaseConfig, LogConfig};
+use crate::config::{AccessConfig, LISTEN_DEFAULT, LeaseConfig, LogConfig};
 use crate::demo;
-use crate::serve::{self, ServeError, Setup};
+use crate::identity::{NewPerson, Secret, Who};
+use crate::serve::{self, Doors, ServeError, Serving, Setup};
 
 /// Serve the console on throwaway servers with a workload, to look around.
 #[derive(Debug, clap::Args)]
@@ -39,6 +42,8 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         store: store.clone().into(),
         lease: LeaseConfig::default(),
         backends: demo.backends(),
+        access: AccessConfig::default(),
+        doors: Doors::Guarded,
         clock: Clock::start(),
         stop: stop.clone(),
     };
@@ -51,9 +56,13 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let served = match serving {
         Ok(serving) => {
-            let address = serving.address;
-            let ready = format!("Ctrl-C ends everything. The console: http://{address}\n");
-            print(&ready)?;
+            let link = visitor_link(&serving).await?;
+            print("Ctrl-C ends everything. This link signs you in, once, as an admin of the demo:\n")?;
+            print(&format!(
+                "http://{}/sign-in?link={}\n",
+                serving.address,
+                link.expose()
+            ))?;
             serving.ended().await;
             Ok(Exit::Ok.into())
         }
@@ -62,4 +71,19 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     report("ending the servers");
     demo.end().await;
     served
+}
+
+/// A person who may try everything, and the link that signs them in.
+async fn visitor_link(serving: &Serving) -> anyhow::Result<Secret> {
+    let identity = serving
+        .identity
+        .as_ref()
+        .ok_or_else(|| anyhow::anyhow!("the demo has no people"))?;
+    let visitor = NewPerson {
+        name: "visitor".to_owned(),
+        grants: vec![Grant::everywhere(Role::Admin)],
+        password: None,
+    };
+    let person = identity.add_person(&Who::system("demo"), visitor).await?;
+    Ok(identity.person_link(&person).await?)
 }

@@ -11,7 +11,7 @@ mod origin;
 use std::sync::Arc;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use domain::audit::Action;
@@ -48,8 +48,11 @@ pub async fn guard(State(gate): State<Gate>, mut request: Request, next: Next) -
         Err(refusal) => return refused(refusal.with_request_id(request.headers())),
     };
     if let Err(refusal) = gate.check(&who, need, &request) {
-        gate.note(&who, &request, &refusal).await;
-        return answer(&refusal, need, &request);
+        let response = answer(refusal, need, &request);
+        // Not the request itself: its body cannot be shared over a wait.
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        gate.note(&who, &method, &path, refusal).await;
+        return response;
     }
     request.extensions_mut().insert(caller(&who));
     request.extensions_mut().insert(who);
@@ -130,8 +133,8 @@ impl Gate {
     }
 
     /// Refusals of what would have changed something are in the record; a visitor without a session is not news.
-    async fn note(&self, who: &Who, request: &Request, refusal: &Refusal) {
-        if request.method().is_safe() || matches!(refusal, Refusal::NoSuchRoute) {
+    async fn note(&self, who: &Who, method: &Method, path: &str, refusal: Refusal) {
+        if method.is_safe() || refusal == Refusal::NoSuchRoute {
             return;
         }
         let outcome = match refusal {
@@ -141,9 +144,7 @@ impl Gate {
             Refusal::NoSuchRoute => "no_such_route",
         };
         let entry = Entry {
-            after: Some(
-                serde_json::json!({"method": request.method().as_str(), "path": request.uri().path()}),
-            ),
+            after: Some(serde_json::json!({"method": method.as_str(), "path": path})),
             ..Entry::new(Action::Deny, outcome, who.actor(None), who.origin.clone())
         };
         if let Err(error) = self.audit.append(entry).await {
@@ -167,7 +168,7 @@ fn caller(who: &Who) -> Caller {
     }
 }
 
-fn answer(refusal: &Refusal, need: Option<Need>, request: &Request) -> Response {
+fn answer(refusal: Refusal, need: Option<Need>, request: &Request) -> Response {
     let headers = request.headers();
     let wants_page = request.method().is_safe() && needs::is_page(request.uri().path());
     match refusal {

@@ -336,6 +336,8 @@ async fn an_address_beyond_loopback_is_refused_with_the_reason() {
         lease: leasehold::lease::LeaseConfig::default(),
         listen: "0.0.0.0:0".parse().unwrap(),
         backends: Vec::new(),
+        access: leasehold::config::AccessConfig::default(),
+        doors: leasehold::serve::Doors::Open,
         clock: leasehold::clock::Clock::start(),
         stop: tokio_util::sync::CancellationToken::new(),
     };

@@ -35,6 +35,8 @@ async fn the_console_shows_every_state_within_a_minute() {
         store: format!("sqlite:{}", demo.folder().join("leasehold.db").display()).into(),
         lease: leasehold::lease::LeaseConfig::default(),
         backends: demo.backends(),
+        access: leasehold::config::AccessConfig::default(),
+        doors: leasehold::serve::Doors::Open,
         clock: Clock::start(),
         stop: stop.clone(),
     };
