@@ -16,6 +16,8 @@ mod http_inventory;
 #[cfg(test)]
 mod lease;
 #[cfg(test)]
+mod people;
+#[cfg(test)]
 mod postgres_adapter;
 #[cfg(test)]
 mod proxy;

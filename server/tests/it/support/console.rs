@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leasehold::clock::Clock;
 use leasehold::config::{Config, FileSource, Sources};
-use leasehold::serve::{self, Serving, Setup};
+use leasehold::serve::{self, Doors, Serving, Setup};
 use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -38,6 +38,9 @@ impl Console {
             lease: config.lease,
             listen: "127.0.0.1:0".parse().unwrap(),
             backends: config.backends,
+            access: config.access,
+            // What is tested here is what is seen; who may come in has tests of its own.
+            doors: Doors::Open,
             clock: Clock::start(),
             stop: stop.clone(),
         };
