@@ -56,6 +56,7 @@ pub enum Doors {
 pub struct Serving {
     pub address: SocketAddr,
     pub inventory: Arc<Inventory>,
+    pub leases: Arc<LeaseService>,
     pub clock: Clock,
     /// None where nobody has to sign in.
     pub identity: Option<Arc<Identity>>,
@@ -136,14 +137,16 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
         http::api(state, leases.clone()).merge(http::pages::router(console)),
         gate,
     );
+    let closing = leases.clone();
     let task = tasks::spawn("http", CancellationToken::new(), async move {
         run(listener, router, stop).await;
         // Nobody asks any more: what is in flight is committed, then the store is closed.
-        leases.close().await;
+        closing.close().await;
     });
     Ok(Serving {
         address,
         inventory,
+        leases,
         clock,
         identity,
         task,

@@ -32,7 +32,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     crate::telemetry::start(&LogConfig::default())?;
     let stop = crate::shutdown::on_signal()?;
     report("starting Postgres, Redis and etcd, each in a folder of its own");
-    let demo = demo::start(stop.clone()).await?;
+    let mut demo = demo::start(stop.clone()).await?;
     for server in demo.missing() {
         report(&format!("going on without: {server}"));
     }
@@ -56,6 +56,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let served = match serving {
         Ok(serving) => {
+            demo.work_on(&format!("http://{}", serving.address))?;
             let link = visitor_link(&serving).await?;
             print("Ctrl-C ends everything. This link signs you in, once, as an admin of the demo:\n")?;
             print(&format!(
