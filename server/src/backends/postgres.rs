@@ -27,8 +27,10 @@ mod tree;
 mod watch;
 
 use domain::backend::{BackendKind, Capability};
+use domain::generation::Generation;
 use domain::names::{Resource, Source};
 use domain::observation::Inspection;
+use domain::release::{Act, Release};
 use domain::safety::{Safety, SafetyClass};
 use futures::future::BoxFuture;
 
@@ -192,6 +194,21 @@ impl Backend for PostgresBackend {
         resource: &'a Resource,
     ) -> BoxFuture<'a, Result<Inspection, BackendError>> {
         Box::pin(inspect::inspect(self, source, resource))
+    }
+
+    fn release<'a>(
+        &'a self,
+        _source: &'a Source,
+        _resource: &'a Resource,
+        _generation: &'a Generation,
+        _act: &'a Act,
+    ) -> BoxFuture<'a, Result<Release, BackendError>> {
+        Box::pin(async {
+            Ok(Release::refused(
+                "a forced unlock is not offered on this backend yet",
+                "",
+            ))
+        })
     }
 
     fn probe(&self) -> BoxFuture<'_, Result<Probe, BackendError>> {

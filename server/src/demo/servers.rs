@@ -38,6 +38,7 @@ pub(super) struct Orders {
 pub(super) struct Cache {
     pub(super) server: Arc<Redis>,
     watch_password: String,
+    unlock_password: String,
 }
 
 impl Servers {
@@ -78,7 +79,13 @@ impl Servers {
             let (endpoints, prefixes) = (vec![server.endpoint()], vec![etcd::PREFIX.to_owned()]);
             backend(
                 "etcd-coord",
-                SystemConfig::Etcd(EtcdConfig { endpoints, prefixes }),
+                SystemConfig::Etcd(EtcdConfig {
+                    endpoints,
+                    prefixes,
+                    // The demo's etcd has authentication off: the account is only a name.
+                    unlock_user: Some("leasehold-unlock".to_owned()),
+                    unlock_password: None,
+                }),
             )
         });
         orders.chain(cache).chain(cache_eu).chain(coord).collect()
@@ -156,9 +163,11 @@ impl Orders {
 impl Cache {
     fn config(&self) -> SystemConfig {
         let url = self.server.url_for(redis::WATCH_USER, &self.watch_password);
+        let unlock_url = self.server.url_for(redis::UNLOCK_USER, &self.unlock_password);
         SystemConfig::Redis(RedisConfig {
             mode: RedisMode::Standalone,
             urls: vec![SecretString::from(url)],
+            unlock_url: Some(SecretString::from(unlock_url)),
             patterns: vec!["lock:*".to_owned()],
             values: RedisValues::Fingerprint,
         })
@@ -193,12 +202,15 @@ async fn orders() -> Result<Orders, DemoError> {
 }
 
 async fn cache(notify_keyspace_events: Option<&str>) -> Result<Cache, DemoError> {
-    let (password, watch_password) = (chance::secret(), chance::secret());
+    let (password, watch_password, unlock_password) = (chance::secret(), chance::secret(), chance::secret());
     let options = |is_old| RedisOptions {
         append_only: true,
         notify_keyspace_events: notify_keyspace_events.map(str::to_owned),
         password: Some(password.clone()),
-        acl_users: vec![redis::watch_acl(&watch_password, is_old)],
+        acl_users: vec![
+            redis::watch_acl(&watch_password, is_old),
+            redis::unlock_acl(&unlock_password),
+        ],
         ..Default::default()
     };
     // It ends at once over an account that it does not understand.
@@ -209,6 +221,7 @@ async fn cache(notify_keyspace_events: Option<&str>) -> Result<Cache, DemoError>
     Ok(Cache {
         server: Arc::new(server),
         watch_password,
+        unlock_password,
     })
 }
 

@@ -32,6 +32,7 @@ impl Setup {
         let redis = RedisConfig {
             mode: RedisMode::Standalone,
             urls: vec![url.into()],
+            unlock_url: None,
             patterns: vec!["lock:*".to_owned()],
             values: RedisValues::Fingerprint,
         };

@@ -116,6 +116,7 @@ async fn advisory_lock(
         session: session(&snapshot, &holders),
         raw: record::of_advisory(&snapshot, group, name.as_deref()),
         shares_fate_with: record::shares_fate(link, &snapshot, &holders, &group.holders).await?,
+        blast_radius: Known::unknown("not yet"),
     })
 }
 
@@ -133,6 +134,7 @@ async fn blocked_relation(link: &mut Link<'_>, resource: &Resource) -> Result<In
         session: session(&snapshot, &group.roots),
         raw: record::of_relation(&snapshot, group),
         shares_fate_with: record::shares_fate(link, &snapshot, &group.roots, &[]).await?,
+        blast_radius: Known::unknown("not yet"),
     })
 }
 

@@ -10,14 +10,14 @@ use leasehold::backends::{Backend, Hints};
 use super::world::{Seen, World, backend, etcdctl, refreshed, seen};
 
 const GUIDE: &str = include_str!("../../../../docs/backends/etcd.md");
+const UNLOCK_PASSWORD: &str = "breaks-'glass'";
 const PASSWORD: &str = "it's-\"long\"-%enough\\";
 
-/// The one block of shell commands.
-fn commands() -> &'static str {
-    let mut blocks = GUIDE.split("```sh\n").skip(1);
-    let block = blocks.next().unwrap().split("```").next().unwrap();
-    assert!(blocks.next().is_none(), "the guide has one block of commands");
-    block
+/// The blocks of shell commands: of the account that watches, and of the one that unlocks.
+fn commands() -> [&'static str; 2] {
+    let blocks = GUIDE.split("```sh\n").skip(1);
+    let blocks: Vec<&str> = blocks.map(|rest| rest.split("```").next().unwrap()).collect();
+    blocks.try_into().expect("the guide has two blocks of commands")
 }
 
 /// Whether etcd refused `etcdctl args` to `user` for want of permission; any other failure fails the test.
@@ -55,11 +55,12 @@ async fn run_as_root(endpoint: &str) {
         );
     }
     let output = tokio::process::Command::new("sh")
-        .args(["-euc", commands()])
+        .args(["-euc", &commands().concat()])
         .env("ETCDCTL_API", "3")
         .env("ETCDCTL_ENDPOINTS", endpoint)
         .env("ETCDCTL_USER", "root:root-pw")
         .env("LEASEHOLD_PASSWORD", PASSWORD)
+        .env("LEASEHOLD_UNLOCK_PASSWORD", UNLOCK_PASSWORD)
         .output()
         .await
         .unwrap();

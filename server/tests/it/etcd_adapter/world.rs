@@ -94,6 +94,8 @@ pub(crate) fn try_backend(
     let etcd = EtcdConfig {
         endpoints: endpoints.to_vec(),
         prefixes: prefixes.iter().map(|prefix| (*prefix).to_owned()).collect(),
+        unlock_user: None,
+        unlock_password: None,
     };
     let mut config = BackendConfig {
         name: BackendName::parse("coord").unwrap(),
