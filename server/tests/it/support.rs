@@ -5,3 +5,4 @@ pub(crate) mod console;
 pub(crate) mod eventually;
 pub(crate) mod proxy;
 pub(crate) mod traces;
+pub(crate) mod unlocking;
