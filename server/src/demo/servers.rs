@@ -13,7 +13,9 @@ use super::redis;
 use super::{chance, fault::Fault};
 use crate::config::backend::{BUDGET_DEFAULT, POLL_DEFAULT, TIMEOUT_DEFAULT};
 use crate::config::etcd::EtcdConfig;
-use crate::config::postgres::{AdvisoryNameConfig, LeaseTableConfig, LeaseTablePreset, PostgresConfig};
+use crate::config::postgres::{
+    AdvisoryNameConfig, LeaseTableConfig, LeaseTablePreset, LeaseTableRelease, PostgresConfig,
+};
 use crate::config::redis::{RedisConfig, RedisMode, RedisValues};
 use crate::config::tls::TlsConfig;
 use crate::config::{BackendConfig, SystemConfig};
@@ -118,11 +120,16 @@ impl Orders {
         let url =
             self.server
                 .url_with_password(postgres::WATCH_ROLE, &self.passwords.watch, postgres::DATABASE);
+        let unlock_url =
+            self.server
+                .url_with_password(postgres::UNLOCK_ROLE, &self.passwords.unlock, postgres::DATABASE);
         let table = |name: &str, preset, notify| LeaseTableConfig {
             table: format!("public.{name}"),
             preset,
             columns: Default::default(),
             notify,
+            // Its tokens come from a table of their own.
+            release: (preset == LeaseTablePreset::Common).then_some(LeaseTableRelease::Delete),
         };
         let hash_of = |text: &str| AdvisoryNameConfig {
             key: None,
@@ -133,7 +140,7 @@ impl Orders {
         };
         SystemConfig::Postgres(PostgresConfig {
             url: SecretString::from(url),
-            unlock_url: None,
+            unlock_url: Some(SecretString::from(unlock_url)),
             advisory_locks: true,
             blocked_sessions: true,
             lease_tables: vec![
@@ -194,6 +201,7 @@ async fn orders() -> Result<Orders, DemoError> {
     let passwords = schema::Passwords {
         app: chance::secret(),
         watch: chance::secret(),
+        unlock: chance::secret(),
     };
     schema::make(&server, &passwords)
         .await

@@ -19,3 +19,4 @@ mod model;
 mod pace;
 mod stage;
 mod tokens;
+mod unlocking;

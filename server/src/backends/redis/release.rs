@@ -41,13 +41,13 @@ return redis.call('DEL', KEYS[1])";
 /// lock as it was, and nobody hears anything before the script is done.
 const HASH: &str = "
 if redis.call('TYPE', KEYS[1]).ok ~= 'hash' then return 0 end
-local known = #ARGV - 3
+local known = #ARGV - 4
 if ARGV[1] ~= '' then
   if redis.call('HGET', KEYS[1], 'mode') ~= ARGV[1] then return 0 end
   known = known + 1
 end
 if redis.call('HLEN', KEYS[1]) ~= known then return 0 end
-for i = 4, #ARGV do
+for i = 5, #ARGV do
   if redis.call('HEXISTS', KEYS[1], ARGV[i]) == 0 then return 0 end
 end
 if ARGV[1] == 'write' then
@@ -56,7 +56,7 @@ elseif ARGV[1] == 'read' then
   redis.call('PUBLISH', ARGV[3], '0')
 else
   redis.call('PUBLISH', ARGV[2], '0')
-  for _, waiter in ipairs(redis.call('LRANGE', KEYS[2], 0, 999)) do
+  for _, waiter in ipairs(redis.call('LRANGE', ARGV[4], 0, 999)) do
     redis.call('PUBLISH', ARGV[2] .. ':' .. waiter, '0')
   end
 end
@@ -163,12 +163,13 @@ async fn hash_script(line: &Line, key: &[u8], wanted: &Generation) -> Result<Opt
     let mut script = ::redis::cmd("EVAL");
     script
         .arg(HASH)
-        .arg(2)
+        .arg(1)
         .arg(key)
-        .arg(beside("redisson_lock_queue", key))
         .arg(lock.mode.unwrap_or_default())
         .arg(beside("redisson_lock__channel", key))
-        .arg(beside("redisson_rwlock", key));
+        .arg(beside("redisson_rwlock", key))
+        // Not declared as a key: EVAL wants to write to those, and this one is only read.
+        .arg(beside("redisson_lock_queue", key));
     for (field, _) in &lock.holds {
         script.arg(field);
     }
@@ -195,6 +196,9 @@ async fn act(line: &Line, script: &Cmd) -> Acted {
         Ok(Value::Int(1)) => Acted::Done,
         Ok(Value::Int(0)) => Acted::Missed,
         Ok(_) => Acted::unanswered(&fault::unexpected("EVAL")),
+        Err(error) if error.detail().is_some_and(is_refusal_in_script) => {
+            denied(error.detail().unwrap_or_default().to_owned())
+        }
         Err(error) if fault::is_answer(&error) => match fault::mapped(&error, line.timeout()) {
             BackendError::Denied { detail, .. } => denied(detail),
             other => Acted::Refused {
@@ -204,6 +208,11 @@ async fn act(line: &Line, script: &Cmd) -> Acted {
         },
         Err(error) => Acted::unanswered(&fault::mapped(&error, line.timeout())),
     }
+}
+
+/// Inside a script Redis says so in words alone: those of 7.0, and of 7.2 and later.
+fn is_refusal_in_script(text: &str) -> bool {
+    text.contains("user executing the script can't") || text.contains("ACL failure in script")
 }
 
 fn denied(detail: String) -> Acted {

@@ -12,7 +12,7 @@ use leasehold::backends::{Backend, no_release};
 
 use super::world::{World, backend, source_of, try_backend_with};
 use crate::support::proxy::Proxy;
-use crate::support::unlocking::{Users, act, generation, lose_answers, race, unlock};
+use crate::support::unlocking::{Silence, Users, act, generation, lose_answers, race, unlock};
 
 /// An adapter that may unlock; etcd has authentication off, so that its name is all there is to the account.
 fn unlocker(endpoint: String) -> EtcdBackend {
@@ -258,6 +258,13 @@ async fn an_answer_that_is_lost_is_an_unknown_outcome_and_everything_else_is_tru
         generation(&direct, &source, &resource).await
     };
     let is_held = async || is_there(&world, "/locks/a").await;
-    let told = lose_answers(&through, &proxy, (&source, &resource), take, is_held).await;
+    let told = lose_answers(
+        &through,
+        (&proxy, Silence::NEW_CONNECTIONS),
+        (&source, &resource),
+        take,
+        is_held,
+    )
+    .await;
     eprintln!("etcd: {told:?}");
 }

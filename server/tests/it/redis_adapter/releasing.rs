@@ -20,7 +20,7 @@ use super::account::create;
 use super::{Setup, driver, hash, key, run, start, start_with};
 use crate::support::eventually::eventually;
 use crate::support::proxy::Proxy;
-use crate::support::unlocking::{Users, act, generation, lose_answers, race, unlock};
+use crate::support::unlocking::{Silence, Users, act, generation, lose_answers, race, unlock};
 
 const A: &str = "285475da-9152-4c83-822a-67ee2f116a79:52";
 const B: &str = "385475da-9152-4c83-822a-67ee2f116a79:7";
@@ -464,7 +464,14 @@ async fn an_answer_that_is_lost_is_an_unknown_outcome_and_everything_else_is_tru
         generation(&backend, &key(), &resource).await
     };
     let is_held = async || exists(&mut connection.clone(), "lock:a").await;
-    let told = lose_answers(&backend, &proxy, (&key(), &resource), take, is_held).await;
+    let told = lose_answers(
+        &backend,
+        (&proxy, Silence::NEW_CONNECTIONS),
+        (&key(), &resource),
+        take,
+        is_held,
+    )
+    .await;
     eprintln!("redis: {told:?}");
 }
 

@@ -148,35 +148,59 @@ async fn until_gone(backend: &dyn Backend, source: &Source, resource: &Resource,
     }
 }
 
+/// How the answers of [`lose_answers`] are cut off.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Silence {
+    /// What each chunk waits in the proxy.
+    pub(crate) slow: Duration,
+    /// Moments of the cut: so much later each time, up to the span and again from the beginning.
+    pub(crate) step_ms: u64,
+    pub(crate) span_ms: u64,
+    /// The link between two attempts.
+    pub(crate) between: Link,
+}
+
+impl Silence {
+    /// For those that make a connection for each act.
+    pub(crate) const NEW_CONNECTIONS: Self = Self {
+        slow: Duration::from_millis(15),
+        step_ms: 11,
+        span_ms: 260,
+        between: Link::Cut,
+    };
+}
+
 /// Unlocks through a slow proxy whose answers stop at another moment each time, until one act was done and its answer
 /// lost. What each unlock says must be true: done, not done, or unknown. `take` puts a new lock there and answers its
 /// generation, `is_held` asks the server itself.
 pub(crate) async fn lose_answers(
     backend: &dyn Backend,
-    proxy: &Proxy,
+    (proxy, how): (&Proxy, Silence),
     (source, resource): (&Source, &Resource),
     take: impl AsyncFn() -> Generation,
     is_held: impl AsyncFn() -> bool,
 ) -> BTreeMap<&'static str, usize> {
     let mut told = BTreeMap::new();
     for cut in 0..CUTS_MAX {
-        proxy.set(Link::Slow(Duration::from_millis(15))).await;
+        proxy.set(Link::Slow(how.slow)).await;
         let seen = take().await;
         let silence = async {
-            sleep(Duration::from_millis(cut * 11 % 260)).await;
+            sleep(Duration::from_millis(cut * how.step_ms % how.span_ms)).await;
             proxy.set(Link::OnlyToServer).await;
         };
         let why = act();
         let release = backend.release(source, resource, &seen, &why);
         let (answer, ()) = futures::join!(release, silence);
         let held = is_held().await;
-        proxy.set(Link::Cut).await;
+        proxy.set(how.between).await;
         let word = answer.as_ref().map_or("not asked", Release::wire);
         *told.entry(word).or_default() += 1;
         match answer {
             Ok(Release::Released) => assert!(!held, "released, and still held"),
             Ok(Release::OutcomeUnknown { .. }) if !held => return told,
             Ok(Release::OutcomeUnknown { .. }) => {}
+            // An earlier act of unknown outcome may still have come through.
+            Ok(Release::AlreadyFree) => assert!(!held, "free, and still held"),
             Ok(Release::Refused { .. }) | Err(_) => assert!(held, "not done, and gone: {answer:?}"),
             other => panic!("{other:?}"),
         }
