@@ -27,7 +27,7 @@ pub enum Release {
     /// Exactly the holding that was named has ended.
     Released,
     /// Another holding stands there now; it was not touched.
-    HolderChanged { now: Holding },
+    HolderChanged { now: Box<Holding> },
     /// Nobody holds it; nothing was touched.
     AlreadyFree,
     /// It was not done, for this reason; what to do instead.

@@ -10,6 +10,9 @@ use domain::release::{Holding, Release};
 
 use super::{Backend, BackendError};
 
+/// Looks at a lock whose holder cannot be told, before that is the answer.
+const LOOKS_MAX: u32 = 5;
+
 /// What an act told, before anyone looked again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Acted {
@@ -42,7 +45,7 @@ pub(super) fn same(seen: &Inspection, generation: &Generation) -> Result<(), Rel
     match &lock.generation {
         Known::Known(now) if now == generation => Ok(()),
         Known::Known(_) => Err(Release::HolderChanged {
-            now: Holding::from(lock),
+            now: Box::new(Holding::from(lock)),
         }),
         Known::Unknown(why) | Known::Absent(why) => Err(Release::refused(
             format!("this holding cannot be told from the next one: {why}"),
@@ -63,17 +66,31 @@ pub(super) async fn settle(
         Acted::Done => Ok(Release::Released),
         Acted::Refused { why, mend } => Ok(Release::Refused { why, mend }),
         Acted::Unknown { why } => Ok(Release::OutcomeUnknown { why }),
-        Acted::Missed => {
-            let seen = backend.inspect(source, resource).await?;
-            Ok(match same(&seen, generation) {
-                Err(answer) => answer,
-                // Seen by the account that watches, not found by the one that unlocks.
-                Ok(()) => Release::refused(
+        Acted::Missed => explain(backend, source, resource, generation).await,
+    }
+}
+
+async fn explain(
+    backend: &dyn Backend,
+    source: &Source,
+    resource: &Resource,
+    generation: &Generation,
+) -> Result<Release, BackendError> {
+    let mut looks = 1;
+    loop {
+        let seen = backend.inspect(source, resource).await?;
+        match same(&seen, generation) {
+            // Its holder may have gone between two questions of one look.
+            Err(Release::Refused { .. }) if looks < LOOKS_MAX => looks += 1,
+            Err(answer) => return Ok(answer),
+            // Seen by the account that watches, not found by the one that unlocks.
+            Ok(()) => {
+                return Ok(Release::refused(
                     "the account of forced unlocks did not find this holding, although it is there",
                     "Check that this account is on the same server and database as the one that watches, and may see \
                      this lock.",
-                ),
-            })
+                ));
+            }
         }
     }
 }

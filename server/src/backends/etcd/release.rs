@@ -58,6 +58,16 @@ pub(super) async fn release(
             "Set `unlock_user` and `unlock_password`.",
         ));
     };
+    let mut key = resource.as_bytes().to_vec();
+    if *source == mutex_source() {
+        key.push(b'/');
+    }
+    if prefix_of(&backend.link, &key).is_none() {
+        return Ok(Release::refused(
+            "the name lies below none of the configured prefixes",
+            "Add its folder to `prefixes`.",
+        ));
+    }
     // Who holds is told by the whole queue: read by the account that watches.
     let look = find(&backend.link, source, resource, usize::MAX).await;
     let Look::There(found) = look.map_err(|fault| fault.error)? else {

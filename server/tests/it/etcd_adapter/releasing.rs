@@ -135,6 +135,13 @@ async fn whoever_overwrote_or_took_the_key_anew_is_not_touched() {
     let answer = etcd.release(&source, &resource, &old, &act()).await.unwrap();
     assert!(matches!(answer, Release::HolderChanged { .. }), "{answer:?}");
     assert!(is_there(&world, "/locks/a").await);
+    world.put("/elsewhere", "w2", 0).await;
+    let (source, stranger) = key("/elsewhere");
+    let answer = etcd.release(&source, &stranger, &old, &act()).await.unwrap();
+    assert!(
+        matches!(&answer, Release::Refused { why, .. } if why.contains("prefixes")),
+        "{answer:?}"
+    );
 }
 
 #[tokio::test]

@@ -381,6 +381,8 @@ struct Takers {
 
 impl Users for Takers {
     type Held = PgConnection;
+    // An unlock makes a session of its own.
+    const HOLD_MS: u64 = 25;
 
     async fn take(&self) -> Option<(String, PgConnection)> {
         let number = self.count.replace(self.count.get() + 1);

@@ -292,9 +292,10 @@ async fn without_an_account_rights_or_the_same_database_it_is_refused_with_the_r
     run(&mut user, ROW).await;
     run(
         &mut user,
-        "CREATE DATABASE elsewhere; CREATE ROLE reader LOGIN; GRANT SELECT ON distributed_locks TO reader",
+        "CREATE ROLE reader LOGIN; GRANT SELECT ON distributed_locks TO reader",
     )
     .await;
+    run(&mut user, "CREATE DATABASE elsewhere").await;
     let mut other = super::rig::user(&server.superuser_url_to("elsewhere")).await;
     run(&mut other, COMMON).await;
     let (source, resource) = id(LOCKS, "a");
@@ -351,6 +352,8 @@ impl Takers {
 
 impl Users for Takers {
     type Held = String;
+    // An unlock makes a session of its own.
+    const HOLD_MS: u64 = 50;
 
     async fn take(&self) -> Option<(String, String)> {
         let owner = format!("w{}", self.count.replace(self.count.get() + 1));

@@ -21,6 +21,8 @@ use crate::backends::postgres::snapshot::{self, LockRow, Snapshot};
 use crate::backends::postgres::{PostgresBackend, advisory, relation};
 use crate::backends::release::{Acted, settle};
 
+/// Looks until sessions stood still for one.
+const LOOKS_MAX: u32 = 5;
 /// Between two looks whether a session that was told to end has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -76,14 +78,9 @@ pub(super) async fn release(
     resource: &Resource,
     wanted: &Generation,
 ) -> Result<Release, BackendError> {
-    let target = {
-        let mut link = backend.links.acquire().await?;
-        let snapshot = snapshot::take(&mut link).await;
-        let snapshot = snapshot.map_err(|failure| failure.into_backend(backend.links.timeout_ms()))?;
-        match find(&snapshot, source, resource, wanted) {
-            Ok(target) => target,
-            Err(answer) => return Ok(answer),
-        }
+    let target = match look(backend, source, resource, wanted).await? {
+        Ok(target) => target,
+        Err(answer) => return Ok(answer),
     };
     let mut link = unlocks.acquire().await?;
     let acted = match check(&mut link, &target).await {
@@ -96,12 +93,34 @@ pub(super) async fn release(
     settle(backend, source, resource, wanted, acted).await
 }
 
+/// With the account that watches. A session may end between the questions of one look: then once more.
+async fn look(
+    backend: &PostgresBackend,
+    source: &Source,
+    resource: &Resource,
+    wanted: &Generation,
+) -> Result<Result<Target, Release>, BackendError> {
+    let mut link = backend.links.acquire().await?;
+    for _ in 0..LOOKS_MAX {
+        let snapshot = snapshot::take(&mut link).await;
+        let snapshot = snapshot.map_err(|failure| failure.into_backend(backend.links.timeout_ms()))?;
+        if let Some(found) = find(&snapshot, source, resource, wanted).transpose() {
+            return Ok(found);
+        }
+    }
+    Ok(Err(Release::refused(
+        "its sessions come and go faster than they can be looked at",
+        "Try again.",
+    )))
+}
+
+/// Whom to end, or why nobody; none if a session ended while the snapshot was taken.
 fn find(
     snapshot: &Snapshot,
     source: &Source,
     resource: &Resource,
     wanted: &Generation,
-) -> Result<Target, Release> {
+) -> Result<Option<Target>, Release> {
     let (lock, pids, end) = if *source == advisory::source() {
         let groups = advisory::groups(snapshot);
         let group = groups.iter().find(|group| group.resource() == *resource);
@@ -122,12 +141,15 @@ fn find(
         };
         (group.lock(snapshot), vec![root], End::Blocker { transaction })
     };
+    if pids.iter().any(|pid| !snapshot.parties.contains_key(pid)) {
+        return Ok(None);
+    }
     if let Some(refused) = untold(&lock.generation) {
         return Err(refused);
     }
     if lock.generation.known() != Some(wanted) {
         return Err(Release::HolderChanged {
-            now: Holding::from(&lock),
+            now: Box::new(Holding::from(&lock)),
         });
     }
     let mut starts = Vec::with_capacity(pids.len());
@@ -136,10 +158,10 @@ fn find(
             Some(Party::Prepared(prepared)) => return Err(only_by_hand(prepared)),
             // A generation was told, so every start was.
             Some(Party::Session(session)) => starts.extend(session.backend_start),
-            None => return Err(Release::AlreadyFree),
+            None => return Ok(None),
         }
     }
-    Ok(Target { pids, starts, end })
+    Ok(Some(Target { pids, starts, end }))
 }
 
 fn only_by_hand(prepared: &PreparedRow) -> Release {
