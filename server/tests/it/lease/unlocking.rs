@@ -237,8 +237,8 @@ async fn an_answer_that_is_lost_after_the_commit_is_an_unknown_outcome() {
             proxy.set(Link::OnlyToServer).await;
             keeper.execute("SELECT pg_advisory_unlock(777)").await.unwrap();
         };
-        let why = act();
-        let (answer, ()) = futures::join!(backend.release(&source(), &resource, &seen, &why), silence);
+        let (lease, why) = (source(), act());
+        let (answer, ()) = futures::join!(backend.release(&lease, &resource, &seen, &why), silence);
         assert!(matches!(answer, Ok(Release::OutcomeUnknown { .. })), "{answer:?}");
         let done = !held().await;
         proxy.set(Link::Pass).await;
