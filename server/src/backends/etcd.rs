@@ -47,7 +47,7 @@ pub struct EtcdBackend {
     link: Link,
     leases: Leases,
     /// The account of forced unlocks, where one is configured.
-    unlocks: Option<Link>,
+    unlocks: Option<Box<Link>>,
     /// Revision of the last complete list; 0 before there is one. The watch goes on from here.
     snapshot: AtomicI64,
 }
@@ -60,7 +60,7 @@ pub fn connect(config: &BackendConfig, etcd: &EtcdConfig, clock: Clock) -> Resul
     let settings = Settings::check(config, etcd)?;
     let unlocks = Settings::for_unlocks(config, etcd)?;
     Ok(EtcdBackend {
-        unlocks: unlocks.map(|settings| Link::new(settings, clock.clone())),
+        unlocks: unlocks.map(|settings| Box::new(Link::new(settings, clock.clone()))),
         link: Link::new(settings, clock),
         leases: Leases::default(),
         snapshot: AtomicI64::new(0),

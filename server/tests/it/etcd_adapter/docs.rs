@@ -195,7 +195,7 @@ async fn the_documented_unlock_account_unlocks_below_its_prefixes_and_nowhere_el
     let mut guarded = Guarded::make().await;
     let endpoint = guarded.world.etcd.endpoint();
     guarded.watcher = try_backend_with(
-        &[endpoint.clone()],
+        std::slice::from_ref(&endpoint),
         &["/locks/"],
         |config| {
             config.user = Some("leasehold-watch".to_owned());
