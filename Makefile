@@ -53,6 +53,11 @@ prove: ## the long fault runs
 	@scripts/site
 	@cargo nextest run -p leasehold --profile prove --run-ignored all
 
+.PHONY: mutants
+mutants: ## each known fault put into the code, one at a time: a test must notice
+	@scripts/setup build servers test
+	@scripts/mutants
+
 .PHONY: site
 site: ## only the browser half, into target/site
 	@scripts/setup build

@@ -3,7 +3,7 @@
 # app/ssr, the browser half app/hydrate, and no command uses --all-features.
 
 # shellcheck disable=SC2034 # read by the scripts that source this
-SERVER_GRAPH=(-p domain -p app --features app/ssr -p leasehold)
+SERVER_GRAPH=(-p domain -p app --features app/ssr -p leasehold -p leasehold-client)
 BROWSER_GRAPH=(-p frontend -p app --features app/hydrate)
 
 # A clean clone is tested with exactly the versions it names; while working, cargo may follow an edit.

@@ -1,7 +1,14 @@
 # shellcheck shell=bash
-# Owns the test runner: cargo-nextest, from source when the machine has none.
+# Owns what only tests need: cargo-nextest, from source when the machine has none; faketime; and the programs in which
+# the documentation's examples are written.
 
-test_packages() { have cc || want_package gcc; }
+test_packages() {
+  have cc || want_package gcc
+  have curl || want_package curl
+  have python3 || want_package python3
+  # Moves the clock of a server under test.
+  have faketime || want_package faketime
+}
 
 test_tools() {
   have cargo-nextest && return

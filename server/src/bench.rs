@@ -1,5 +1,17 @@
 //! `leasehold bench`: the goals beside what was measured, on this machine.
 
+pub mod disk;
+pub mod error;
+pub mod expiry;
 pub mod figure;
+mod fill;
+mod http;
 pub mod inventory;
+pub mod load;
+pub mod pace;
+pub mod pages;
 pub mod redis_pass;
+pub mod renewals;
+mod served;
+mod stopwatch;
+pub mod waiters;

@@ -9,6 +9,7 @@ pub mod demo;
 mod exit;
 pub mod locks;
 mod output;
+pub mod run;
 pub mod serve;
 mod sse;
 mod table;
@@ -28,7 +29,7 @@ pub use output::report;
 #[derive(Debug, Parser)]
 #[command(name = "leasehold", version, after_help = concat!(
     "Exit codes: 0 done, 1 failure, 2 wrong usage or configuration, 3 server unreachable,\n",
-    "4 done, but some backend is stale, down or seen in part.",
+    "4 done, but some backend is stale, down or seen in part. `run` has its own.",
 ))]
 pub struct Cli {
     #[command(subcommand)]
@@ -40,11 +41,25 @@ enum Command {
     Serve(serve::Args),
     Demo(demo::Args),
     Locks(locks::Args),
+    Run(run::Args),
+    #[command(name = "run-command", hide = true)]
+    Gate(run::gate::Args),
+    #[command(name = "run-guard", hide = true)]
+    Watcher(run::watcher::Args),
     CheckConfig(check_config::Args),
     Bench(bench::Args),
 }
 
 impl Cli {
+    /// What runs without our runtime and without TLS: the two small processes beside a command under a lease.
+    pub fn run_bare(&self) -> Option<ExitCode> {
+        match &self.command {
+            Command::Gate(args) => Some(run::gate::run(args)),
+            Command::Watcher(args) => Some(run::watcher::run(args)),
+            _ => None,
+        }
+    }
+
     /// # Errors
     /// What no command expects; expected failures are reported and have an exit code.
     pub async fn run(self) -> anyhow::Result<ExitCode> {
@@ -52,6 +67,8 @@ impl Cli {
             Command::Serve(args) => Box::pin(serve::run(args)).await,
             Command::Demo(args) => Box::pin(demo::run(args)).await,
             Command::Locks(args) => Box::pin(locks::run(args)).await,
+            Command::Run(args) => Box::pin(run::run(args)).await,
+            Command::Gate(_) | Command::Watcher(_) => anyhow::bail!("this process needs no runtime"),
             Command::CheckConfig(args) => check_config::run(&args),
             Command::Bench(args) => Box::pin(bench::run(args)).await,
         }
@@ -69,7 +86,7 @@ mod tests {
         // clap's own consistency check, then the help of each command.
         let mut cli = Cli::command();
         cli.clone().debug_assert();
-        for command in cli.get_subcommands_mut() {
+        for command in cli.get_subcommands_mut().filter(|command| !command.is_hide_set()) {
             let name = command.get_name().to_owned();
             let help = command.render_long_help().to_string();
             assert!(help.contains("Example"), "{help}");

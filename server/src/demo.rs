@@ -4,6 +4,7 @@
 //! Owns: servers, schemas, accounts, workload, a folder for the console's own file. Deliberately not here: the
 //! console, which runs on [`Demo::backends`] as on any configuration, with accounts that may only look.
 
+mod builtin;
 mod cast;
 mod chance;
 mod crew;
@@ -94,6 +95,19 @@ impl Demo {
     /// A private folder for the console's own file. Removed at the end.
     pub fn folder(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// Sets workers to work on the lease service of the console that runs at `base`, like `http://127.0.0.1:3000`.
+    ///
+    /// # Errors
+    /// When its clients do not start.
+    pub fn work_on(&mut self, base: &str) -> Result<(), DemoError> {
+        let access = builtin::Access::new(base).map_err(|fault| DemoError::Prepare {
+            server: "the lease service",
+            detail: fault.to_string(),
+        })?;
+        stage::service(&mut self.crew, &access);
+        Ok(())
     }
 
     /// Kills every server as a power cut would, and starts it again with its data: what the workload lives through.

@@ -51,6 +51,9 @@ pub fn api(state: AppState, leases: Arc<LeaseService>) -> Router {
             }),
         )
         .route("/v1/{*rest}", axum::routing::any(problem::no_such_route))
+        // The wildcard wants something after the slash.
+        .route("/v1/", axum::routing::any(problem::no_such_route))
+        .route("/v1", axum::routing::any(problem::no_such_route))
         .method_not_allowed_fallback(problem::no_such_method)
         .with_state(state)
         .layer(SetResponseHeaderLayer::if_not_present(
@@ -59,15 +62,17 @@ pub fn api(state: AppState, leases: Arc<LeaseService>) -> Router {
         ))
 }
 
-/// What every answer goes through, pages included.
+/// What every answer goes through, pages included; the first sees the request first and the answer last. One layer made
+/// of five: a router puts each of its layers into a box of its own for each request.
 pub fn with_layers(router: Router) -> Router {
-    router
-        .layer(CatchPanicLayer::custom(problem::from_panic))
-        .layer(SetResponseHeaderLayer::if_not_present(
+    router.layer((
+        SetRequestIdLayer::new(REQUEST_ID.clone(), MakeRequestUuid),
+        TraceLayer::new_for_http(),
+        PropagateRequestIdLayer::new(REQUEST_ID.clone()),
+        SetResponseHeaderLayer::if_not_present(
             header::X_CONTENT_TYPE_OPTIONS,
             HeaderValue::from_static("nosniff"),
-        ))
-        .layer(PropagateRequestIdLayer::new(REQUEST_ID.clone()))
-        .layer(TraceLayer::new_for_http())
-        .layer(SetRequestIdLayer::new(REQUEST_ID.clone(), MakeRequestUuid))
+        ),
+        CatchPanicLayer::custom(problem::from_panic),
+    ))
 }

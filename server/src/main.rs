@@ -5,8 +5,14 @@ use std::process::ExitCode;
 use clap::Parser;
 use leasehold::cli::{Cli, Exit, report};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    if let Some(code) = cli.run_bare() {
+        return code;
+    }
     // Every TLS client of this process uses it. A second provider can only be installed by a bug.
     if rustls::crypto::ring::default_provider()
         .install_default()

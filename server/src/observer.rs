@@ -17,6 +17,8 @@ use crate::tasks;
 
 /// Between two rounds of hints: a burst becomes one refresh.
 const HINT_GAP: Duration = Duration::from_millis(40);
+/// The page is told at most twice a second anyway.
+const HINT_GAP_MAX: Duration = Duration::from_millis(300);
 /// A re-list asked for by a hint starts no sooner after the last pass.
 const RELIST_GAP: Duration = Duration::from_millis(100);
 const PROBE_EVERY: Duration = Duration::from_secs(60);
@@ -143,6 +145,7 @@ impl Observer {
             if let Some(state) = state {
                 self.feed.watching(state);
             }
+            let began = self.clock.tick();
             if !names.is_empty() {
                 let names: Vec<_> = names.into_iter().collect();
                 let mut sink = Through(&self.feed);
@@ -157,7 +160,8 @@ impl Observer {
             if relist {
                 self.relist.notify_one();
             }
-            tokio::time::sleep(HINT_GAP).await;
+            let spent = u64::try_from(self.clock.tick().since(began)).unwrap_or(0);
+            tokio::time::sleep(hint_gap(Duration::from_millis(spent))).await;
         }
     }
 
@@ -175,6 +179,11 @@ impl Observer {
             }
         }
     }
+}
+
+/// Nine times as long as the refresh took, within bounds: however much changes, reading it takes a tenth of the time.
+fn hint_gap(spent: Duration) -> Duration {
+    spent.saturating_mul(9).clamp(HINT_GAP, HINT_GAP_MAX)
 }
 
 /// Doubling from the poll period up to [`RETRY_MAX`]; never quicker than the poll period.

@@ -40,6 +40,7 @@ pub struct Setup {
 pub struct Serving {
     pub address: SocketAddr,
     pub inventory: Arc<Inventory>,
+    pub leases: Arc<LeaseService>,
     pub clock: Clock,
     task: JoinHandle<()>,
 }
@@ -100,14 +101,16 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
         stop: stop.clone(),
     };
     let router = http::with_layers(http::api(state, leases.clone()).merge(http::pages::router(console)));
+    let closing = leases.clone();
     let task = tasks::spawn("http", CancellationToken::new(), async move {
         run(listener, router, stop).await;
         // Nobody asks any more: what is in flight is committed, then the store is closed.
-        leases.close().await;
+        closing.close().await;
     });
     Ok(Serving {
         address,
         inventory,
+        leases,
         clock,
         task,
     })

@@ -2,6 +2,7 @@
 
 mod release;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use chrono::DateTime;
@@ -21,6 +22,7 @@ use super::{
     Backend, BackendError, Batch, Budget, ClockReading, Hints, Pass, Probe, RELEASE, Sink, SourcePass,
 };
 use crate::clock::Clock;
+use crate::lease::store::{HeldRow, Read};
 use crate::lease::{Caller, LeaseError, LeaseService, ResourceNow};
 use domain::backend::WatchState;
 
@@ -81,14 +83,9 @@ impl Builtin {
             let full = read.value.len() >= usize::try_from(PAGE).unwrap_or(usize::MAX);
             after = read.value.last().map(|row| row.resource.clone());
             seen += u64::try_from(read.value.len()).unwrap_or(0);
-            let now = read.now;
-            let locks = read.value.iter().map(|row| {
-                let oldest = row.first_since.map(|since| now.since(since).max(0));
-                observed(&row.resource, &row.lease, now, row.waiters, oldest)
-            });
             sink.accept(Batch {
                 sent_at: before.tick,
-                locks: locks.collect(),
+                locks: rows(&read).collect(),
                 gone: Vec::new(),
             });
             if !full {
@@ -145,6 +142,13 @@ fn observed(
         oldest_waiter_ms: oldest,
         condition: None,
     }
+}
+
+fn rows(read: &Read<Vec<HeldRow>>) -> impl Iterator<Item = ObservedLock> {
+    read.value.iter().map(|row| {
+        let oldest = row.first_since.map(|since| read.now.since(since).max(0));
+        observed(&row.resource, &row.lease, read.now, row.waiters, oldest)
+    })
 }
 
 fn from_resource(resource: &Resource, now: &ResourceNow) -> Option<ObservedLock> {
@@ -210,19 +214,18 @@ impl Backend for Builtin {
         sink: &'a mut dyn Sink,
     ) -> BoxFuture<'a, Result<(), BackendError>> {
         Box::pin(async move {
-            let caller = Caller::open();
             let mut batch = Batch {
                 sent_at: self.clock.tick(),
                 locks: Vec::new(),
                 gone: Vec::new(),
             };
-            for (source, resource) in names {
-                let now = self.service.resource(&caller, resource).await.map_err(failed)?;
-                match from_resource(resource, &now) {
-                    Some(lock) => batch.locks.push(lock),
-                    None => batch.gone.push((source.clone(), resource.clone())),
-                }
-            }
+            // All in one statement: there may be thousands, several times a second.
+            let resources: Vec<Resource> = names.iter().map(|(_, resource)| resource.clone()).collect();
+            let read = self.service.held_of(&resources).await.map_err(failed)?;
+            batch.locks = rows(&read).collect();
+            let held: HashSet<&Resource> = read.value.iter().map(|row| &row.resource).collect();
+            let gone = names.iter().filter(|(_, resource)| !held.contains(resource));
+            batch.gone = gone.cloned().collect();
             sink.accept(batch);
             Ok(())
         })
@@ -231,14 +234,13 @@ impl Backend for Builtin {
     fn watch<'a>(&'a self, hints: Hints) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             let mut changes = self.service.changes();
+            let source = Self::source();
             hints.state(WatchState::Live);
             hints.relist();
             loop {
                 match changes.recv().await {
                     Ok(Some(names)) => {
-                        for name in names.iter() {
-                            hints.changed(Self::source(), name.clone());
-                        }
+                        hints.all_changed(&source, &names);
                     }
                     Ok(None) | Err(RecvError::Lagged(_)) => hints.relist(),
                     Err(RecvError::Closed) => return,

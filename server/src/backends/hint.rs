@@ -33,6 +33,15 @@ impl Pending {
     pub fn is_empty(&self) -> bool {
         !self.relist && self.names.is_empty() && self.state.is_none()
     }
+
+    fn add(&mut self, source: Source, resource: Resource) {
+        if self.names.len() >= NAMES_MAX {
+            self.relist = true;
+            self.names.clear();
+        } else if !self.relist {
+            self.names.insert((source, resource));
+        }
+    }
 }
 
 impl Hints {
@@ -43,12 +52,14 @@ impl Hints {
 
     /// This lock changed: read it soon.
     pub fn changed(&self, source: Source, resource: Resource) {
+        self.change(|pending| pending.add(source, resource));
+    }
+
+    /// All of these changed.
+    pub fn all_changed(&self, source: &Source, resources: &[Resource]) {
         self.change(|pending| {
-            if pending.names.len() >= NAMES_MAX {
-                pending.relist = true;
-                pending.names.clear();
-            } else if !pending.relist {
-                pending.names.insert((source, resource));
+            for resource in resources {
+                pending.add(source.clone(), resource.clone());
             }
         });
     }

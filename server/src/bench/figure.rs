@@ -31,6 +31,15 @@ impl Figure {
         }
     }
 
+    pub fn at_least(name: &str, measured: f64, least: f64, unit: &'static str) -> Self {
+        Self {
+            name: name.to_owned(),
+            measured,
+            unit,
+            goal: Goal::AtLeast(least),
+        }
+    }
+
     pub fn plain(name: &str, measured: f64, unit: &'static str) -> Self {
         Self {
             name: name.to_owned(),
@@ -38,6 +47,14 @@ impl Figure {
             unit,
             goal: Goal::None,
         }
+    }
+
+    /// Measured over goal.
+    fn over(&self, goal: f64) -> String {
+        if goal == 0.0 {
+            return " ".repeat(7);
+        }
+        format!("x {:<5.2}", self.measured / goal)
     }
 
     /// None: there is no goal to meet.
@@ -50,6 +67,20 @@ impl Figure {
     }
 }
 
+/// What one part of the bench has measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Section {
+    pub title: &'static str,
+    pub figures: Vec<Figure>,
+}
+
+impl fmt::Display for Section {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.title)?;
+        self.figures.iter().try_for_each(|figure| writeln!(f, "{figure}"))
+    }
+}
+
 impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mark = match self.met() {
@@ -57,12 +88,16 @@ impl fmt::Display for Figure {
             Some(false) => "MISSED",
             None => "      ",
         };
-        let digits = if self.measured < 10.0 { 2 } else { 0 };
-        write!(f, "{mark}  {:>10.digits$} {:<6}", self.measured, self.unit)?;
+        let digits = if self.measured < 10.0 && self.measured.fract() != 0.0 {
+            2
+        } else {
+            0
+        };
+        write!(f, "{mark}  {:>10.digits$} {:<7}", self.measured, self.unit)?;
         match self.goal {
-            Goal::AtMost(most) => write!(f, " goal <= {most:<7}")?,
-            Goal::AtLeast(least) => write!(f, " goal >= {least:<7}")?,
-            Goal::None => write!(f, " {:15}", "")?,
+            Goal::AtMost(goal) => write!(f, " goal <= {goal:<7} {}", self.over(goal))?,
+            Goal::AtLeast(goal) => write!(f, " goal >= {goal:<7} {}", self.over(goal))?,
+            Goal::None => write!(f, " {:23}", "")?,
         }
         write!(f, "  {}", self.name)
     }

@@ -13,12 +13,13 @@ use std::time::Duration;
 use domain::names::BackendName;
 use tokio::process::Command;
 
+use super::error::BenchError;
 use super::figure::Figure;
-use crate::backends::{Backend, BackendError, Batch, Budget, Sink};
+use crate::backends::{Backend, Batch, Budget, Sink};
 use crate::clock::Clock;
 use crate::config::redis::{RedisConfig, RedisMode, RedisValues};
 use crate::config::{BackendConfig, SystemConfig, backend};
-use crate::throwaway::{Redis, RedisOptions, StartError, Throwaway};
+use crate::throwaway::{Redis, RedisOptions, Throwaway};
 
 /// Keys of the goal.
 pub const KEYS: u64 = 1_000_000;
@@ -36,22 +37,6 @@ pub struct RedisPass {
     pub peer: Vec<Duration>,
     /// `observe` into a sink that drops what it gets.
     pub ours: Vec<Duration>,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum BenchError {
-    #[error(transparent)]
-    Start(#[from] StartError),
-    #[error("cannot run redis-cli ({0}); install it with: apt-get install -y redis-tools")]
-    Cli(std::io::Error),
-    #[error("could not write the commands for redis-cli: {0}")]
-    Commands(#[from] std::io::Error),
-    #[error("redis-cli did something else than asked: {0}")]
-    Peer(String),
-    #[error(transparent)]
-    Backend(#[from] BackendError),
-    #[error("a pass saw {seen} of {keys} keys")]
-    Missed { seen: u64, keys: u64 },
 }
 
 impl RedisPass {
@@ -100,11 +85,13 @@ pub async fn measure(keys: u64) -> Result<RedisPass, BenchError> {
             out,
             &["SET", &name(number), &value, "NX", "PX", &TTL_MS.to_string()],
         )
-    })?;
+    })
+    .map_err(BenchError::Commands)?;
     write_commands(&read, keys, |number, out| {
         command(out, &["PTTL", &name(number)])?;
         command(out, &["GET", &name(number)])
-    })?;
+    })
+    .map_err(BenchError::Commands)?;
     pipe(&redis, &load, keys).await?;
     let backend = connect(&redis, clock.clone())?;
     let mut result = RedisPass {
@@ -116,7 +103,7 @@ pub async fn measure(keys: u64) -> Result<RedisPass, BenchError> {
         let started = clock.tick();
         let found = cli(&redis, &["EVAL", SCAN_ALL, "0"], Stdio::null()).await?;
         if found.trim() != keys.to_string() {
-            return Err(BenchError::Peer(found));
+            return Err(BenchError::answer("redis-cli", found));
         }
         pipe(&redis, &read, 2 * keys).await?;
         result.peer.push(since(&clock, started));
@@ -161,7 +148,8 @@ fn connect(redis: &Redis, clock: Clock) -> Result<impl Backend, BenchError> {
         patterns: vec!["lock:*".to_owned()],
         values: RedisValues::Fingerprint,
     };
-    let name = BackendName::parse("bench").map_err(|error| BenchError::Peer(error.to_string()))?;
+    let name =
+        BackendName::parse("bench").map_err(|error| BenchError::answer("redis-cli", error.to_string()))?;
     let whole = BackendConfig {
         name,
         poll: backend::POLL_DEFAULT,
@@ -200,11 +188,12 @@ fn command(out: &mut impl Write, words: &[&str]) -> std::io::Result<()> {
 }
 
 async fn pipe(redis: &Redis, commands: &Path, replies: u64) -> Result<(), BenchError> {
-    let said = cli(redis, &["--pipe"], Stdio::from(File::open(commands)?)).await?;
+    let commands = File::open(commands).map_err(BenchError::Commands)?;
+    let said = cli(redis, &["--pipe"], Stdio::from(commands)).await?;
     if said.contains(&format!("errors: 0, replies: {replies}")) {
         Ok(())
     } else {
-        Err(BenchError::Peer(said))
+        Err(BenchError::answer("redis-cli", said))
     }
 }
 

@@ -4,40 +4,134 @@ use std::process::ExitCode;
 
 use super::exit::Exit;
 use super::output::{print, report};
-use crate::bench;
+use crate::bench::figure::{Figure, Section};
+use crate::bench::{self, expiry, inventory, pace, pages, redis_pass, renewals, waiters};
 use crate::clock::Clock;
+use crate::config::{LogConfig, LogFormat};
 
 /// Measure this machine against the goals.
 #[derive(Debug, clap::Args)]
 #[command(after_help = concat!(
-    "Example:\n  leasehold bench\n\n",
-    "Exit codes: 0 measured, 1 failure, 2 wrong usage.",
+    "Starts its own servers on free ports, with their data in the temporary folder, and removes them at the end.\n\n",
+    "Example:\n  leasehold bench\n  leasehold bench pace inventory\n\n",
+    "Exit codes: 0 measured, 1 failure, 2 wrong usage. A missed goal is shown, and is no failure.",
 ))]
 pub struct Args {
+    /// Which parts; all of them without any
+    #[arg(value_enum)]
+    pub parts: Vec<Part>,
+    /// Renew for ten minutes instead of one
+    #[arg(long)]
+    pub long: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Part {
+    /// Locks taken and given back each second: ours on both stores, and the peers
+    Pace,
+    /// 500 waiters on one resource
+    Waiters,
+    /// 50,000 leases that expire within a second
+    Expiry,
+    /// 10,000 leases renewed every 10 s
+    Renewals,
+    /// 1,000,000 locks in memory
+    Inventory,
+    /// 1,000,000 keys in Redis
+    Redis,
+    /// The list of locks as HTML, and the event stream
+    Pages,
+}
+
+const ALL: [Part; 7] = [
+    Part::Pace,
+    Part::Waiters,
+    Part::Expiry,
+    Part::Renewals,
+    Part::Inventory,
+    Part::Redis,
+    Part::Pages,
+];
+
 /// # Errors
 /// A server that is measured against cannot be started.
 pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let clock = Clock::start();
-    report("1,000,000 locks in the inventory: about 20 s");
-    let inventory = {
-        let clock = clock.clone();
-        tokio::task::spawn_blocking(move || bench::inventory::run(&clock)).await?
-    };
-    let mut figures = inventory;
-    report("1,000,000 keys in Redis, read by redis-cli and by us: about a minute");
-    let pass = Box::pin(bench::redis_pass::measure(bench::redis_pass::KEYS)).await?;
-    figures.extend(pass.figures());
-    if args.json {
-        print(&format!("{}\n", serde_json::to_string_pretty(&figures)?))?;
+    // Warnings only: the table is for people to read.
+    crate::telemetry::start(&LogConfig {
+        filter: "warn".to_owned(),
+        format: LogFormat::Human,
+    })?;
+    report(&bench::disk::told(&std::env::temp_dir()));
+    let parts = if args.parts.is_empty() {
+        &ALL[..]
     } else {
-        for figure in &figures {
-            print(&format!("{figure}\n"))?;
-        }
+        &args.parts
+    };
+    let mut sections = Vec::new();
+    for part in parts {
+        sections.push(Section {
+            title: part.title(),
+            figures: part.measure(args.long).await?,
+        });
+    }
+    if args.json {
+        print(&format!("{}\n", serde_json::to_string_pretty(&sections)?))?;
+        return Ok(Exit::Ok.into());
+    }
+    for section in &sections {
+        print(&format!("\n{section}"))?;
     }
     Ok(Exit::Ok.into())
+}
+
+impl Part {
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Pace => "Locks taken and given back, 64 clients",
+            Self::Waiters => "Waiters",
+            Self::Expiry => "Mass expiry",
+            Self::Renewals => "Renewals",
+            Self::Inventory => "Inventory at 1,000,000 locks",
+            Self::Redis => "A pass over Redis",
+            Self::Pages => "Pages",
+        }
+    }
+
+    async fn measure(self, long: bool) -> anyhow::Result<Vec<Figure>> {
+        Ok(match self {
+            Self::Pace => Box::pin(pace::measure(pace::SPAN, &report)).await?.figures(),
+            Self::Waiters => {
+                report("500 waiters on one resource: some seconds");
+                Box::pin(waiters::measure(waiters::WAITERS)).await?.figures()
+            }
+            Self::Expiry => {
+                report("50,000 leases that expire within a second: about 20 s");
+                Box::pin(expiry::measure(expiry::LEASES, expiry::LEAD_S))
+                    .await?
+                    .figures()
+            }
+            Self::Renewals => {
+                let time = if long { renewals::LONG } else { renewals::NORMAL };
+                report(&format!("10,000 leases renewed every 10 s: {} s", time.as_secs()));
+                Box::pin(renewals::measure(renewals::LEASES, time))
+                    .await?
+                    .figures()
+            }
+            Self::Inventory => {
+                report("1,000,000 locks in the inventory: about 20 s");
+                tokio::task::spawn_blocking(|| inventory::run(&Clock::start())).await?
+            }
+            Self::Redis => {
+                report("1,000,000 keys in Redis, read by redis-cli and by us: about a minute");
+                Box::pin(redis_pass::measure(redis_pass::KEYS)).await?.figures()
+            }
+            Self::Pages => {
+                report("1,000 locks as HTML, and changes in the event stream: about 40 s");
+                Box::pin(pages::measure(pages::LOCKS)).await?.figures()
+            }
+        })
+    }
 }

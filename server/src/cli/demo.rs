@@ -29,7 +29,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     crate::telemetry::start(&LogConfig::default())?;
     let stop = crate::shutdown::on_signal()?;
     report("starting Postgres, Redis and etcd, each in a folder of its own");
-    let demo = demo::start(stop.clone()).await?;
+    let mut demo = demo::start(stop.clone()).await?;
     for server in demo.missing() {
         report(&format!("going on without: {server}"));
     }
@@ -52,6 +52,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let served = match serving {
         Ok(serving) => {
             let address = serving.address;
+            demo.work_on(&format!("http://{address}"))?;
             let ready = format!("Ctrl-C ends everything. The console: http://{address}\n");
             print(&ready)?;
             serving.ended().await;

@@ -12,6 +12,10 @@ pub enum Exit {
     Unreachable,
     /// Done, but some backend is stale, down or seen in part: the answer is not the whole truth.
     Incomplete,
+    /// `run`: the lock was not obtained (sysexits' "temporary failure").
+    NotObtained,
+    /// `run`: the lease was lost while the command ran.
+    LeaseLost,
 }
 
 impl Exit {
@@ -22,6 +26,8 @@ impl Exit {
             Self::Usage => 2,
             Self::Unreachable => 3,
             Self::Incomplete => 4,
+            Self::NotObtained => 75,
+            Self::LeaseLost => 76,
         }
     }
 }

@@ -72,7 +72,7 @@ fn parse_sort(text: &str) -> Result<Sort, String> {
     })
 }
 
-fn parse_server(text: &str) -> Result<Url, String> {
+pub(super) fn parse_server(text: &str) -> Result<Url, String> {
     match Url::parse(text) {
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(url),
         Ok(_) => Err("an address begins with http:// or https://".to_owned()),
@@ -81,7 +81,7 @@ fn parse_server(text: &str) -> Result<Url, String> {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "clap's parsers answer with a Result")]
-fn parse_token(text: &str) -> Result<SecretString, String> {
+pub(super) fn parse_token(text: &str) -> Result<SecretString, String> {
     Ok(SecretString::from(text))
 }
 

@@ -12,6 +12,12 @@ pub(super) enum Fault {
     Etcd(#[from] etcd_client::Error),
     #[error("the server could not be paused or resumed: {0}")]
     Pause(#[from] std::io::Error),
+    #[error("the lease service: {0}")]
+    Service(#[from] leasehold_client::AcquireError),
+    #[error("the lease service: {0}")]
+    Client(#[from] leasehold_client::ClientError),
+    #[error("the lease service: {0}")]
+    Http(#[from] reqwest::Error),
     #[error("the lease is gone")]
     LeaseGone,
 }

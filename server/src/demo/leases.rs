@@ -24,6 +24,9 @@ pub(super) trait Leases: Clone + Send + Sync + 'static {
     fn release(&self, held: Self::Held) -> impl Future<Output = Result<(), Fault>> + Send;
 }
 
+/// How long workers wait for an answer over HTTP.
+pub(super) const ANSWER_MAX: Duration = Duration::from_secs(5);
+
 /// Milliseconds, for statements and scripts.
 pub(super) fn ms(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)

@@ -152,3 +152,29 @@ pub(super) const COORD: Cast = Cast {
         "canary/ledger",
     ],
 };
+
+/// In the console's own lease service.
+pub(super) const SERVICE: Cast = Cast {
+    steady: &[
+        ("tenant_123:statement-mail:2026-04", "mailer-1", USUAL),
+        ("tenant_204:statement-mail:2026-04", "mailer-2", USUAL),
+        ("fx:rates:refresh", "rates-1", QUICK),
+        ("search:reindex:vendors", "reindexer-3", USUAL),
+    ],
+    silent: &["tenant_311:payout:2026-04-19"],
+    runs_out: &["tenant_204:snapshot:ledger"],
+    brief: &[
+        "tenant_123:refund:8812",
+        "tenant_204:refund:8815",
+        "tenant_408:refund:8821",
+    ],
+};
+
+/// The lock with a line before it, in the lease service, and who stands in it.
+pub(super) const LINE: &str = "tenant_123:close:2026-04";
+pub(super) const LINE_OWNERS: [&str; 3] = ["closer-1", "closer-2", "closer-3"];
+
+/// What is written late, the zombie, and whoever comes after it; and what refuses the write.
+pub(super) const ZOMBIE: (&str, &str, &str) =
+    ("tenant_408:ledger:2026-04", "ledger-writer-1", "ledger-writer-2");
+pub(super) const ZOMBIE_SOURCE: &str = "ledger-db";

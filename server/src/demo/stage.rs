@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::builtin;
 use super::cast::play;
 use super::crew::Crew;
 use super::etcd;
@@ -33,6 +34,21 @@ pub(super) async fn set(crew: &mut Crew, servers: &Servers) -> Result<(), DemoEr
             .map_err(|fault| prepare("etcd-coord", &fault))?;
     }
     Ok(())
+}
+
+/// On the lease service of the console itself.
+pub(super) fn service(crew: &mut Crew, access: &builtin::Access) {
+    play(crew, access, &names::SERVICE, 0, 1);
+    for (owner, second) in names::LINE_OWNERS.into_iter().zip(0..) {
+        let access = access.clone();
+        crew.keep("waiter in line", Duration::from_secs(second), move || {
+            builtin::line::takes_turns(access.clone(), owner)
+        });
+    }
+    let access = access.clone();
+    crew.keep("zombie", Duration::ZERO, move || {
+        builtin::zombie::writes_late(access.clone())
+    });
 }
 
 fn database(crew: &mut Crew, access: &Access) {

@@ -2,6 +2,7 @@
 
 use app::console::ConsoleError;
 use axum::Json;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::HeaderMap;
 use domain::names::{BackendName, Source};
@@ -70,11 +71,17 @@ fn parse(query: &str) -> Result<InventoryQuery, QueryError> {
 pub(super) async fn detail(
     State(state): State<AppState>,
     headers: HeaderMap,
-    Path((backend, resource)): Path<(String, String)>,
+    path: Result<Path<(String, String)>, PathRejection>,
     RawQuery(query): RawQuery,
 ) -> Result<Json<DetailWire>, Problem> {
-    let detail = match which(&backend, query.as_deref().unwrap_or_default()) {
-        Ok((backend, source)) => state.console.lock(backend, source, resource).await,
+    let named = path.map_err(|_| ConsoleError::NotFound {
+        what: "no lock has a name that is not UTF-8".to_owned(),
+    });
+    let asked = named.and_then(|Path((backend, resource))| {
+        Ok((which(&backend, query.as_deref().unwrap_or_default())?, resource))
+    });
+    let detail = match asked {
+        Ok(((backend, source), resource)) => state.console.lock(backend, source, resource).await,
         Err(error) => Err(error),
     };
     detail

@@ -47,8 +47,7 @@ pub(super) struct Entry {
     pub(super) read_at: Tick,
     pub(super) cadence: Option<Box<Cadence>>,
     pub(super) condition: Option<Box<Condition>>,
-    pub(super) ttl_ms: u32,
-    /// The most that was ever left: the runway's track where the TTL is not told.
+    /// Length of the track: the TTL where it is told, else the most that was ever left.
     pub(super) track_ms: u32,
     pub(super) waiters: u32,
     /// 0: not told.
@@ -62,23 +61,17 @@ pub(super) struct Entry {
     pub(super) state: LockState,
 }
 
-impl Entry {
-    /// Length of the track in milliseconds: the TTL, or the most that was ever left.
-    pub(super) fn track_ms(&self) -> i64 {
-        if self.gaps.ttl == super::gaps::FILLED {
-            i64::from(self.ttl_ms)
-        } else {
-            i64::from(self.track_ms)
-        }
-    }
+/// A million of them with their numbers and texts must fit the goal of 300 bytes each beside the name.
+const _: () = assert!(size_of::<Option<Entry>>() <= 152);
 
+impl Entry {
     /// As of the last reading; `grain_ms` is how coarse the backend tells time.
     pub(super) fn facts<'a>(&'a self, gaps: &'a Gaps, grain_ms: i64, poll_ms: i64) -> Facts<'a> {
         Facts {
             lifetime: match self.ends {
                 Ends::Leased => LifetimeFacts::Leased {
                     remaining_ms: self.deadline.since(self.read_at),
-                    track_ms: self.track_ms(),
+                    track_ms: i64::from(self.track_ms),
                 },
                 Ends::NoTtl => LifetimeFacts::NoTtl {
                     why: gaps.why(self.gaps.lifetime),
@@ -107,7 +100,7 @@ impl Entry {
     pub(super) fn notch_ms(&self, grain_ms: i64, poll_ms: i64) -> Option<i64> {
         let sampling_ms = self.sampling_ms(grain_ms, poll_ms);
         let leased = self.ends == Ends::Leased;
-        leased.then(|| diagnosis::notch_ms(self.cadence_facts(), self.track_ms(), sampling_ms))
+        leased.then(|| diagnosis::notch_ms(self.cadence_facts(), i64::from(self.track_ms), sampling_ms))
     }
 
     pub(super) fn cadence_facts(&self) -> Option<CadenceFacts> {

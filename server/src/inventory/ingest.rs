@@ -194,6 +194,11 @@ impl Shard {
         let (waiters, gap) = self.gaps.split(lock.waiter_count, 0);
         gaps.waiters = gap;
         let (ends, deadline, ttl_ms) = self.ends(lock.lifetime, sent_at, &mut gaps);
+        let track_ms = if gaps.ttl == FILLED {
+            ttl_ms
+        } else {
+            clamp(deadline.since(sent_at))
+        };
         Entry {
             name: lock.resource.as_bytes().into(),
             owner: owner.map(|owner| self.share(owner.as_str())),
@@ -206,8 +211,7 @@ impl Shard {
             read_at: sent_at,
             cadence: None,
             condition: lock.condition.map(Box::new),
-            ttl_ms,
-            track_ms: clamp(deadline.since(sent_at)),
+            track_ms,
             waiters,
             oldest_waiter_ms: clamp(lock.oldest_waiter_ms.unwrap_or(0)),
             owner_count: lock.owner_count,
@@ -342,7 +346,9 @@ fn carry_over(
     context: &Context,
 ) -> bool {
     new.first_seen = old.first_seen;
-    new.track_ms = new.track_ms.max(old.track_ms);
+    if new.gaps.ttl != FILLED {
+        new.track_ms = new.track_ms.max(old.track_ms);
+    }
     new.cadence = old.cadence.take();
     if new.ends != Ends::Leased || old.ends != Ends::Leased {
         return false;
@@ -361,7 +367,7 @@ fn carry_over(
     }
     let told = renewed_at.map(|at| context.tick_of(at));
     let renewed = told
-        .unwrap_or_else(|| new.deadline.plus(-new.track_ms()))
+        .unwrap_or_else(|| new.deadline.plus(-i64::from(new.track_ms)))
         .clamp(old.read_at, new.read_at);
     let low_ms = old.deadline.since(renewed);
     match &mut new.cadence {

@@ -74,7 +74,7 @@ impl Shard {
             held_at_least_ms: held_ms.known().copied().unwrap_or(seen_ms).max(0),
             acquired_at,
             held_ms,
-            ttl_ms: gaps.join(i64::from(entry.ttl_ms), entry.gaps.ttl),
+            ttl_ms: gaps.join(i64::from(entry.track_ms), entry.gaps.ttl),
             remaining_ms: leased(entry.deadline.since(now)),
             waiter_count: gaps.join(entry.waiters, entry.gaps.waiters),
             state,
@@ -83,7 +83,7 @@ impl Shard {
             renewal: renewal(entry, context, now),
             observed_at: context.now.wall_at(entry.read_at),
             age_ms,
-            track_ms: (entry.ends == Ends::Leased).then(|| entry.track_ms()),
+            track_ms: (entry.ends == Ends::Leased).then(|| i64::from(entry.track_ms)),
             low_marks_ms: entry
                 .cadence
                 .as_ref()

@@ -154,7 +154,7 @@ impl Shard {
     ) -> Vec<Found> {
         let mut found = Vec::new();
         for number in self.order.blocks_of(range) {
-            if only.is_some_and(|state| !self.may_hold(number, state)) {
+            if only.is_some_and(|state| !self.may_hold(number, state)) || !self.may_match(number, wanted) {
                 continue;
             }
             for id in self.order.slice(number, range) {
@@ -239,7 +239,13 @@ impl Shard {
         found
     }
 
-    /// Best blocks first; stops when the worst row kept is better than the best that is left.
+    /// Whether a block has rows in the states wanted.
+    fn may_match(&self, number: usize, wanted: &Selection<'_>) -> bool {
+        let all = wanted.states.is_empty() || wanted.blind;
+        all || wanted.states.iter().any(|state| self.may_hold(number, *state))
+    }
+
+    /// Best blocks first, those alike by name; stops when the worst row kept is better than the best that is left.
     fn select_by_key(&self, wanted: &Selection<'_>, range: &Range<Place>) -> Vec<Found> {
         let mut blocks: Vec<(Rank, usize)> = self
             .order
@@ -260,11 +266,21 @@ impl Shard {
         // The greatest, that is the worst, on top.
         let mut kept: BinaryHeap<(Rank, &[u8], u16, Id)> = BinaryHeap::new();
         for (best, number) in blocks {
+            let ids = self.order.slice(number, range);
+            let first = ids.first().and_then(|id| self.slab.get(*id));
+            let first: &[u8] = first.map_or(b"", |entry| &entry.name);
             let full = kept.len() == wanted.most;
-            if full && kept.peek().is_some_and(|(worst, ..)| *worst < best) {
+            if full
+                && kept
+                    .peek()
+                    .is_some_and(|(worst, name, ..)| (*worst, *name) < (best, first))
+            {
                 break;
             }
-            for id in self.order.slice(number, range) {
+            if !self.may_match(number, wanted) {
+                continue;
+            }
+            for id in ids {
                 let Some(entry) = self.slab.get(*id) else { continue };
                 let row = (wanted.rank(entry), &*entry.name, entry.source, *id);
                 let better = kept.len() < wanted.most || kept.peek().is_some_and(|worst| row < *worst);

@@ -5,12 +5,12 @@
 
 mod changes;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use domain::lease::invariants::Broken;
 use domain::lease::limits::KEY_WINDOW_MS;
-use domain::lease::{self, Acquire, Command, Lease, LeaseId, Outcome, Renew, Revoke, decide};
+use domain::lease::{self, Acquire, Command, How, Lease, LeaseId, Outcome, Renew, Revoke, decide};
 use domain::names::Resource;
 
 use super::operation::{AcquireOp, Done, Head, Key, Operation, Turn};
@@ -24,6 +24,10 @@ pub struct Ran {
     pub changes: Changes,
     pub heads: Vec<Head>,
     pub changed: Vec<Resource>,
+    /// Leases that time had ended, written down by this batch.
+    pub expired: Vec<Lease>,
+    /// Every resource that was loaded, as it is once the changes are written.
+    pub after: HashMap<Resource, Held>,
 }
 
 /// # Errors
@@ -41,6 +45,7 @@ pub fn run(loaded: Loaded, operations: &[Operation], replica: &Arc<str>) -> Resu
     }
     run.name_heads();
     run.ran.changed = run.touched.into_iter().collect();
+    run.ran.after = run.loaded.resources;
     Ok(run.ran)
 }
 
@@ -225,6 +230,9 @@ impl Run<'_> {
             entry.or_insert_with(|| (found, after.clone())).1 = after.clone();
         }
         if let Some(displaced) = step.displaced {
+            if before.lease.as_ref().is_some_and(|lease| lease.ending.is_none()) {
+                self.ran.expired.push(displaced.clone());
+            }
             if before.lease.as_ref() != Some(&displaced) {
                 note(changes, resource, &displaced, false);
             }
@@ -238,6 +246,9 @@ impl Run<'_> {
         {
             note(changes, resource, lease, is_new);
             self.touched.insert(resource.clone());
+            if matches!(&lease.ending, Some(ending) if ending.how == How::Expired) {
+                self.ran.expired.push(lease.clone());
+            }
         }
         if is_new {
             changes.grants += 1;

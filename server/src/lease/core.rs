@@ -4,6 +4,7 @@
 //! **Invariant:** renewals have a lane of their own; no flood of acquires delays them by more than one batch. A batch is
 //! never cancelled: a client that hangs up loses its answer, nothing else.
 
+use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::sync::Arc;
 
 use domain::lease::{LeaseId, Scope, StoreTime};
@@ -56,19 +57,21 @@ pub(super) struct Core {
     /// The service is closed: the lanes finish what they have, and end.
     pub(super) closed: CancellationToken,
     urgent: mpsc::Sender<Job>,
-    main: mpsc::Sender<Job>,
+    /// What concerns one resource goes through one of them, in order.
+    main: Vec<mpsc::Sender<Job>>,
 }
 
 /// The receiving ends, for whoever starts the lanes.
 pub(super) struct Queues {
     urgent: mpsc::Receiver<Job>,
-    main: mpsc::Receiver<Job>,
+    main: Vec<mpsc::Receiver<Job>>,
 }
 
 impl Core {
     pub(super) fn new(store: Box<dyn Store>, clock: Clock, stop: CancellationToken) -> (Arc<Self>, Queues) {
         let (urgent, urgent_queue) = mpsc::channel(QUEUE_MAX);
-        let (main, main_queue) = mpsc::channel(QUEUE_MAX);
+        let lanes = store.main_lanes().max(1);
+        let (main, main_queues) = (0..lanes).map(|_| mpsc::channel(QUEUE_MAX)).unzip();
         let core = Arc::new(Self {
             store,
             clock,
@@ -83,16 +86,22 @@ impl Core {
         });
         let queues = Queues {
             urgent: urgent_queue,
-            main: main_queue,
+            main: main_queues,
         };
         (core, queues)
     }
 
     /// Hands an operation over. It will be done even if nobody waits for the answer.
     pub(super) fn submit(&self, lane: Lane, operation: Operation, reply: Reply) {
+        let route = route(&operation);
+        self.submit_by(lane, route, operation, reply);
+    }
+
+    fn submit_by(&self, lane: Lane, route: u64, operation: Operation, reply: Reply) {
+        let place = usize::try_from(route % self.main.len() as u64).unwrap_or(0);
         let queue = match lane {
             Lane::Urgent => &self.urgent,
-            Lane::Main => &self.main,
+            Lane::Main => &self.main[place],
         };
         if let Err(error) = queue.try_send(Job { operation, reply }) {
             let (why, job) = match error {
@@ -118,11 +127,14 @@ impl Core {
     /// A grant that nobody takes is released at once, and its key forgotten.
     pub(super) fn give_back(&self, op: &AcquireOp, lease: LeaseId) {
         self.metrics.given_back.one();
-        self.forget(Operation::Release {
+        let release = Operation::Release {
             lease,
             scope: Scope::everything(),
             unbind: op.key.as_ref().map(|key| key.name.clone()),
-        });
+        };
+        // Behind the acquire, which may not have been done yet.
+        let (reply, _) = oneshot::channel();
+        self.submit_by(Lane::Main, hash(&op.resource), release, reply);
     }
 
     async fn apply(&self, lane: Lane, jobs: Vec<Job>) {
@@ -152,8 +164,12 @@ impl Core {
         for head in &applied.heads {
             self.hint(head, applied.read_at);
         }
+        for lease in &applied.expired {
+            self.metrics.expirations.one();
+            self.metrics.held(lease);
+        }
         for ((operation, reply), done) in operations.iter().zip(replies).zip(applied.done) {
-            self.count(&done);
+            self.count(operation, &done);
             let answer = Answer {
                 done,
                 now: applied.now,
@@ -213,40 +229,28 @@ impl Core {
         }
     }
 
-    fn count(&self, done: &Done) {
+    fn count(&self, operation: &Operation, done: &Done) {
         let metrics = &self.metrics;
-        let held = |lease: &domain::lease::Lease| {
-            let ended = lease
-                .ending
-                .as_ref()
-                .map_or(lease.acquired_at, |ending| ending.at);
-            metrics.hold_ms.ms(ended.since(lease.acquired_at));
-        };
         match done {
             Done::Acquired { replayed: true, .. } => metrics.replayed.one(),
             Done::Acquired { reclaimed, .. } => {
                 metrics.granted.one();
-                if *reclaimed {
-                    metrics.reclaims.one();
-                    metrics.expirations.one();
-                }
+                metrics.reclaims.add(u64::from(*reclaimed));
             }
             Done::Refused { .. } => metrics.refused.one(),
             Done::Renewed(_) => metrics.renewals.one(),
             Done::Released(lease) => {
                 metrics.releases.one();
-                held(lease);
+                metrics.held(lease);
             }
             Done::Revoked(lease) => {
                 metrics.revocations.one();
-                held(lease);
+                metrics.held(lease);
             }
-            Done::Expired(lease) => {
-                metrics.expirations.one();
-                held(lease);
-            }
-            Done::Lost(..) => metrics.losses.one(),
-            Done::Queued { .. }
+            Done::Lost(..) if matches!(operation, Operation::Renew { .. }) => metrics.losses.one(),
+            Done::Lost(..)
+            | Done::Expired(_)
+            | Done::Queued { .. }
             | Done::KeyReused
             | Done::LifetimeReached(_)
             | Done::NotFound
@@ -255,15 +259,36 @@ impl Core {
     }
 }
 
+/// Which of the main lanes an operation takes: that of its resource where it names one. Who names a lease has had the
+/// answer to its acquire.
+fn route(operation: &Operation) -> u64 {
+    match operation {
+        Operation::Acquire(op) => hash(&op.resource),
+        Operation::Expire { resource } | Operation::Leave { resource, .. } => hash(resource),
+        Operation::Reject(rejection) => hash(&rejection.resource),
+        Operation::Renew { lease, .. }
+        | Operation::Release { lease, .. }
+        | Operation::Revoke { lease, .. } => hash(lease),
+    }
+}
+
+fn hash(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
 /// Serves the lanes until the service is closed and what was handed over is done.
 pub(super) async fn serve(core: Arc<Core>, queues: Queues) {
     let Queues { mut urgent, mut main } = queues;
-    if core.store.has_one_writer() {
+    if core.store.has_one_writer()
+        && let Some(main) = main.first_mut()
+    {
         // Renewals first: whatever is asked of the main lane, they are in the very next batch.
-        while let Some(first) = next(&core, &mut urgent, Some(&mut main)).await {
+        while let Some(first) = next(&core, &mut urgent, Some(main)).await {
             let mut jobs = vec![first];
             gather(&mut urgent, &mut jobs, BATCH_MAX);
-            gather(&mut main, &mut jobs, BATCH_MAX);
+            gather(main, &mut jobs, BATCH_MAX);
             core.apply(Lane::Main, jobs).await;
         }
         return;
@@ -278,7 +303,8 @@ pub(super) async fn serve(core: Arc<Core>, queues: Queues) {
             }
         }
     };
-    tokio::join!(one(Lane::Urgent, urgent), one(Lane::Main, main));
+    let main = main.into_iter().map(|queue| one(Lane::Main, queue));
+    tokio::join!(one(Lane::Urgent, urgent), futures::future::join_all(main));
 }
 
 async fn next(

@@ -37,9 +37,12 @@ pub enum LeaseError {
 impl From<&StoreError> for LeaseError {
     fn from(error: &StoreError) -> Self {
         match error {
-            StoreError::Down(_) | StoreError::NoAnswer(_) | StoreError::Conflict | StoreError::Rewound(_) => {
-                Self::Unavailable
-            }
+            StoreError::Down(_)
+            | StoreError::File(_)
+            | StoreError::NoAnswer(_)
+            | StoreError::Conflict
+            | StoreError::NotDurable(_)
+            | StoreError::Rewound(_) => Self::Unavailable,
             StoreError::Corrupt(_) | StoreError::Broken(_) => Self::Broken,
         }
     }
@@ -67,6 +70,8 @@ pub enum LeaseOpenError {
     NoAnswer,
     #[error("the store cannot be opened")]
     Store(#[source] sqlx::Error),
+    #[error("the store's file cannot be opened for writing")]
+    Writer(#[source] Box<StoreError>),
     #[error("the store's schema cannot be brought up to date")]
     Migration(#[source] sqlx::migrate::MigrateError),
     #[error(

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use domain::lease::Lease;
+
 #[derive(Debug, Default)]
 pub struct LeaseMetrics {
     /// Attempts by outcome.
@@ -21,17 +23,29 @@ pub struct LeaseMetrics {
     pub hold_ms: Counter,
     pub renewals: Counter,
     pub releases: Counter,
+    /// Leases that time ended, counted when it is written down: by the reaper, a grant, or a call that came too late.
     pub expirations: Counter,
     /// Grants over a lease that had run out without a note of it.
     pub reclaims: Counter,
     pub revocations: Counter,
-    /// Renewals that came too late.
+    /// Renewals that came too late. Whoever releases what it has lost is told, and not counted.
     pub losses: Counter,
     pub rejections: Counter,
     /// Transactions, and operations in them.
     pub batches: Counter,
     pub operations: Counter,
     pub failed_batches: Counter,
+}
+
+impl LeaseMetrics {
+    /// Adds how long a lease that has ended was held.
+    pub(super) fn held(&self, lease: &Lease) {
+        let ended = lease
+            .ending
+            .as_ref()
+            .map_or(lease.acquired_at, |ending| ending.at);
+        self.hold_ms.ms(ended.since(lease.acquired_at));
+    }
 }
 
 /// A number that only rises.

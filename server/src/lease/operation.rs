@@ -142,4 +142,6 @@ pub struct Applied {
     pub heads: Vec<Head>,
     /// Resources that look different now.
     pub changed: Vec<Resource>,
+    /// Leases that time had ended, written down now.
+    pub expired: Vec<Lease>,
 }

@@ -12,6 +12,9 @@ use super::followers::LeaseEvent;
 use super::store::{HeldRow, Read};
 use super::{LeaseChange, LeaseService};
 
+/// A reading that became too old to judge by, because our process or its way to the store stood still, is repeated.
+const READINGS_MAX: usize = 3;
+
 /// A lease as it was seen a moment ago.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Seen {
@@ -48,18 +51,19 @@ impl LeaseService {
     /// # Errors
     /// `NotFound` when it was never known, or is out of the caller's scope.
     pub async fn lease(&self, caller: &Caller, id: LeaseId) -> Result<Seen, LeaseError> {
-        let read = self
-            .core
-            .store
-            .leases(&[id])
-            .await
-            .map_err(|error| self.unread(&error))?;
-        let age_ms = self.age_ms(&read);
-        let (resource, lease) = read.value.into_iter().next().ok_or(LeaseError::NotFound)?;
-        if !caller.scope.covers(&resource.text()) {
-            return Err(LeaseError::NotFound);
+        for _ in 0..READINGS_MAX {
+            let read = self.core.store.leases(&[id]).await;
+            let read = read.map_err(|error| self.unread(&error))?;
+            let age_ms = self.age_ms(&read);
+            let (resource, lease) = read.value.into_iter().next().ok_or(LeaseError::NotFound)?;
+            if !caller.scope.covers(&resource.text()) {
+                return Err(LeaseError::NotFound);
+            }
+            if !is_too_old(&lease, read.now, age_ms) {
+                return Ok(seen(resource, lease, read.now, age_ms));
+            }
         }
-        Ok(seen(resource, lease, read.now, age_ms))
+        Err(LeaseError::Unavailable)
     }
 
     /// Leases that live now, whose names start with `prefix` and lie in the caller's scope, in order of name.
@@ -106,30 +110,42 @@ impl LeaseService {
         read.map_err(|error| self.unread(&error))
     }
 
+    pub(crate) async fn held_of(&self, names: &[Resource]) -> Result<Read<Vec<HeldRow>>, LeaseError> {
+        let read = self.core.store.held_of(names).await;
+        read.map_err(|error| self.unread(&error))
+    }
+
     /// # Errors
     /// `OutOfScope`, the same whether or not it is held.
     pub async fn resource(&self, caller: &Caller, resource: &Resource) -> Result<ResourceNow, LeaseError> {
         caller.may_name(resource)?;
-        let read = self
-            .core
-            .store
-            .resource(resource)
-            .await
-            .map_err(|error| self.unread(&error))?;
-        let (age_ms, now) = (self.age_ms(&read), read.now);
-        let state = read.value.state;
-        let holder = state.holder_at(now.plus(age_ms)).cloned();
-        let waiter = |waiter: super::store::WaiterView| WaiterNow {
-            owner: waiter.owner,
-            waited_ms: now.since(waiter.since).max(0),
-        };
-        Ok(ResourceNow {
-            holder: holder.map(|lease| seen(resource.clone(), lease, now, age_ms)),
-            last_token: state.last_token,
-            waiters: read.value.waiters.into_iter().map(waiter).collect(),
-            last: state.lease,
-            now,
-        })
+        for _ in 0..READINGS_MAX {
+            let read = self.core.store.resource(resource).await;
+            let read = read.map_err(|error| self.unread(&error))?;
+            let (age_ms, now) = (self.age_ms(&read), read.now);
+            let state = read.value.state;
+            if state
+                .lease
+                .as_ref()
+                .is_some_and(|lease| is_too_old(lease, now, age_ms))
+            {
+                continue;
+            }
+            let waiter = |waiter: super::store::WaiterView| WaiterNow {
+                owner: waiter.owner,
+                waited_ms: now.since(waiter.since).max(0),
+            };
+            return Ok(ResourceNow {
+                holder: state
+                    .holder_at(now)
+                    .map(|lease| seen(resource.clone(), lease.clone(), now, age_ms)),
+                last_token: state.last_token,
+                waiters: read.value.waiters.into_iter().map(waiter).collect(),
+                last: state.lease,
+                now,
+            });
+        }
+        Err(LeaseError::Unavailable)
     }
 
     /// The fate of a lease from now on. Ends with its loss; subscribed after that, it is this one event.
@@ -177,6 +193,12 @@ impl LeaseService {
         tracing::warn!(%error, "leases could not be read: {error}");
         LeaseError::from(error)
     }
+}
+
+/// Whether a lease that lived when it was read seems to have run out only because that was a while ago: it may have been
+/// renewed since, which another reading tells.
+fn is_too_old(lease: &Lease, now: StoreTime, age_ms: i64) -> bool {
+    lease.lives_at(now) && !lease.lives_at(now.plus(age_ms))
 }
 
 fn seen(resource: Resource, lease: Lease, now: StoreTime, age_ms: i64) -> Seen {

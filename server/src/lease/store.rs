@@ -32,6 +32,11 @@ pub trait Store: Send + Sync + 'static {
     /// Whether both lanes end in one writer anyway, so that one loop should serve both.
     fn has_one_writer(&self) -> bool;
 
+    /// How many batches of the main lane it takes at a time, so that one is written while another is on its way to disk.
+    fn main_lanes(&self) -> usize {
+        1
+    }
+
     fn resource<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Read<ResourceView>>;
 
     fn leases<'a>(&'a self, ids: &'a [LeaseId]) -> Answer<'a, Read<Vec<(Resource, Lease)>>>;
@@ -43,6 +48,9 @@ pub trait Store: Send + Sync + 'static {
         after: Option<&'a Resource>,
         limit: u32,
     ) -> Answer<'a, Read<Vec<HeldRow>>>;
+
+    /// The same of some names: those of them that are held.
+    fn held_of<'a>(&'a self, names: &'a [Resource]) -> Answer<'a, Read<Vec<HeldRow>>>;
 
     /// Resources whose lease has run out without a note of it. The predicate is the store's clock's.
     fn run_out(&self, limit: u32) -> Answer<'_, Vec<Resource>>;
@@ -127,6 +135,8 @@ pub struct News {
 pub enum StoreError {
     #[error("the store cannot be reached: {0}")]
     Down(#[source] sqlx::Error),
+    #[error("the store's file cannot be used: {0}")]
+    File(#[from] rusqlite::Error),
     #[error("the store did not answer within {0} ms")]
     NoAnswer(u64),
     /// Rolled back because another replica was first; the same batch may be tried again.
@@ -136,6 +146,8 @@ pub enum StoreError {
     Corrupt(String),
     #[error("a promise would have been broken: {0}")]
     Broken(#[from] Broken),
+    #[error("a session of the store would not keep what it confirms: {0}")]
+    NotDurable(String),
     #[error("the store was rewound while it ran: {0}")]
     Rewound(String),
 }

@@ -6,9 +6,15 @@
 #[cfg(test)]
 mod cli;
 #[cfg(test)]
+mod client;
+#[cfg(test)]
 mod demo_workload;
 #[cfg(test)]
 mod etcd_adapter;
+#[cfg(test)]
+mod histories;
+#[cfg(test)]
+mod hostile;
 #[cfg(test)]
 mod http_inventory;
 #[cfg(test)]

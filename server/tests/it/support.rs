@@ -2,6 +2,7 @@
 
 pub(crate) mod certs;
 pub(crate) mod console;
+pub(crate) mod dice;
 pub(crate) mod eventually;
 pub(crate) mod proxy;
 pub(crate) mod traces;

@@ -6,7 +6,6 @@
 //! races against them is not ours to repeat.)
 
 mod coord;
-mod dice;
 mod fault;
 mod keys;
 mod ledger;
@@ -16,7 +15,7 @@ mod table;
 mod view;
 mod world;
 
-use dice::Dice;
+use crate::support::dice::{self, Dice};
 use round::Totals;
 use world::World;
 

@@ -93,10 +93,11 @@ impl Lease {
         self.ending_at(now).map_or("held", |ending| ending.how.wire())
     }
 
-    /// Never negative: what has run out has nothing left.
+    /// Never negative: what has run out has nothing left. Never more than was given with the last renewal: a clock that
+    /// was set back shows a moment before it, and may be put right again at any time.
     pub fn remaining_ms(&self, now: StoreTime) -> i64 {
         if self.lives_at(now) {
-            self.expires_at.since(now)
+            self.expires_at.since(now.max(self.renewed_at))
         } else {
             0
         }

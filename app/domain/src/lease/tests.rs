@@ -130,7 +130,11 @@ proptest! {
                     prop_assert!(lease.expires_at > seen);
                     prop_assert_eq!(lease.token.number(), last);
                 }
-                Outcome::Released(lease) | Outcome::Revoked(lease) | Outcome::Expired(lease) => {
+                Outcome::Expired(lease) => {
+                    prop_assert!(lease.expires_at <= seen, "a note of expiry ended a lease that lived");
+                    prop_assert!(ended.insert(lease.id, "expired").is_none(), "a lease ended twice");
+                }
+                Outcome::Released(lease) | Outcome::Revoked(lease) => {
                     prop_assert!(ended.insert(lease.id, "ended").is_none(), "a lease ended twice");
                 }
                 Outcome::Lost(lease, _) => { ended.insert(lease.id, "lost"); }
@@ -174,6 +178,25 @@ proptest! {
         prop_assert!("89ab".contains(&text[19..20]));
         prop_assert_eq!(i64::from_str_radix(&text.replace('-', "")[..12], 16).unwrap(), ms);
     }
+}
+
+#[test]
+fn a_clock_set_back_leaves_no_more_than_the_ttl() {
+    // Granted while the clock stands an hour before the last thing that happened here: told 10 s, not an hour and 10 s.
+    let now = StoreTime::from_ms(10_000_000);
+    let acquire = |number, state: &ResourceState, now| {
+        let step = decide(state, &Command::Acquire(request(number, 0, 10)), now).unwrap();
+        let Outcome::Granted { lease, .. } = step.outcome else {
+            panic!("{:?}", step.outcome)
+        };
+        (lease, step.after)
+    };
+    let (first, state) = acquire(1, &ResourceState::default(), now);
+    let released = decide(&state, &Command::Release { lease: first.id }, now).unwrap();
+    let back = now.plus(-3_600_000);
+    let (second, state) = acquire(2, &released.after, back);
+    assert_eq!(second.remaining_ms(back), 10_000);
+    assert_eq!(decide::refusal(&state, back).remaining_ms, 10_000);
 }
 
 #[test]

@@ -158,6 +158,8 @@ fn choose<'a>(node: &'a PrefixNode, chosen: &str) -> (Vec<&'a PrefixChild>, u64,
         )
     });
     let rest = ranked.split_off(ranked.len().min(SHOWN_MAX));
+    // Which ones are shown follows their troubles, where they stand does not: nothing moves away under a pointer.
+    ranked.sort_unstable_by_key(|(place, _)| *place);
     let locks: u64 = rest.iter().map(|(_, child)| child.locks).sum();
     let segments = u64::try_from(rest.len()).unwrap_or(0) + node.more_children;
     (

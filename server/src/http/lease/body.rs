@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::http::{HeaderMap, header};
 use domain::lease::limits::{BODY_BYTES_MAX, TOKEN_MAX};
 use domain::lease::{Invalid, Metadata};
 use domain::token::FencingToken;
+use futures::StreamExt as _;
 use serde_json::{Map, Value};
 
 /// Why there is no object to read fields from.
@@ -21,6 +22,27 @@ impl From<Invalid> for BodyError {
     fn from(invalid: Invalid) -> Self {
         Self::Invalid(invalid)
     }
+}
+
+/// A client that is still sending does not hear that it sends too much: so much is read and dropped before it is told.
+const DROPPED_BYTES_MAX: usize = 1024 * 1024;
+
+async fn read_whole(body: Body) -> Result<Vec<u8>, BodyError> {
+    let mut parts = body.into_data_stream();
+    let (mut bytes, mut sent) = (Vec::new(), 0_usize);
+    while let Some(part) = parts.next().await {
+        let part = part.map_err(|_| Invalid::new("body", "could not be read to its end"))?;
+        sent = sent.saturating_add(part.len());
+        if sent <= BODY_BYTES_MAX {
+            bytes.extend_from_slice(&part);
+        } else if sent > DROPPED_BYTES_MAX {
+            break;
+        }
+    }
+    if sent > BODY_BYTES_MAX {
+        return Err(BodyError::TooLarge);
+    }
+    Ok(bytes)
 }
 
 /// The fields of a body, taken one by one.
@@ -39,20 +61,7 @@ impl Fields {
         headers: &HeaderMap,
         body: Body,
     ) -> Result<Option<Self>, BodyError> {
-        let declared = headers
-            .get(header::CONTENT_LENGTH)
-            .and_then(|it| it.to_str().ok()?.parse::<u64>().ok());
-        if declared.is_some_and(|bytes| bytes > BODY_BYTES_MAX as u64) {
-            return Err(BodyError::TooLarge);
-        }
-        let bytes = to_bytes(body, BODY_BYTES_MAX).await.map_err(|error| {
-            let source = std::error::Error::source(&error);
-            if source.is_some_and(|it| it.to_string() == "length limit exceeded") {
-                BodyError::TooLarge
-            } else {
-                Invalid::new("body", "could not be read to its end").into()
-            }
-        })?;
+        let bytes = read_whole(body).await?;
         if bytes.is_empty() {
             return Ok(None);
         }

@@ -9,7 +9,7 @@ use axum::http::request::Parts;
 use crate::http::problem::Problem;
 use crate::lease::Caller;
 
-/// Who asks, and under which request id.
+/// Who asks, and under which request id. Takes the headers away from whatever is extracted after it.
 pub(in crate::http) struct Context {
     pub(in crate::http) caller: Caller,
     pub(in crate::http) headers: HeaderMap,
@@ -28,7 +28,7 @@ impl<S: Sync> FromRequestParts<S> for Context {
         let caller = parts.extensions.get::<Caller>().cloned();
         Ok(Self {
             caller: caller.unwrap_or_else(Caller::open),
-            headers: parts.headers.clone(),
+            headers: std::mem::take(&mut parts.headers),
         })
     }
 }

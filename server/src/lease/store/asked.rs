@@ -37,4 +37,8 @@ impl Asked {
         }
         asked
     }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.resources.is_empty() && self.leases.is_empty() && self.keys.is_empty()
+    }
 }

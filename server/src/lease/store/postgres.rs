@@ -6,6 +6,7 @@
 mod load;
 mod notice;
 mod open;
+mod save;
 mod sql;
 
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use domain::names::{OwnerId, Resource};
 use futures::future::BoxFuture;
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgListener};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 
 use self::load::{load, texts};
 use super::rows::held_rows;
@@ -38,7 +39,7 @@ const CLEAN_EVERY: u64 = 16;
 pub struct PostgresStore {
     options: PgConnectOptions,
     urgent: Mutex<Option<PgConnection>>,
-    main: Mutex<Option<PgConnection>>,
+    main: Vec<Mutex<Option<PgConnection>>>,
     listener: Mutex<Option<PgListener>>,
     readers: PgPool,
     replica: Arc<str>,
@@ -51,11 +52,10 @@ pub struct PostgresStore {
 
 impl PostgresStore {
     async fn write(&self, lane: Lane, operations: &[Operation]) -> Result<Applied, StoreError> {
-        let slot = match lane {
-            Lane::Urgent => &self.urgent,
-            Lane::Main => &self.main,
+        let mut slot = match lane {
+            Lane::Urgent => self.urgent.lock().await,
+            Lane::Main => self.free().await,
         };
-        let mut slot = slot.lock().await;
         let mut connection = match slot.take() {
             Some(connection) => connection,
             None => self.connect().await?,
@@ -63,6 +63,15 @@ impl PostgresStore {
         let applied = self.transaction(&mut connection, operations).await?;
         *slot = Some(connection);
         Ok(applied)
+    }
+
+    /// A connection of the main lanes that nobody uses: there are as many as lanes.
+    async fn free(&self) -> MutexGuard<'_, Option<PgConnection>> {
+        let free = self.main.iter().find_map(|slot| slot.try_lock().ok());
+        match free {
+            Some(slot) => slot,
+            None => self.main[0].lock().await,
+        }
     }
 
     async fn transaction(
@@ -86,6 +95,7 @@ impl PostgresStore {
             done: ran.done,
             heads: ran.heads,
             changed: ran.changed,
+            expired: ran.expired,
         })
     }
 
@@ -96,15 +106,13 @@ impl PostgresStore {
         now: StoreTime,
     ) -> Result<(), StoreError> {
         let writes = writes(changes, &self.replica, now)?;
-        exactly(connection, sql::COUNTERS, writes.counters).await?;
-        exactly(connection, sql::CHANGED, writes.changed).await?;
-        exactly(connection, sql::BORN, writes.born).await?;
         exactly(connection, sql::KEYS, writes.keys).await?;
         any(connection, sql::UNBOUND, writes.unbound).await?;
         // One may leave and join again in the same batch.
         any(connection, sql::LEFT, writes.left).await?;
         exactly(connection, sql::JOINED, writes.joined).await?;
-        exactly(connection, sql::REJECTIONS, writes.rejections).await
+        exactly(connection, sql::REJECTIONS, writes.rejections).await?;
+        save::save(connection, changes).await
     }
 }
 
@@ -152,6 +160,10 @@ impl Store for PostgresStore {
 
     fn has_one_writer(&self) -> bool {
         false
+    }
+
+    fn main_lanes(&self) -> usize {
+        self.main.len()
     }
 
     fn resource<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Read<ResourceView>> {
@@ -216,6 +228,18 @@ impl Store for PostgresStore {
                 .bind(range.to.clone())
                 .bind(after.map(Resource::text))
                 .bind(i64::from(limit));
+            let (now, text): (i64, String) = query.fetch_one(&self.readers).await?;
+            let value = held_rows(&text)?;
+            let now = StoreTime::from_ms(now);
+            Ok(Read { now, read_at, value })
+        }))
+    }
+
+    fn held_of<'a>(&'a self, names: &'a [Resource]) -> Answer<'a, Read<Vec<HeldRow>>> {
+        Box::pin(bounded(async move {
+            let read_at = self.clock.tick();
+            let names: Vec<String> = names.iter().map(Resource::text).collect();
+            let query = sqlx::query_as(sql::HELD_OF).bind(names);
             let (now, text): (i64, String) = query.fetch_one(&self.readers).await?;
             let value = held_rows(&text)?;
             let now = StoreTime::from_ms(now);
@@ -336,7 +360,9 @@ impl Store for PostgresStore {
             *self.listener.lock().await = None;
             let _ = tokio::time::timeout(PATIENCE, self.readers.close()).await;
             *self.urgent.lock().await = None;
-            *self.main.lock().await = None;
+            for slot in &self.main {
+                *slot.lock().await = None;
+            }
         })
     }
 }

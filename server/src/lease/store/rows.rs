@@ -1,7 +1,5 @@
-//! Rows as they cross into SQL and back: one JSON text per statement, the same for both stores, because a batch is one
-//! statement per kind of row. Conversions back are checked: what a store cannot hold is [`StoreError::Corrupt`].
-
-use std::sync::Arc;
+//! Rows as they cross into SQL and back: one JSON text per statement, because a batch is one statement per kind of row.
+//! Both stores read so; Postgres writes so too. Conversions back are checked: what a store cannot hold is [`StoreError::Corrupt`].
 
 use domain::lease::{Ending, How, Lease, LeaseId, Metadata, ResourceState, Revocation, StoreTime, Ttl};
 use domain::names::{OwnerId, Resource};
@@ -12,8 +10,8 @@ use super::{HeldRow, StoreError};
 use crate::lease::batch::{Changes, Held, KeyRow, Standing};
 use crate::lease::operation::KeyName;
 
-/// Read as an array in this order, written as an object with these names.
-#[derive(Debug, Serialize, Deserialize)]
+/// An array in this order.
+#[derive(Debug, Deserialize)]
 pub(super) struct LeaseRow {
     lease_id: LeaseId,
     resource: String,
@@ -46,15 +44,6 @@ pub(super) struct StateRow(
 /// Issuer, key, fingerprint, lease, made at.
 #[derive(Debug, Deserialize)]
 pub(super) struct KeyRowWire(String, String, String, Option<LeaseId>, i64);
-
-#[derive(Debug, Serialize)]
-struct CounterRow {
-    resource: String,
-    before: u64,
-    token: u64,
-    lease_id: Option<LeaseId>,
-    locked_until: Option<i64>,
-}
 
 #[derive(Debug, Serialize)]
 struct KeyWrite<'a> {
@@ -92,12 +81,9 @@ pub(super) struct Param {
     pub(super) rows: u64,
 }
 
-/// Everything that a batch writes, in the order of writing; none where there is nothing.
+/// What a batch writes beside counters and leases, in the order of writing; none where there is nothing.
 #[derive(Default)]
 pub(super) struct Writes {
-    pub(super) counters: Option<Param>,
-    pub(super) changed: Option<Param>,
-    pub(super) born: Option<Param>,
     pub(super) keys: Option<Param>,
     pub(super) unbound: Option<Param>,
     pub(super) joined: Option<Param>,
@@ -106,14 +92,6 @@ pub(super) struct Writes {
 }
 
 pub(super) fn writes(changes: &Changes, replica: &str, now: StoreTime) -> Result<Writes, StoreError> {
-    let mut counters: Vec<CounterRow> = changes.resources.iter().map(counter).collect();
-    // Every writer touches rows in this order.
-    counters.sort_by(|one, two| one.resource.cmp(&two.resource));
-    let rows = |is_new: bool| -> Vec<LeaseRow> {
-        let some = changes.leases.values().filter(|change| change.is_new == is_new);
-        some.map(|change| LeaseRow::from_lease(&change.resource, &change.lease))
-            .collect()
-    };
     let keys: Vec<KeyWrite<'_>> = changes
         .keys
         .iter()
@@ -138,9 +116,6 @@ pub(super) fn writes(changes: &Changes, replica: &str, now: StoreTime) -> Result
         recorded_at: now.ms(),
     });
     Ok(Writes {
-        counters: param(&counters)?,
-        changed: param(&rows(false))?,
-        born: param(&rows(true))?,
         keys: param(&keys)?,
         unbound: param(&unbound)?,
         joined: param(&joined.collect::<Vec<_>>())?,
@@ -167,16 +142,6 @@ pub(super) fn from_json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Stor
     serde_json::from_str(text).map_err(|error| StoreError::Corrupt(error.to_string()))
 }
 
-fn counter((resource, (before, state)): (&Resource, &(u64, ResourceState))) -> CounterRow {
-    CounterRow {
-        resource: resource.text(),
-        before: *before,
-        token: state.last_token.number(),
-        lease_id: state.lease.as_ref().map(|lease| lease.id),
-        locked_until: state.locked_until.map(StoreTime::ms),
-    }
-}
-
 fn key_write<'a>(name: &'a KeyName, row: &'a KeyRow) -> KeyWrite<'a> {
     KeyWrite {
         issuer: &name.issuer,
@@ -188,32 +153,6 @@ fn key_write<'a>(name: &'a KeyName, row: &'a KeyRow) -> KeyWrite<'a> {
 }
 
 impl LeaseRow {
-    fn from_lease(resource: &Resource, lease: &Lease) -> Self {
-        let revocation = match lease.ending.as_ref().map(|ending| &ending.how) {
-            Some(How::Revoked(revocation)) => Some(revocation),
-            _ => None,
-        };
-        let text = |pick: fn(&Revocation) -> &Arc<str>| revocation.map(|it| pick(it).to_string());
-        Self {
-            lease_id: lease.id,
-            resource: resource.text(),
-            owner_id: lease.owner.to_string(),
-            issuer: lease.issuer.to_string(),
-            fencing_token: lease.token.number(),
-            ttl_seconds: lease.ttl.seconds(),
-            metadata: metadata_text(&lease.metadata),
-            acquired_at: lease.acquired_at.ms(),
-            expires_at: lease.expires_at.ms(),
-            renewed_at: lease.renewed_at.ms(),
-            renewals: lease.renewals,
-            ended_at: lease.ending.as_ref().map(|ending| ending.at.ms()),
-            ended_how: lease.ending.as_ref().map(|ending| ending.how.wire().to_owned()),
-            revoked_by: text(|it| &it.by),
-            revoke_reason: text(|it| &it.reason),
-            audit_id: text(|it| &it.audit_id),
-        }
-    }
-
     pub(super) fn into_lease(self) -> Result<(Resource, Lease), StoreError> {
         let bad = |what: &str| StoreError::Corrupt(format!("lease {}: {what}", self.lease_id));
         let how = match self.ended_how.as_deref() {
@@ -301,7 +240,7 @@ fn touched_at(lease: &Lease) -> StoreTime {
     lease.renewed_at.max(ended)
 }
 
-fn metadata_text(metadata: &Metadata) -> String {
+pub(super) fn metadata_text(metadata: &Metadata) -> String {
     if metadata.is_empty() {
         return "{}".to_owned();
     }

@@ -3,9 +3,12 @@
 //! The store's clock is ours: anchored to the wall clock at start, driven by the monotonic clock, never behind what the
 //! file has seen. A wall clock that jumps changes nothing until the next start, and then not backwards.
 
+mod known;
 mod load;
 mod open;
 mod sql;
+mod write;
+mod writer;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,25 +19,22 @@ use domain::lease::{Lease, LeaseId, StoreTime};
 use domain::names::{OwnerId, Resource};
 use domain::observation::Tick;
 use futures::future::BoxFuture;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
-use sqlx::{ConnectOptions as _, Connection as _, SqlitePool};
+use sqlx::SqlitePool;
 use tokio::sync::Mutex;
 
-use self::load::load;
-use super::rows::{LeaseRow, Param, StateRow, from_json, held_rows, to_json, writes};
+use self::writer::{Committed, Writer};
+use super::rows::{LeaseRow, StateRow, from_json, held_rows, to_json};
 use super::witness::Witness;
 use super::{Answer, HeldRow, Lane, News, Read, RejectionRow, ResourceView, Store, StoreError, WaiterView};
 use crate::clock::Clock;
-use crate::lease::batch::{Changes, run};
 use crate::lease::operation::{Applied, Head, Operation};
 
 pub use open::raise_epoch;
 
 pub struct SqliteStore {
     path: PathBuf,
-    options: SqliteConnectOptions,
     /// None after an error: the next batch opens it anew, so that no half of a transaction is ever left in it.
-    writer: Mutex<Option<SqliteConnection>>,
+    writer: Mutex<Option<Writer>>,
     readers: SqlitePool,
     clock: StoreClock,
     replica: Arc<str>,
@@ -61,29 +61,11 @@ impl StoreClock {
 impl SqliteStore {
     async fn write(&self, operations: &[Operation]) -> Result<Applied, StoreError> {
         let mut slot = self.writer.lock().await;
-        // Out of the slot while it is used: whatever goes wrong, a connection in doubt is closed, not kept.
-        let mut connection = match slot.take() {
-            Some(connection) => connection,
-            None => self.options.connect().await?,
+        let Committed { now, read_at, ran } = match self.write_once(&mut slot, operations).await {
+            // Somebody else wrote the file: once more, with nothing remembered.
+            Err(StoreError::Conflict) => self.write_once(&mut slot, operations).await?,
+            done => done?,
         };
-        let applied = self.transaction(&mut connection, operations).await?;
-        *slot = Some(connection);
-        Ok(applied)
-    }
-
-    async fn transaction(
-        &self,
-        connection: &mut SqliteConnection,
-        operations: &[Operation],
-    ) -> Result<Applied, StoreError> {
-        sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await?;
-        let (read_at, now) = self.clock.now();
-        let loaded = load(connection, operations, now).await?;
-        let ran = run(loaded, operations, &self.replica)?;
-        if !ran.changes.is_empty() {
-            self.save(connection, &ran.changes, now).await?;
-        }
-        sqlx::query("COMMIT").execute(&mut *connection).await?;
         let grants = i64::try_from(ran.changes.grants).unwrap_or(0);
         self.grants.fetch_add(grants, Ordering::Relaxed);
         Ok(Applied {
@@ -92,59 +74,24 @@ impl SqliteStore {
             done: ran.done,
             heads: ran.heads,
             changed: ran.changed,
+            expired: ran.expired,
         })
     }
 
-    async fn save(
+    async fn write_once(
         &self,
-        connection: &mut SqliteConnection,
-        changes: &Changes,
-        now: StoreTime,
-    ) -> Result<(), StoreError> {
-        let writes = writes(changes, &self.replica, now)?;
-        exactly(connection, sql::COUNTERS, writes.counters).await?;
-        exactly(connection, sql::CHANGED, writes.changed).await?;
-        exactly(connection, sql::BORN, writes.born).await?;
-        exactly(connection, sql::KEYS, writes.keys).await?;
-        any(connection, sql::UNBOUND, writes.unbound).await?;
-        // One may leave and join again in the same batch.
-        any(connection, sql::LEFT, writes.left).await?;
-        exactly(connection, sql::JOINED, writes.joined).await?;
-        exactly(connection, sql::REJECTIONS, writes.rejections).await?;
-        let grants = i64::try_from(changes.grants).unwrap_or(0);
-        let query = sqlx::query(sql::TICK).bind(now.ms()).bind(grants);
-        query.execute(&mut *connection).await?;
-        Ok(())
+        slot: &mut Option<Writer>,
+        operations: &[Operation],
+    ) -> Result<Committed, StoreError> {
+        // Out of the slot while it is used: whatever goes wrong, a writer in doubt is dropped, not kept.
+        let writer = match slot.take() {
+            Some(writer) => writer,
+            None => Writer::new(open::writer(&self.path)?),
+        };
+        let (writer, committed) = writer.apply(operations, &self.replica, &self.clock).await?;
+        *slot = Some(writer);
+        Ok(committed)
     }
-}
-
-/// A statement that must touch each of its rows: anything else means that the store is not what was read.
-async fn exactly(
-    connection: &mut SqliteConnection,
-    sql: &'static str,
-    param: Option<Param>,
-) -> Result<(), StoreError> {
-    let Some(param) = param else { return Ok(()) };
-    let done = sqlx::query(sql).bind(param.json).execute(connection).await?;
-    if done.rows_affected() == param.rows {
-        return Ok(());
-    }
-    Err(StoreError::Corrupt(format!(
-        "{} rows to write, {} written",
-        param.rows,
-        done.rows_affected()
-    )))
-}
-
-async fn any(
-    connection: &mut SqliteConnection,
-    sql: &'static str,
-    param: Option<Param>,
-) -> Result<(), StoreError> {
-    if let Some(param) = param {
-        sqlx::query(sql).bind(param.json).execute(connection).await?;
-    }
-    Ok(())
 }
 
 impl Store for SqliteStore {
@@ -159,14 +106,13 @@ impl Store for SqliteStore {
     fn resource<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Read<ResourceView>> {
         Box::pin(async move {
             let (read_at, now) = self.clock.now();
-            let names = to_json(&[resource.text()])?;
-            let (_, text): (i64, String) = sqlx::query_as(sql::STATES)
-                .bind(names)
-                .fetch_one(&self.readers)
+            let row: Option<String> = sqlx::query_scalar(sql::STATE)
+                .bind(resource.text())
+                .fetch_optional(&self.readers)
                 .await?;
-            let rows: Vec<StateRow> = from_json(&text)?;
             let mut value = ResourceView::default();
-            if let Some(row) = rows.into_iter().next() {
+            if let Some(row) = row {
+                let row: StateRow = from_json(&row)?;
                 value.state = row.into_held()?.1.state;
             }
             let line: Vec<(String, i64)> = sqlx::query_as(sql::LINE)
@@ -214,6 +160,19 @@ impl Store for SqliteStore {
         })
     }
 
+    fn held_of<'a>(&'a self, names: &'a [Resource]) -> Answer<'a, Read<Vec<HeldRow>>> {
+        Box::pin(async move {
+            let (read_at, now) = self.clock.now();
+            let names: Vec<String> = names.iter().map(Resource::text).collect();
+            let query = sqlx::query_scalar(sql::HELD_OF)
+                .bind(to_json(&names)?)
+                .bind(now.ms());
+            let text: String = query.fetch_one(&self.readers).await?;
+            let value = held_rows(&text)?;
+            Ok(Read { now, read_at, value })
+        })
+    }
+
     fn run_out(&self, limit: u32) -> Answer<'_, Vec<Resource>> {
         Box::pin(async move {
             let (_, now) = self.clock.now();
@@ -245,13 +204,9 @@ impl Store for SqliteStore {
             self.testify().await;
             let (_, now) = self.clock.now();
             let mut slot = self.writer.lock().await;
-            if let Some(connection) = slot.as_mut() {
-                sqlx::query(sql::PRUNE_LEASES)
-                    .bind(super::oldest_kept(now).to_string())
-                    .execute(&mut *connection)
-                    .await?;
-                let query = sqlx::query(sql::PRUNE_KEYS).bind(super::keys_kept_from(now).ms());
-                query.execute(&mut *connection).await?;
+            if let Some(writer) = slot.take() {
+                let (leases, keys) = (super::oldest_kept(now), super::keys_kept_from(now));
+                *slot = Some(writer.prune(leases, keys).await?);
             }
             Ok(())
         })
@@ -278,9 +233,8 @@ impl Store for SqliteStore {
         Box::pin(async move {
             self.testify().await;
             self.readers.close().await;
-            if let Some(writer) = self.writer.lock().await.take() {
-                let _ = writer.close().await;
-            }
+            // Closing folds the log into the file.
+            drop(self.writer.lock().await.take());
         })
     }
 }

@@ -3,7 +3,11 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use domain::names::Resource;
 use leasehold::clock::Clock;
+use leasehold::lease::operation::Operation;
+use leasehold::lease::store::sqlite::SqliteStore;
+use leasehold::lease::store::{Lane, Store as _};
 use leasehold::lease::{LeaseConfig, LeaseOpenError, LeaseService, raise_epoch};
 use leasehold::throwaway::PostgresOptions;
 use serde_json::json;
@@ -79,6 +83,59 @@ async fn an_sqlite_file_of_another_journal_mode_is_made_durable() {
         .await
         .unwrap();
     assert_eq!(mode, "wal");
+}
+
+#[tokio::test]
+async fn every_sqlite_writer_syncs_each_commit() {
+    // Trap 8: the pragmas as the writer's own session says them; again after that session was given up, because a
+    // foreign transaction had kept it waiting for too long, and another was opened.
+    use sqlx::{Connection as _, Executor as _};
+    let home = Home::new(Kind::Sqlite).await;
+    let path = home.url.strip_prefix("sqlite:").unwrap();
+    let store = SqliteStore::open(path.as_ref(), Clock::start()).await.unwrap();
+    let durable = ("wal".to_owned(), 2);
+    assert_eq!(store.writer_settings().await.unwrap(), durable);
+    let note = [Operation::Expire {
+        resource: Resource::from("r"),
+    }];
+    let mut blocker = sqlx::SqliteConnection::connect(&home.url).await.unwrap();
+    blocker
+        .execute("BEGIN IMMEDIATE; UPDATE store_meta SET epoch = epoch")
+        .await
+        .unwrap();
+    assert!(store.apply(Lane::Main, &note).await.is_err());
+    blocker.execute("COMMIT").await.unwrap();
+    store.apply(Lane::Main, &note).await.unwrap();
+    assert_eq!(store.writer_settings().await.unwrap(), durable);
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_postgres_that_stops_keeping_commits_while_we_run_is_refused() {
+    // Trap 6: the role's setting is changed and our sessions are ended: the next ones confirm nothing, until it is back.
+    let home = Home::new(Kind::Postgres).await;
+    let stage = home.serve().await;
+    let lease = stage.acquire("r", "o", 60).await;
+    let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'leasehold'";
+    home.sql("ALTER ROLE postgres SET synchronous_commit = off").await;
+    home.sql(end).await;
+    // The first call may find the ended session.
+    for _ in 0..3 {
+        let body = json!({"resource": "new", "ownerId": "o", "ttlSeconds": 30});
+        let (status, problem) = stage.post("/v1/locks/acquire", body).await;
+        assert_eq!(
+            (status.as_u16(), &problem["code"]),
+            (503, &json!("store_unavailable"))
+        );
+        assert_eq!(stage.renew(&lease).await.0.as_u16(), 503);
+    }
+    home.sql("ALTER ROLE postgres SET synchronous_commit = on").await;
+    eventually("it serves again", || async {
+        stage.renew(&lease).await.0.is_success()
+    })
+    .await;
+    assert_eq!(token(&stage.acquire("new", "o", 30).await), 1);
+    stage.close().await;
 }
 
 #[tokio::test]

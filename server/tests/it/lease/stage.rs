@@ -60,30 +60,7 @@ impl Home {
     }
 
     pub(super) async fn serve_with(&self, config: LeaseConfig, caller: Option<Caller>) -> Stage {
-        // Only the first of a process counts; reqwest wants one even for plain HTTP.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let stop = CancellationToken::new();
-        let service = LeaseService::open(&self.url, config, Clock::start(), stop.clone())
-            .await
-            .unwrap();
-        let mut app = leasehold::http::lease::standalone(service.clone());
-        if let Some(caller) = caller {
-            app = app.layer(axum::Extension(caller));
-        }
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let base = format!("http://{}", listener.local_addr().unwrap());
-        let end = stop.clone();
-        let server = aside(async move {
-            let served = axum::serve(listener, app).with_graceful_shutdown(end.cancelled_owned());
-            served.await.unwrap();
-        });
-        Stage {
-            service,
-            base,
-            stop,
-            server,
-            http: reqwest::Client::new(),
-        }
+        serve_at_with(&self.url, config, caller).await
     }
 
     /// One statement past the service, as an operator's mistake or a restore would.
@@ -97,6 +74,38 @@ impl Home {
             let mut connection = SqliteConnection::connect(&self.url).await.unwrap();
             sqlx::raw_sql(statement).execute(&mut connection).await.unwrap();
         }
+    }
+}
+
+/// A server on the store at this address.
+pub(super) async fn serve_at(url: &str) -> Stage {
+    serve_at_with(url, LeaseConfig::default(), None).await
+}
+
+async fn serve_at_with(url: &str, config: LeaseConfig, caller: Option<Caller>) -> Stage {
+    // Only the first of a process counts; reqwest wants one even for plain HTTP.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let stop = CancellationToken::new();
+    let service = LeaseService::open(url, config, Clock::start(), stop.clone())
+        .await
+        .unwrap();
+    let mut app = leasehold::http::lease::standalone(service.clone());
+    if let Some(caller) = caller {
+        app = app.layer(axum::Extension(caller));
+    }
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    let end = stop.clone();
+    let server = aside(async move {
+        let served = axum::serve(listener, app).with_graceful_shutdown(end.cancelled_owned());
+        served.await.unwrap();
+    });
+    Stage {
+        service,
+        base,
+        stop,
+        server,
+        http: reqwest::Client::new(),
     }
 }
 

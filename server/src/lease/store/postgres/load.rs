@@ -24,31 +24,24 @@ pub(super) async fn load(
     let asked = Asked::of(operations);
     let mut loaded = Loaded::default();
     let mut names: Vec<String> = asked.resources.iter().map(Resource::text).collect();
-    if !asked.leases.is_empty() {
-        // Where a lease belongs never changes: this needs no lock.
-        let rows: Vec<(String, String)> = sqlx::query_as(sql::HOMES)
-            .bind(texts(&asked.leases))
-            .fetch_all(&mut *connection)
-            .await?;
-        for (id, resource) in rows {
-            let id =
-                LeaseId::parse(&id).ok_or_else(|| StoreError::Corrupt(format!("{id} is no lease id")))?;
-            loaded.homes.insert(id, Resource::from(resource.as_str()));
-            names.push(resource);
-        }
-    }
     names.sort_unstable();
     names.dedup();
-    if !asked.resources.is_empty() {
-        sqlx::query(sql::MISSING)
+    let query = sqlx::query_as(sql::FIND_AND_LOCK)
+        .bind(&names)
+        .bind(texts(&asked.leases));
+    let (wanted, made, locked, homes): (i64, i64, i64, String) = query.fetch_one(&mut *connection).await?;
+    let homes: Vec<(LeaseId, String)> = from_json(&homes)?;
+    for (id, resource) in homes {
+        loaded.homes.insert(id, Resource::from(resource.as_str()));
+        names.push(resource);
+    }
+    if made + locked < wanted {
+        // Made by another replica after our statement had begun to look.
+        sqlx::query(sql::LOCK)
             .bind(&names)
             .execute(&mut *connection)
             .await?;
     }
-    sqlx::query(sql::LOCK)
-        .bind(&names)
-        .execute(&mut *connection)
-        .await?;
     let mut wanted = asked.leases;
     if !asked.keys.is_empty() {
         loaded.keys = keys(connection, &asked.keys).await?;

@@ -14,6 +14,8 @@ use crate::clock::Clock;
 use crate::lease::error::LeaseOpenError;
 
 const READERS_MAX: u32 = 4;
+/// While one batch is on its way to disk the other is decided. With four, batches are smaller and cost more than that wins.
+const MAIN_LANES: usize = 2;
 const READ_PATIENCE: Duration = Duration::from_millis(1_500);
 const OPEN_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -48,7 +50,7 @@ impl PostgresStore {
             .connect_lazy_with(options.clone());
         Ok(Self {
             urgent: Mutex::new(None),
-            main: Mutex::new(Some(first)),
+            main: lanes(first),
             listener: Mutex::new(None),
             readers,
             options,
@@ -60,9 +62,12 @@ impl PostgresStore {
         })
     }
 
-    /// A new session. Refused when the cluster is no longer the one that we opened, until its epoch was raised.
+    /// A new session. Refused when it would not keep what it confirms, or when the cluster is no longer the one that we opened, until its epoch was raised.
     pub(super) async fn connect(&self) -> Result<PgConnection, super::StoreError> {
         let mut connection = self.options.connect().await?;
+        if let Some(why) = not_durable(&mut connection).await? {
+            return Err(super::StoreError::NotDurable(why));
+        }
         let identity: String = sqlx::query_scalar(sql::IDENTITY)
             .fetch_one(&mut connection)
             .await?;
@@ -71,6 +76,11 @@ impl PostgresStore {
         }
         Ok(connection)
     }
+}
+
+fn lanes(first: PgConnection) -> Vec<Mutex<Option<PgConnection>>> {
+    let mut first = Some(first);
+    (0..MAIN_LANES).map(|_| Mutex::new(first.take())).collect()
 }
 
 fn options(url: &str) -> Result<PgConnectOptions, LeaseOpenError> {
@@ -86,33 +96,38 @@ fn options(url: &str) -> Result<PgConnectOptions, LeaseOpenError> {
             ("enable_hashjoin", "off"),
             ("enable_mergejoin", "off"),
             ("jit", "off"),
+            // The same few statements again and again: planned once.
+            ("plan_cache_mode", "force_generic_plan"),
         ])
         .disable_statement_logging())
 }
 
 /// A commit must be on disk when it is answered, and this must be a primary.
 async fn durable(connection: &mut PgConnection) -> Result<(), LeaseOpenError> {
-    let read = "SELECT current_setting('synchronous_commit'), current_setting('fsync'), pg_is_in_recovery()";
-    let (commit, fsync, standby): (String, String, bool) = sqlx::query_as(read)
+    if let Some(why) = not_durable(connection).await.map_err(LeaseOpenError::Store)? {
+        return Err(LeaseOpenError::NotDurable(why));
+    }
+    let fsync: String = sqlx::query_scalar("SELECT current_setting('fsync')")
         .fetch_one(connection)
         .await
         .map_err(LeaseOpenError::Store)?;
-    if standby {
-        return Err(LeaseOpenError::NotDurable(
-            "it is a standby; give the primary's address".to_owned(),
-        ));
-    }
-    if !matches!(commit.as_str(), "on" | "remote_apply") {
-        return Err(LeaseOpenError::NotDurable(format!(
-            "synchronous_commit is {commit}, but must be on for this role and database"
-        )));
-    }
     if fsync != "on" {
         tracing::warn!(
             "the lease store's Postgres runs with fsync off: a power cut may repeat fencing tokens"
         );
     }
     Ok(())
+}
+
+/// Why this session may lose what it confirms, if it may. A role's or a database's setting may change while we run.
+async fn not_durable(connection: &mut PgConnection) -> Result<Option<String>, sqlx::Error> {
+    let read = "SELECT current_setting('synchronous_commit'), pg_is_in_recovery()";
+    let (commit, standby): (String, bool) = sqlx::query_as(read).fetch_one(connection).await?;
+    if standby {
+        return Ok(Some("it is a standby; give the primary's address".to_owned()));
+    }
+    let kept = matches!(commit.as_str(), "on" | "remote_apply");
+    Ok((!kept).then(|| format!("synchronous_commit is {commit}, but must be on for this role and database")))
 }
 
 /// Notes which cluster this is. A new timeline or a copy in another cluster may lack the last commits: its tokens are

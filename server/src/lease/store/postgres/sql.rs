@@ -38,12 +38,19 @@ macro_rules! lines {
     };
 }
 
-pub(super) const HOMES: &str = "SELECT lease_id, resource FROM leases WHERE lease_id = ANY($1)";
-
-pub(super) const MISSING: &str = "INSERT INTO resource_tokens (resource, last_token)
-     SELECT name, 0 FROM unnest($1::text[]) AS name
-     WHERE NOT EXISTS (SELECT FROM resource_tokens t WHERE t.resource = name)
-     ORDER BY name COLLATE \"C\" ON CONFLICT DO NOTHING";
+/// Names and lease ids. Makes the rows that there are not, then locks all of them in order. Where a lease belongs never
+/// changes, so that needs no lock. Fewer rows than names: another replica has made one meanwhile, see [`LOCK`].
+pub(super) const FIND_AND_LOCK: &str =
+    "WITH homes AS MATERIALIZED (SELECT lease_id, resource FROM leases WHERE lease_id = ANY($2)),
+        names AS MATERIALIZED (SELECT unnest($1::text[]) AS name UNION SELECT resource FROM homes),
+        made AS (INSERT INTO resource_tokens (resource, last_token)
+            SELECT name, 0 FROM unnest($1::text[]) AS name
+            WHERE NOT EXISTS (SELECT FROM resource_tokens t WHERE t.resource = name)
+            ORDER BY name COLLATE \"C\" ON CONFLICT DO NOTHING RETURNING 1),
+        locked AS MATERIALIZED (SELECT FROM resource_tokens
+            WHERE resource = ANY(ARRAY(SELECT name FROM names)) ORDER BY resource FOR UPDATE)
+     SELECT (SELECT count(*) FROM names), (SELECT count(*) FROM made), (SELECT count(*) FROM locked),
+        coalesce((SELECT json_agg(json_build_array(lease_id, resource))::text FROM homes), '[]')";
 
 pub(super) const LOCK: &str = "SELECT count(*) FROM
      (SELECT FROM resource_tokens WHERE resource = ANY($1) ORDER BY resource FOR UPDATE) AS locked";
@@ -76,26 +83,32 @@ pub(super) const KEYS_OF: &str =
         k.created_at))::text, '[]')
      FROM unnest($1::text[], $2::text[]) AS asked(issuer, key) JOIN idempotency_keys k USING (issuer, key)";
 
-/// The counter must be what was read under the lock; it is set to what the state machine made of that.
-pub(super) const COUNTERS: &str = "UPDATE resource_tokens t SET last_token = v.token, lease_id = v.lease_id, locked_until = v.locked_until
-     FROM json_to_recordset($1::json) AS v(resource text, before bigint, token bigint, lease_id text, locked_until bigint)
-     WHERE t.resource = v.resource AND t.last_token = v.before";
-
-pub(super) const CHANGED: &str = "UPDATE leases l SET ttl_seconds = v.ttl_seconds, expires_at = v.expires_at,
-        renewed_at = v.renewed_at, renewals = v.renewals, ended_at = v.ended_at, ended_how = v.ended_how,
-        revoked_by = v.revoked_by, revoke_reason = v.revoke_reason, audit_id = v.audit_id
-     FROM json_to_recordset($1::json) AS v(lease_id text, ttl_seconds bigint, expires_at bigint, renewed_at bigint,
-        renewals bigint, ended_at bigint, ended_how text, revoked_by text, revoke_reason text, audit_id text)
-     WHERE l.lease_id = v.lease_id AND l.ended_at IS NULL";
-
-pub(super) const BORN: &str = "INSERT INTO leases (lease_id, resource, owner_id, issuer, fencing_token, ttl_seconds, metadata,
-        acquired_at, expires_at, renewed_at, renewals, ended_at, ended_how, revoked_by, revoke_reason, audit_id)
-     SELECT lease_id, resource, owner_id, issuer, fencing_token, ttl_seconds, metadata,
-        acquired_at, expires_at, renewed_at, renewals, ended_at, ended_how, revoked_by, revoke_reason, audit_id
-     FROM json_to_recordset($1::json) AS v(lease_id text, resource text, owner_id text, issuer text,
-        fencing_token bigint, ttl_seconds bigint, metadata text, acquired_at bigint, expires_at bigint,
-        renewed_at bigint, renewals bigint, ended_at bigint, ended_how text, revoked_by text, revoke_reason text,
-        audit_id text)";
+/// Counters, changed and new leases; answers how many rows of each were written. A counter must be what was read under
+/// the lock; it is set to what the state machine made of that. A new lease waits until the one before it has its ending,
+/// because a resource has one lease without.
+pub(super) const SAVE: &str =
+    "WITH counted AS (UPDATE resource_tokens t
+            SET last_token = v.token, lease_id = v.lease_id, locked_until = v.locked_until
+            FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[])
+                AS v(resource, before, token, lease_id, locked_until)
+            WHERE t.resource = v.resource AND t.last_token = v.before RETURNING 1),
+        changed AS (UPDATE leases l SET ttl_seconds = v.ttl_seconds, expires_at = v.expires_at,
+                renewed_at = v.renewed_at, renewals = v.renewals, ended_at = v.ended_at, ended_how = v.ended_how,
+                revoked_by = v.revoked_by, revoke_reason = v.revoke_reason, audit_id = v.audit_id
+            FROM unnest($6::text[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[],
+                $12::text[], $13::text[], $14::text[], $15::text[])
+                AS v(lease_id, ttl_seconds, expires_at, renewed_at, renewals, ended_at,
+                    ended_how, revoked_by, revoke_reason, audit_id)
+            WHERE l.lease_id = v.lease_id AND l.ended_at IS NULL RETURNING 1),
+        before AS MATERIALIZED (SELECT count(*) AS rows FROM changed),
+        born AS (INSERT INTO leases (lease_id, ttl_seconds, expires_at, renewed_at, renewals, ended_at,
+                ended_how, revoked_by, revoke_reason, audit_id,
+                resource, owner_id, issuer, fencing_token, metadata, acquired_at)
+            SELECT * FROM unnest($16::text[], $17::bigint[], $18::bigint[], $19::bigint[], $20::bigint[], $21::bigint[],
+                $22::text[], $23::text[], $24::text[], $25::text[],
+                $26::text[], $27::text[], $28::text[], $29::bigint[], $30::text[], $31::bigint[])
+            WHERE (SELECT rows FROM before) >= 0 RETURNING 1)
+     SELECT (SELECT count(*) FROM counted), (SELECT rows FROM before), (SELECT count(*) FROM born)";
 
 /// A key that somebody else bound meanwhile, to another request, is a row too few.
 pub(super) const KEYS: &str = "INSERT INTO idempotency_keys AS k (issuer, key, fingerprint, lease_id, created_at)
@@ -128,24 +141,39 @@ pub(super) const LINE: &str = concat!(
     " WHERE w.resource = $1 ORDER BY w.seq"
 );
 
+macro_rules! held {
+    () => {
+        concat!(
+            "SELECT ",
+            now!(),
+            ", coalesce((SELECT json_agg(json_build_array(",
+            lease!(),
+            ",
+                (SELECT count(*) FROM ",
+            lines!(),
+            " WHERE w.resource = l.resource),
+                (SELECT min(w.since) FROM ",
+            lines!(),
+            " WHERE w.resource = l.resource)))::text"
+        )
+    };
+}
+
 pub(super) const HELD: &str = concat!(
-    "SELECT ",
-    now!(),
-    ", coalesce((SELECT json_agg(json_build_array(",
-    lease!(),
-    ",
-        (SELECT count(*) FROM ",
-    lines!(),
-    " WHERE w.resource = l.resource),
-        (SELECT min(w.since) FROM ",
-    lines!(),
-    " WHERE w.resource = l.resource)))::text
-     FROM (SELECT * FROM leases
+    held!(),
+    " FROM (SELECT * FROM leases
         WHERE ended_at IS NULL AND resource >= $1 AND ($2::text IS NULL OR resource < $2)
             AND ($3::text IS NULL OR resource > $3) AND expires_at > ",
     now!(),
     "
         ORDER BY resource LIMIT $4) l), '[]')"
+);
+
+pub(super) const HELD_OF: &str = concat!(
+    held!(),
+    " FROM leases l WHERE l.ended_at IS NULL AND l.resource = ANY($1) AND l.expires_at > ",
+    now!(),
+    "), '[]')"
 );
 
 pub(super) const RUN_OUT: &str = concat!(

@@ -1,76 +1,58 @@
-//! Loads what a batch needs, inside its transaction.
+//! Reads what a batch needs and nobody remembers, in the transaction that will write it.
 
-use std::collections::HashMap;
-
-use domain::lease::{Lease, LeaseId, StoreTime};
+use domain::lease::LeaseId;
 use domain::names::Resource;
-use sqlx::SqliteConnection;
+use rusqlite::Connection;
 
+use super::known::File;
 use super::sql;
 use crate::lease::batch::Loaded;
-use crate::lease::operation::Operation;
 use crate::lease::store::StoreError;
 use crate::lease::store::asked::Asked;
 use crate::lease::store::rows::{KeyRowWire, LeaseRow, StateRow, from_json, to_json};
 
-pub(super) async fn load(
-    connection: &mut SqliteConnection,
-    operations: &[Operation],
-    now: StoreTime,
-) -> Result<Loaded, StoreError> {
-    let asked = Asked::of(operations);
-    let mut loaded = Loaded {
-        now,
-        ..Loaded::default()
-    };
-    let mut names: Vec<String> = asked.resources.iter().map(Resource::text).collect();
-    if !asked.leases.is_empty() {
-        let found = leases(connection, &asked.leases).await?;
-        for (resource, lease) in found {
-            names.push(resource.text());
-            loaded.homes.insert(lease.id, resource);
-            loaded.old_leases.insert(lease.id, lease);
-        }
+/// Floor, homes, states, leases that are not the newest, keys.
+type Row = (i64, String, String, String, String);
+
+pub(super) fn load(
+    connection: &Connection,
+    missing: Asked,
+    mut loaded: Loaded,
+) -> Result<(File, Loaded), StoreError> {
+    let names: Vec<String> = missing.resources.iter().map(Resource::text).collect();
+    let params = [
+        to_json(&names)?,
+        to_json(&missing.leases)?,
+        to_json(&missing.keys)?,
+    ];
+    let mut statement = connection.prepare_cached(sql::LOAD)?;
+    let row = statement.query_row(params, |row| <Row>::try_from(row))?;
+    let (floor, homes, states, older, keys) = row;
+    let homes: Vec<(LeaseId, String)> = from_json(&homes)?;
+    let home = |(lease, name): (LeaseId, String)| (lease, Resource::from(name.as_str()));
+    loaded.homes.extend(homes.into_iter().map(home));
+    let states: Vec<StateRow> = from_json(&states)?;
+    for state in states {
+        let (resource, held) = state.into_held()?;
+        loaded.resources.entry(resource).or_insert(held);
     }
-    if !asked.keys.is_empty() {
-        let text: String = sqlx::query_scalar(sql::KEYS_OF)
-            .bind(to_json(&asked.keys)?)
-            .fetch_one(&mut *connection)
-            .await?;
-        let rows: Vec<KeyRowWire> = from_json(&text)?;
-        loaded.keys = rows.into_iter().map(KeyRowWire::into_key).collect();
-        let ids: Vec<LeaseId> = loaded.keys.values().filter_map(|row| row.lease).collect();
-        let found = leases(connection, &ids).await?;
-        loaded
-            .old_leases
-            .extend(found.into_iter().map(|(_, lease)| (lease.id, lease)));
+    let older: Vec<LeaseRow> = from_json(&older)?;
+    for row in older {
+        let (_, lease) = row.into_lease()?;
+        loaded.old_leases.insert(lease.id, lease);
     }
-    if names.is_empty() {
-        return Ok(loaded);
-    }
-    names.sort_unstable();
-    names.dedup();
-    let (floor, text): (i64, String) = sqlx::query_as(sql::STATES)
-        .bind(to_json(&names)?)
-        .fetch_one(&mut *connection)
-        .await?;
+    let keys: Vec<KeyRowWire> = from_json(&keys)?;
+    loaded.keys = keys.into_iter().map(KeyRowWire::into_key).collect();
     loaded.floor = floor.unsigned_abs();
-    let rows: Vec<StateRow> = from_json(&text)?;
-    loaded.resources = rows
-        .into_iter()
-        .map(StateRow::into_held)
-        .collect::<Result<HashMap<_, _>, _>>()?;
-    Ok(loaded)
+    let file = File {
+        data_version: data_version(connection)?,
+        floor: loaded.floor,
+    };
+    Ok((file, loaded))
 }
 
-async fn leases(
-    connection: &mut SqliteConnection,
-    ids: &[LeaseId],
-) -> Result<Vec<(Resource, Lease)>, StoreError> {
-    let text: String = sqlx::query_scalar(sql::LEASES)
-        .bind(to_json(ids)?)
-        .fetch_one(connection)
-        .await?;
-    let rows: Vec<LeaseRow> = from_json(&text)?;
-    rows.into_iter().map(LeaseRow::into_lease).collect()
+/// Changes when another connection commits; our own commits leave it as it is.
+pub(super) fn data_version(connection: &Connection) -> Result<i64, StoreError> {
+    let mut statement = connection.prepare_cached(sql::DATA_VERSION)?;
+    Ok(statement.query_row([], |row| row.get(0))?)
 }

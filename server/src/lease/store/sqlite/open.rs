@@ -12,13 +12,19 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 use tokio::sync::Mutex;
 
+use super::super::StoreError;
 use super::super::witness::Witness;
+use super::writer::Writer;
 use super::{SqliteStore, StoreClock, sql};
 use crate::clock::Clock;
 use crate::lease::error::LeaseOpenError;
 
 const BUSY: Duration = Duration::from_millis(1_000);
 const READERS_MAX: u32 = 3;
+const STATEMENTS_KEPT: usize = 32;
+/// The log is folded into the file when it has so many pages.
+const WAL_PAGES: i64 = 4_000;
+const CACHE_KB: i64 = 65_536;
 const READ_PATIENCE: Duration = Duration::from_millis(1_500);
 
 type Meta = (String, i64, i64, i64);
@@ -46,11 +52,12 @@ impl SqliteStore {
         let readers = SqlitePoolOptions::new()
             .max_connections(READERS_MAX)
             .acquire_timeout(READ_PATIENCE)
-            .connect_lazy_with(options.clone().read_only(true));
+            .connect_lazy_with(options.read_only(true));
+        writer.close().await.map_err(LeaseOpenError::Store)?;
+        let writer = self::writer(&path).map_err(|error| LeaseOpenError::Writer(error.into()))?;
         let now = clock.now();
         Ok(Self {
-            options,
-            writer: Mutex::new(Some(writer)),
+            writer: Mutex::new(Some(Writer::new(writer))),
             readers,
             clock: StoreClock {
                 at_start: StoreTime::from_ms(now.wall.timestamp_millis().max(clock_ms)),
@@ -63,6 +70,21 @@ impl SqliteStore {
             path,
             _lock: lock,
         })
+    }
+
+    /// `journal_mode` and `synchronous` as the writer's own session says them now.
+    ///
+    /// # Errors
+    /// When it cannot be opened or asked.
+    pub async fn writer_settings(&self) -> Result<(String, i64), StoreError> {
+        let mut slot = self.writer.lock().await;
+        let writer = match slot.take() {
+            Some(writer) => writer,
+            None => Writer::new(writer(&self.path)?),
+        };
+        let settings = writer.settings()?;
+        *slot = Some(writer);
+        Ok(settings)
     }
 }
 
@@ -142,28 +164,53 @@ fn options(path: &Path) -> SqliteConnectOptions {
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         .busy_timeout(BUSY)
-        .pragma("wal_autocheckpoint", "4000")
-        .pragma("cache_size", "-65536")
         .disable_statement_logging()
+}
+
+/// The writer's own connection: no other lock than the file's, one statement kept for each kind of row. Each new one is
+/// asked whether it syncs before it says that something is written, not only the first.
+pub(super) fn writer(path: &Path) -> Result<rusqlite::Connection, StoreError> {
+    use rusqlite::OpenFlags;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let writer = rusqlite::Connection::open_with_flags(path, flags)?;
+    writer.busy_timeout(BUSY)?;
+    writer.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+    writer.pragma_update(None, "journal_mode", "wal")?;
+    writer.pragma_update(None, "synchronous", "full")?;
+    writer.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
+    writer.pragma_update(None, "cache_size", -CACHE_KB)?;
+    match not_durable(&settings(&writer)?) {
+        None => Ok(writer),
+        Some(why) => Err(StoreError::NotDurable(why)),
+    }
+}
+
+/// `journal_mode` and `synchronous` of this very connection.
+pub(super) fn settings(writer: &rusqlite::Connection) -> rusqlite::Result<(String, i64)> {
+    let journal = writer.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+    let synchronous = writer.pragma_query_value(None, "synchronous", |row| row.get(0))?;
+    Ok((journal, synchronous))
 }
 
 /// A commit must be on disk when it is answered.
 async fn durable(writer: &mut SqliteConnection) -> Result<(), LeaseOpenError> {
-    let read = |sql: &'static str| sqlx::query_scalar::<_, String>(sql);
-    let journal: String = read("PRAGMA journal_mode")
+    let journal = sqlx::query_scalar("PRAGMA journal_mode")
         .fetch_one(&mut *writer)
         .await
         .map_err(LeaseOpenError::Store)?;
-    let synchronous: i64 = sqlx::query_scalar("PRAGMA synchronous")
-        .fetch_one(&mut *writer)
+    let synchronous = sqlx::query_scalar("PRAGMA synchronous")
+        .fetch_one(writer)
         .await
         .map_err(LeaseOpenError::Store)?;
-    if journal == "wal" && synchronous == 2 {
-        return Ok(());
-    }
-    Err(LeaseOpenError::NotDurable(format!(
-        "journal_mode is {journal} and synchronous is {synchronous}, but must be wal and 2 (FULL)"
-    )))
+    not_durable(&(journal, synchronous)).map_or(Ok(()), |why| Err(LeaseOpenError::NotDurable(why)))
+}
+
+/// Why a session with these settings may lose what it confirms, if it may.
+fn not_durable((journal, synchronous): &(String, i64)) -> Option<String> {
+    let is_durable = journal == "wal" && *synchronous == 2;
+    (!is_durable).then(|| {
+        format!("journal_mode is {journal} and synchronous is {synchronous}, but must be wal and 2 (FULL)")
+    })
 }
 
 async fn migrate(writer: &mut SqliteConnection) -> Result<(), LeaseOpenError> {

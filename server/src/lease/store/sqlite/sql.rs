@@ -1,5 +1,5 @@
-//! Every statement on SQLite. Rows come as one JSON array and go back as one: a row that crosses the driver's thread
-//! border costs more than the row itself.
+//! Every statement on SQLite. Rows are read as one JSON array, because a row that crosses the driver's thread border costs
+//! more than the row itself; they are written one by one on the writer's own thread.
 
 macro_rules! lease {
     () => {
@@ -16,76 +16,102 @@ pub(super) const LEASES: &str = concat!(
      FROM json_each(?1) j CROSS JOIN leases l ON l.lease_id = j.value"
 );
 
-pub(super) const STATES: &str = concat!(
-    "SELECT (SELECT token_floor FROM store_meta), json_group_array(json_array(t.resource, t.last_token, t.locked_until,
+macro_rules! state {
+    () => {
+        concat!("json_array(t.resource, t.last_token, t.locked_until,
         json(CASE WHEN l.lease_id IS NULL THEN NULL ELSE ", lease!(), " END),
         json((SELECT json_group_array(json_array(waiter_id, replica_id))
-            FROM (SELECT waiter_id, replica_id FROM lease_waiters w WHERE w.resource = t.resource ORDER BY seq)))))
-     FROM json_each(?1) j CROSS JOIN resource_tokens t ON t.resource = j.value
-        LEFT JOIN leases l ON l.lease_id = t.lease_id"
+            FROM (SELECT waiter_id, replica_id FROM lease_waiters w WHERE w.resource = t.resource ORDER BY seq))))")
+    };
+}
+
+pub(super) const STATE: &str = concat!(
+    "SELECT ",
+    state!(),
+    "
+     FROM resource_tokens t LEFT JOIN leases l ON l.lease_id = t.lease_id WHERE t.resource = ?1"
 );
 
-pub(super) const KEYS_OF: &str =
-    "SELECT json_group_array(json_array(k.issuer, k.key, k.fingerprint, k.lease_id, k.created_at))
-     FROM json_each(?1) j CROSS JOIN idempotency_keys k ON k.issuer = j.value->>0 AND k.key = j.value->>1";
+/// Names, lease ids and keys as JSON arrays: floor, homes, states, leases that are not their resource's newest, keys.
+pub(super) const LOAD: &str = concat!(
+    "WITH homes AS MATERIALIZED (SELECT l.lease_id, l.resource
+            FROM json_each(?2) j CROSS JOIN leases l ON l.lease_id = j.value),
+        bound AS MATERIALIZED (SELECT k.issuer, k.key, k.fingerprint, k.lease_id, k.created_at
+            FROM json_each(?3) j CROSS JOIN idempotency_keys k ON k.issuer = j.value->>0 AND k.key = j.value->>1),
+        names AS (SELECT value AS name FROM json_each(?1) UNION SELECT resource FROM homes),
+        wanted AS (SELECT lease_id FROM homes UNION SELECT lease_id FROM bound)
+     SELECT (SELECT token_floor FROM store_meta),
+        (SELECT json_group_array(json_array(lease_id, resource)) FROM homes),
+        (SELECT json_group_array(json(", state!(), ")) FROM names
+            CROSS JOIN resource_tokens t ON t.resource = names.name LEFT JOIN leases l ON l.lease_id = t.lease_id),
+        (SELECT json_group_array(json(", lease!(), ")) FROM wanted CROSS JOIN leases l ON l.lease_id = wanted.lease_id
+            LEFT JOIN resource_tokens t ON t.resource = l.resource WHERE t.lease_id IS NOT l.lease_id),
+        (SELECT json_group_array(json_array(issuer, key, fingerprint, lease_id, created_at)) FROM bound)"
+);
+
+pub(super) const DATA_VERSION: &str = "SELECT data_version FROM pragma_data_version";
 
 /// The condition makes a rewound counter a row too few.
-pub(super) const COUNTERS: &str = "INSERT INTO resource_tokens (resource, last_token, lease_id, locked_until)
-     SELECT value->>'resource', value->>'token', value->>'lease_id', value->>'locked_until' FROM json_each(?1) WHERE true
+pub(super) const COUNTER: &str = "INSERT INTO resource_tokens (resource, last_token, lease_id, locked_until)
+     VALUES (?1, ?2, ?3, ?4)
      ON CONFLICT (resource) DO UPDATE SET last_token = excluded.last_token, lease_id = excluded.lease_id,
         locked_until = excluded.locked_until
      WHERE excluded.last_token >= resource_tokens.last_token";
 
 pub(super) const CHANGED: &str =
-    "UPDATE leases SET ttl_seconds = j.value->>'ttl_seconds', expires_at = j.value->>'expires_at',
-        renewed_at = j.value->>'renewed_at', renewals = j.value->>'renewals', ended_at = j.value->>'ended_at',
-        ended_how = j.value->>'ended_how', revoked_by = j.value->>'revoked_by',
-        revoke_reason = j.value->>'revoke_reason', audit_id = j.value->>'audit_id'
-     FROM json_each(?1) j WHERE leases.lease_id = j.value->>'lease_id' AND leases.ended_at IS NULL";
+    "UPDATE leases SET ttl_seconds = ?2, expires_at = ?3, renewed_at = ?4, renewals = ?5,
+        ended_at = ?6, ended_how = ?7, revoked_by = ?8, revoke_reason = ?9, audit_id = ?10
+     WHERE lease_id = ?1 AND ended_at IS NULL";
 
 pub(super) const BORN: &str = "INSERT INTO leases (lease_id, resource, owner_id, issuer, fencing_token, ttl_seconds, metadata,
         acquired_at, expires_at, renewed_at, renewals, ended_at, ended_how, revoked_by, revoke_reason, audit_id)
-     SELECT value->>'lease_id', value->>'resource', value->>'owner_id', value->>'issuer', value->>'fencing_token',
-        value->>'ttl_seconds', value->>'metadata', value->>'acquired_at', value->>'expires_at', value->>'renewed_at',
-        value->>'renewals', value->>'ended_at', value->>'ended_how', value->>'revoked_by', value->>'revoke_reason',
-        value->>'audit_id'
-     FROM json_each(?1)";
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
 
-pub(super) const KEYS: &str = "INSERT INTO idempotency_keys (issuer, key, fingerprint, lease_id, created_at)
-     SELECT value->>'issuer', value->>'key', value->>'fingerprint', value->>'lease_id', value->>'created_at'
-     FROM json_each(?1) WHERE true
+pub(super) const KEY: &str = "INSERT INTO idempotency_keys (issuer, key, fingerprint, lease_id, created_at)
+     VALUES (?1, ?2, ?3, ?4, ?5)
      ON CONFLICT (issuer, key) DO UPDATE SET fingerprint = excluded.fingerprint, lease_id = excluded.lease_id,
         created_at = excluded.created_at";
 
-pub(super) const UNBOUND: &str = "DELETE FROM idempotency_keys WHERE (issuer, key) IN
-     (SELECT value->>0, value->>1 FROM json_each(?1))";
+pub(super) const UNBOUND: &str = "DELETE FROM idempotency_keys WHERE issuer = ?1 AND key = ?2";
 
 pub(super) const JOINED: &str = "INSERT INTO lease_waiters (waiter_id, resource, owner_id, replica_id, since)
-     SELECT value->>'waiter_id', value->>'resource', value->>'owner_id', value->>'replica_id', value->>'since'
-     FROM json_each(?1) ORDER BY key";
+     VALUES (?1, ?2, ?3, ?4, ?5)";
 
-pub(super) const LEFT: &str =
-    "DELETE FROM lease_waiters WHERE waiter_id IN (SELECT value FROM json_each(?1))";
+pub(super) const LEFT: &str = "DELETE FROM lease_waiters WHERE waiter_id = ?1";
 
-pub(super) const REJECTIONS: &str = "INSERT INTO fencing_rejections (resource, fencing_token, highest_token, owner_id, source,
-        reason, at, recorded_at)
-     SELECT value->>'resource', value->>'fencing_token', value->>'highest_token', value->>'owner_id', value->>'source',
-        value->>'reason', value->>'at', value->>'recorded_at' FROM json_each(?1) ORDER BY key";
+pub(super) const REJECTION: &str =
+    "INSERT INTO fencing_rejections (resource, fencing_token, highest_token, owner_id,
+        source, reason, at, recorded_at)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 
 pub(super) const TICK: &str = "UPDATE store_meta SET clock_ms = max(clock_ms, ?1), grants = grants + ?2";
 
 pub(super) const LINE: &str = "SELECT owner_id, since FROM lease_waiters WHERE resource = ?1 ORDER BY seq";
 
+macro_rules! held {
+    () => {
+        concat!(
+            "SELECT json_group_array(json_array(json(",
+            lease!(),
+            "),
+            (SELECT count(*) FROM lease_waiters w WHERE w.resource = l.resource),
+            (SELECT min(since) FROM lease_waiters w WHERE w.resource = l.resource)))"
+        )
+    };
+}
+
 pub(super) const HELD: &str = concat!(
-    "SELECT json_group_array(json_array(json(",
-    lease!(),
-    "),
-        (SELECT count(*) FROM lease_waiters w WHERE w.resource = l.resource),
-        (SELECT min(since) FROM lease_waiters w WHERE w.resource = l.resource)))
-     FROM (SELECT * FROM leases INDEXED BY leases_held
+    held!(),
+    " FROM (SELECT * FROM leases INDEXED BY leases_held
         WHERE ended_at IS NULL AND resource >= ?1 AND (?2 IS NULL OR resource < ?2)
             AND (?3 IS NULL OR resource > ?3) AND expires_at > ?4
         ORDER BY resource LIMIT ?5) l"
+);
+
+pub(super) const HELD_OF: &str = concat!(
+    held!(),
+    " FROM json_each(?1) j CROSS JOIN leases l INDEXED BY leases_held ON l.resource = j.value
+     WHERE l.ended_at IS NULL AND l.expires_at > ?2"
 );
 
 pub(super) const RUN_OUT: &str =

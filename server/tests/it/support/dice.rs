@@ -2,10 +2,10 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-pub(super) struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 /// From `LEASEHOLD_TEST_SEED`, or a new one.
-pub(super) fn seed() -> u64 {
+pub(crate) fn seed() -> u64 {
     match std::env::var_os("LEASEHOLD_TEST_SEED") {
         Some(text) => text
             .to_str()
@@ -16,11 +16,11 @@ pub(super) fn seed() -> u64 {
 }
 
 impl Dice {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    pub(super) fn number(&mut self) -> u64 {
+    pub(crate) fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -28,19 +28,19 @@ impl Dice {
     }
 
     /// 0 to `end - 1`.
-    pub(super) fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.number() % end as u64).unwrap()
     }
 
-    pub(super) fn percent(&mut self, share: u64) -> bool {
+    pub(crate) fn percent(&mut self, share: u64) -> bool {
         self.number() % 100 < share
     }
 
-    pub(super) fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
+    pub(crate) fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
         &of[self.below(of.len())]
     }
 
-    pub(super) fn shuffle<T>(&mut self, of: &mut [T]) {
+    pub(crate) fn shuffle<T>(&mut self, of: &mut [T]) {
         for last in (1..of.len()).rev() {
             of.swap(last, self.below(last + 1));
         }

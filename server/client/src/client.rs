@@ -1,0 +1,155 @@
+//! A client of one server.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::{Url, redirect};
+
+use crate::call::Calls;
+
+const CONNECT_MAX: Duration = Duration::from_secs(5);
+const PATIENCE_DEFAULT: Duration = Duration::from_secs(10);
+
+/// Acquires leases of one server. Cheap to clone; clones share connections.
+#[derive(Debug, Clone)]
+pub struct Client {
+    pub(crate) calls: Calls,
+    pub(crate) patience: Duration,
+    pub(crate) hears_events: bool,
+}
+
+/// What can be set about a [`Client`].
+#[derive(Debug)]
+pub struct Builder {
+    server: String,
+    token: Option<String>,
+    patience: Duration,
+    hears_events: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    #[error("{0:?} is no address of a server; one looks like http://127.0.0.1:3000")]
+    BadAddress(String),
+    #[error("the token holds characters that no header can carry")]
+    BadToken,
+    #[error("the HTTP client does not start: {0}")]
+    NoHttp(#[source] reqwest::Error),
+}
+
+impl Client {
+    /// With the defaults, for a server that asks for no token.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn new(server: &str) -> Result<Self, ClientError> {
+        Self::builder(server).build()
+    }
+
+    pub fn builder(server: &str) -> Builder {
+        Builder {
+            server: server.to_owned(),
+            token: None,
+            patience: PATIENCE_DEFAULT,
+            hears_events: true,
+        }
+    }
+}
+
+impl Builder {
+    /// Sent as `Authorization: Bearer` with every request.
+    #[must_use]
+    pub fn token(mut self, token: impl Into<String>) -> Self {
+        self.token = Some(token.into());
+        self
+    }
+
+    /// How long an acquire may go on asking a server that does not answer, beside standing in line. Default 10 s.
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Without the event stream of each lease, one connection each: a revocation is heard at the next renewal then.
+    #[must_use]
+    pub fn without_events(mut self) -> Self {
+        self.hears_events = false;
+        self
+    }
+
+    /// Installs ring as TLS provider of this process where none is installed.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn build(self) -> Result<Client, ClientError> {
+        let server = Url::parse(&self.server).ok();
+        let server = server.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+        let server = server.ok_or(ClientError::BadAddress(self.server))?;
+        let mut headers = HeaderMap::new();
+        if let Some(token) = self.token {
+            let value = HeaderValue::try_from(format!("Bearer {token}"));
+            let mut value = value.map_err(|_| ClientError::BadToken)?;
+            value.set_sensitive(true);
+            headers.insert(AUTHORIZATION, value);
+        }
+        // The one that is there already wins, and is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut http = reqwest::Client::builder()
+            .default_headers(headers)
+            .connect_timeout(CONNECT_MAX)
+            .redirect(redirect::Policy::none());
+        if is_loopback(&server) {
+            http = http.no_proxy();
+        }
+        Ok(Client {
+            calls: Calls {
+                http: http.build().map_err(ClientError::NoHttp)?,
+                server,
+            },
+            patience: self.patience,
+            hears_events: self.hears_events,
+        })
+    }
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let ip = host
+        .trim_start_matches('[')
+        .trim_end_matches(']')
+        .parse::<IpAddr>();
+    host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_server_or_no_token_is_refused() {
+        // Before anything is sent.
+        for server in ["", "127.0.0.1:3000", "ftp://h", "http://", "unix:/tmp/s"] {
+            let error = Client::new(server).unwrap_err();
+            assert!(matches!(error, ClientError::BadAddress(_)), "{server}: {error}");
+        }
+        let error = Client::builder("http://h").token("a\nb").build().unwrap_err();
+        assert!(matches!(error, ClientError::BadToken));
+        assert!(Client::new("https://locks.example.com/below").is_ok());
+    }
+
+    #[test]
+    fn loopback_is_asked_without_a_proxy() {
+        // By name and by address of both families.
+        for (server, is) in [
+            ("http://localhost:1", true),
+            ("http://127.9.9.9:1", true),
+            ("http://[::1]:1", true),
+            ("http://10.0.0.1:1", false),
+            ("http://localhost.example.com", false),
+        ] {
+            assert_eq!(is_loopback(&Url::parse(server).unwrap()), is, "{server}");
+        }
+    }
+}

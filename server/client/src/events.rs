@@ -1,0 +1,112 @@
+//! Hears from the server that a lease is gone before the next renewal would. Nothing relies on it.
+
+use std::time::Duration;
+
+use crate::call::{CallError, Calls};
+use crate::loss::Loss;
+use crate::standing::Standing;
+use crate::wire::Event;
+use crate::{chance, schedule};
+
+/// The server says something at least every 5 s.
+const SILENCE_MAX: Duration = Duration::from_secs(15);
+const OPEN_MAX: Duration = Duration::from_secs(5);
+/// A stream that is refused or keeps ending is asked for again after this, at most.
+const REOPEN_MAX: Duration = Duration::from_secs(15);
+/// An event is a few hundred bytes; of a longer one the rest is dropped, and it is not read.
+const EVENT_BYTES_MAX: usize = 64 * 1024;
+
+/// Until the lease is lost, by its word or otherwise.
+pub(crate) async fn listen(calls: Calls, id: String, standing: Standing) {
+    let mut failures = 0;
+    let hear = async {
+        loop {
+            match heard(&calls, &id, &standing).await {
+                Heard::Refused => return,
+                Heard::Something => failures = 0,
+                Heard::Nothing => failures += 1,
+            }
+            let pause = schedule::backoff(failures + 1, chance::unit());
+            tokio::time::sleep((pause * failures.max(1)).min(REOPEN_MAX)).await;
+        }
+    };
+    tokio::select! {
+        _ = standing.lost() => {}
+        () = hear => {}
+    }
+}
+
+enum Heard {
+    /// This server, or this lease, has no events: renewals find out why.
+    Refused,
+    Something,
+    Nothing,
+}
+
+async fn heard(calls: &Calls, id: &str, standing: &Standing) -> Heard {
+    let mut response = match calls.events(id, OPEN_MAX).await {
+        Ok(response) => response,
+        Err(CallError::Unknown { .. }) => return Heard::Nothing,
+        Err(_) => return Heard::Refused,
+    };
+    let mut lines = Lines::default();
+    let mut heard = Heard::Nothing;
+    while let Ok(Ok(Some(chunk))) = tokio::time::timeout(SILENCE_MAX, response.chunk()).await {
+        heard = Heard::Something;
+        for data in lines.take(&chunk) {
+            let event = serde_json::from_slice::<Event>(&data).ok();
+            let event = event.filter(|event| event.lease_id == id);
+            if let Some(loss) = event.as_ref().and_then(Loss::from_event) {
+                standing.end(loss);
+            }
+        }
+    }
+    heard
+}
+
+/// Picks the data lines out of a stream of server-sent events. The server writes each event's data in one line.
+#[derive(Debug, Default)]
+struct Lines(Vec<u8>);
+
+impl Lines {
+    fn take(&mut self, chunk: &[u8]) -> Vec<Vec<u8>> {
+        let mut all = Vec::new();
+        for byte in chunk {
+            match byte {
+                b'\n' => {
+                    let line = std::mem::take(&mut self.0);
+                    let data = line.strip_prefix(b"data:");
+                    all.extend(data.map(|data| data.trim_ascii().to_vec()));
+                }
+                _ if self.0.len() < EVENT_BYTES_MAX => self.0.push(*byte),
+                _ => {}
+            }
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_is_found_however_the_stream_is_cut() {
+        // Comments and other fields are passed over; in one piece, and byte by byte with carriage returns.
+        let stream = b": beat\r\n\r\nevent: revoked\r\ndata: {\"a\":1}\r\n\r\ndata:x\r\n\r\n";
+        let expected = vec![b"{\"a\":1}".to_vec(), b"x".to_vec()];
+        assert_eq!(Lines::default().take(stream), expected);
+        let mut lines = Lines::default();
+        let found: Vec<_> = stream.iter().flat_map(|byte| lines.take(&[*byte])).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn an_endless_line_does_not_fill_the_memory() {
+        // A megabyte without an end: its first 64 KiB are kept, and what follows is read again.
+        let mut lines = Lines::default();
+        assert!(lines.take(&vec![b'x'; 1024 * 1024]).is_empty());
+        assert_eq!(lines.0.len(), EVENT_BYTES_MAX);
+        assert_eq!(lines.take(b"\ndata: y\n"), [b"y".to_vec()]);
+    }
+}

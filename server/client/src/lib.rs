@@ -1,0 +1,63 @@
+//! Holds leases of a Leasehold server, and says at once when one is lost.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::time::Duration;
+//! use leasehold_client::{Client, Request};
+//!
+//! let client = Client::new("http://127.0.0.1:3000")?;
+//! let lease = client
+//!     .acquire(Request::new("billing:close:2026-04", Duration::from_secs(30)).owner("worker-7"))
+//!     .await?;
+//! let work = async { /* each write carries lease.fencing_token() */ };
+//! tokio::select! {
+//!     () = work => {}
+//!     loss = lease.lost() => eprintln!("stop: {loss}"),
+//! }
+//! lease.release().await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What holds
+//! - A lease counts as held until its **deadline**: the moment *before* the last successful request was sent, plus the
+//!   `remainingMs` of its answer. Neither the time of the answer nor `expiresAt` counts, and the wall clock is never
+//!   read. With a server that keeps its promises, the deadline lies before the end that the server knows.
+//! - It is renewed at a third of what is left, with jitter. A renewal that fails (no connection, no answer, 5xx) is
+//!   tried again, with back-off, until the deadline and not past it; every request is bounded by what is left.
+//! - The server's word that the lease is gone (410, 404) ends it at once. So does its event stream, usually within
+//!   a second; nothing relies on that stream.
+//! - Lost is for ever: an answer that arrives after the deadline revives nothing, and nothing is ever done by the name
+//!   of the resource, so that what is left of an old lease cannot touch the next one.
+//!
+//! # What does not
+//! No client can stop a paused process from writing: between a check and the write that follows it, the process can be
+//! stopped for as long as it pleases the machine. [`Lease::checkpoint`] narrows that gap. Only the protected resource
+//! closes it, by comparing [`Lease::fencing_token`].
+//!
+//! # Clocks
+//! On Linux time is `CLOCK_BOOTTIME`: it goes on while the machine sleeps, so a lease whose time ran out during
+//! suspend is lost after it, before anything else happens. Timers of tokio do not count suspend: [`Lease::lost`] looks
+//! at the clock at least once a second, so it may be that late then; [`Lease::is_lost`] and [`Lease::checkpoint`] are
+//! never late. Elsewhere it is the monotonic clock of the standard library, which may stand still during suspend.
+
+mod acquire;
+mod call;
+mod chance;
+mod client;
+pub mod clock;
+mod events;
+mod keeper;
+mod lease;
+mod loss;
+mod request;
+pub mod schedule;
+mod standing;
+mod wire;
+
+pub use client::{Builder, Client, ClientError};
+pub use clock::Moment;
+pub use lease::{Lease, ReleaseError};
+pub use loss::Loss;
+pub use request::{AcquireError, HeldBy, Request};
+pub use standing::{Checkpoint, Standing};

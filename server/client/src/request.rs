@@ -1,0 +1,166 @@
+//! What to acquire, and what can be said when it was not.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::wire::{AcquireBody, Acquired};
+
+/// What to acquire.
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub(crate) resource: String,
+    owner: String,
+    ttl: Duration,
+    pub(crate) wait: Duration,
+    metadata: BTreeMap<String, String>,
+}
+
+/// Who holds what was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldBy {
+    pub owner: String,
+    pub fencing_token: u64,
+    /// When the server answered.
+    pub remaining: Duration,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AcquireError {
+    /// Somebody else has it, and still had it when the wait was over.
+    #[error("{}", told(held_by.as_ref(), *waiters))]
+    Held {
+        held_by: Option<HeldBy>,
+        /// Others that stand in line.
+        waiters: u32,
+        /// Sooner is in vain.
+        retry_after: Duration,
+    },
+    /// The same request will be refused again.
+    #[error("the server refuses this: {detail}")]
+    Refused {
+        status: u16,
+        /// Stable: branch on this.
+        code: String,
+        detail: String,
+    },
+    /// Not known. It may be held, by nobody who knows, for one TTL at most.
+    #[error("no answer to acquire: {why}")]
+    Unknown { why: String },
+}
+
+fn told(by: Option<&HeldBy>, waiters: u32) -> String {
+    let by = by.map_or_else(
+        || "held by somebody else".to_owned(),
+        |by| {
+            format!(
+                "held by {} for {} ms more, unless it renews",
+                by.owner,
+                by.remaining.as_millis()
+            )
+        },
+    );
+    match waiters {
+        0 => by,
+        1 => format!("{by}; 1 other waits"),
+        _ => format!("{by}; {waiters} others wait"),
+    }
+}
+
+impl Request {
+    /// `ttl` in whole seconds, a part of one counts as one: from 1 s to the server's limit.
+    pub fn new(resource: impl Into<String>, ttl: Duration) -> Self {
+        Self {
+            resource: resource.into(),
+            owner: format!("pid-{}", std::process::id()),
+            ttl,
+            wait: Duration::ZERO,
+            metadata: BTreeMap::new(),
+        }
+    }
+
+    /// Who holds it, for people: a host, a worker. By default the process id.
+    #[must_use]
+    pub fn owner(mut self, owner: impl Into<String>) -> Self {
+        self.owner = owner.into();
+        self
+    }
+
+    /// How long to stand in line, in whole seconds like the TTL. By default not at all.
+    #[must_use]
+    pub fn wait(mut self, wait: Duration) -> Self {
+        self.wait = wait;
+        self
+    }
+
+    /// `wait` in line, of the whole wait.
+    pub(crate) fn body(&self, wait: Duration) -> AcquireBody<'_> {
+        AcquireBody {
+            resource: &self.resource,
+            owner_id: &self.owner,
+            ttl_seconds: whole_seconds(self.ttl),
+            wait_seconds: whole_seconds(wait),
+            metadata: &self.metadata,
+        }
+    }
+
+    /// Shown beside the lease.
+    #[must_use]
+    pub fn metadata(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.metadata.insert(name.into(), value.into());
+        self
+    }
+}
+
+impl AcquireError {
+    pub(crate) fn held(answer: Acquired) -> Self {
+        let held_by = answer.held_by.map(|it| HeldBy {
+            owner: it.owner_id,
+            fencing_token: it.fencing_token,
+            remaining: Duration::from_millis(u64::try_from(it.remaining_ms).unwrap_or_default()),
+        });
+        Self::Held {
+            held_by,
+            waiters: answer.waiters,
+            retry_after: Duration::from_millis(answer.retry_after_ms),
+        }
+    }
+
+    pub(crate) fn lost_on_the_way() -> Self {
+        Self::Unknown {
+            why: "it was granted, and lost again before we knew".to_owned(),
+        }
+    }
+}
+
+fn whole_seconds(span: Duration) -> u64 {
+    span.as_secs() + u64::from(span.subsec_nanos() > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_asked_for_in_whole_seconds_rounded_up() {
+        // A wait of 200 ms is a second in line, and none is none.
+        for (ms, seconds) in [(0, 0), (1, 1), (200, 1), (1_000, 1), (1_001, 2), (59_500, 60)] {
+            assert_eq!(whole_seconds(Duration::from_millis(ms)), seconds);
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_the_holder() {
+        // With a holder and a line; and where nothing is known of it.
+        let by = HeldBy {
+            owner: "worker-7".to_owned(),
+            fencing_token: 4,
+            remaining: Duration::from_millis(900),
+        };
+        assert_eq!(
+            told(Some(&by), 2),
+            "held by worker-7 for 900 ms more, unless it renews; 2 others wait"
+        );
+        assert_eq!(told(None, 0), "held by somebody else");
+    }
+}

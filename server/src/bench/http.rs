@@ -1,0 +1,122 @@
+//! A lean HTTP/1.1 client on one connection that stays open: a request, its answer, the next. It writes each request in
+//! one piece and reads no more of an answer's head than its status and length, because it shares the cores with the
+//! server that it measures.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use super::error::BenchError;
+
+pub(super) struct Http {
+    stream: TcpStream,
+    request: String,
+    answer: Vec<u8>,
+}
+
+impl Http {
+    pub(super) async fn connect(address: SocketAddr) -> Result<Self, BenchError> {
+        let stream = TcpStream::connect(address)
+            .await
+            .map_err(BenchError::io("connection"))?;
+        stream.set_nodelay(true).map_err(BenchError::io("connection"))?;
+        Ok(Self {
+            stream,
+            request: String::new(),
+            answer: Vec::new(),
+        })
+    }
+
+    /// The body of a 200; any other status is an error.
+    pub(super) async fn post(&mut self, path: &str, body: &str) -> Result<&str, BenchError> {
+        self.request.clear();
+        let length = body.len();
+        let _ = write!(
+            self.request,
+            "POST {path} HTTP/1.1\r\nhost: bench\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        );
+        self.call().await
+    }
+
+    pub(super) async fn delete(&mut self, path: &str) -> Result<&str, BenchError> {
+        self.request.clear();
+        let _ = write!(self.request, "DELETE {path} HTTP/1.1\r\nhost: bench\r\n\r\n");
+        self.call().await
+    }
+
+    async fn call(&mut self) -> Result<&str, BenchError> {
+        let io = BenchError::io("connection");
+        self.stream
+            .write_all(self.request.as_bytes())
+            .await
+            .map_err(&io)?;
+        self.answer.clear();
+        loop {
+            let read = self.stream.read_buf(&mut self.answer).await.map_err(&io)?;
+            if let Some(body) = body(&self.answer)? {
+                return text(&self.answer[body..]);
+            }
+            if read == 0 {
+                return Err(BenchError::answer("our server", "it closed the connection"));
+            }
+        }
+    }
+}
+
+/// Where the body of a whole answer begins; none while some of it is missing.
+fn body(answer: &[u8]) -> Result<Option<usize>, BenchError> {
+    let Some(head_end) = answer.windows(4).position(|it| it == b"\r\n\r\n") else {
+        return Ok(None);
+    };
+    let head = text(&answer[..head_end])?;
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: "))
+        .and_then(|length| length.parse().ok());
+    let Some(length) = length else {
+        return Err(BenchError::answer("our server", head));
+    };
+    let begins = head_end + 4;
+    let whole = answer.len() - begins >= length;
+    if whole && !head.starts_with("HTTP/1.1 200") {
+        return Err(BenchError::answer("our server", text(answer)?));
+    }
+    Ok(whole.then_some(begins))
+}
+
+fn text(bytes: &[u8]) -> Result<&str, BenchError> {
+    std::str::from_utf8(bytes).map_err(|_| BenchError::answer("our server", "no UTF-8"))
+}
+
+/// The text of a member that holds no escapes, out of a JSON object: no reader of JSON on the measured cores.
+pub(super) fn member<'a>(json: &'a str, name: &str) -> Option<&'a str> {
+    let begins = json.find(name)? + name.len();
+    let rest = json[begins..].strip_prefix("\":\"")?;
+    rest.split('"').next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_whole_when_its_body_has_its_length() {
+        // Grown byte by byte: nothing before the last.
+        let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello";
+        for end in 0..answer.len() {
+            assert_eq!(body(&answer[..end]).unwrap(), None);
+        }
+        assert_eq!(body(answer).unwrap(), Some(answer.len() - 5));
+        assert!(body(b"HTTP/1.1 503 No\r\ncontent-length: 0\r\n\r\n").is_err());
+    }
+
+    #[test]
+    fn a_member_is_found_by_its_name() {
+        // As the acquire call answers.
+        let json = r#"{"acquired":true,"leaseId":"abc","fencingToken":7}"#;
+        assert_eq!(member(json, "leaseId"), Some("abc"));
+        assert_eq!(member(json, "fencingToken"), None);
+    }
+}

@@ -1,0 +1,135 @@
+//! What people wait for: the list of 1,000 locks as HTML, and how soon a change is told to an open page.
+
+use std::time::Duration;
+
+use futures::StreamExt as _;
+
+use super::error::BenchError;
+use super::figure::Figure;
+use super::fill::fill;
+use super::http::{Http, member};
+use super::served::Served;
+use super::stopwatch::Stopwatch;
+
+pub const LOCKS: usize = 1_000;
+const PAGES: usize = 21;
+const CHANGES: usize = 20;
+const HTML_MS_GOAL: f64 = 30.0;
+const TOLD_MS_GOAL: f64 = 500.0;
+/// Between changes: no multiple of the stream's own period, so that they fall anywhere in it.
+const CHANGE_EVERY: Duration = Duration::from_millis(1_370);
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pages {
+    pub locks: usize,
+    /// The median.
+    pub html_ms: f64,
+    pub html_kb: f64,
+    pub told_p50_ms: f64,
+    pub told_longest_ms: f64,
+}
+
+impl Pages {
+    pub fn figures(&self) -> Vec<Figure> {
+        let locks = self.locks;
+        vec![
+            Figure::at_most(
+                &format!("/locks as HTML with {locks} locks"),
+                self.html_ms,
+                HTML_MS_GOAL,
+                "ms",
+            ),
+            Figure::plain("its size, uncompressed", self.html_kb, "kB"),
+            Figure::at_most(
+                &format!("from a change to its hint in the event stream, the longest of {CHANGES}"),
+                self.told_longest_ms,
+                TOLD_MS_GOAL,
+                "ms",
+            ),
+            Figure::plain("the median of them", self.told_p50_ms, "ms"),
+        ]
+    }
+}
+
+/// # Errors
+/// The server does not start, or a page is not what was asked for.
+pub async fn measure(locks: usize) -> Result<Pages, BenchError> {
+    let (served, _folder) = Served::on_sqlite().await?;
+    fill(served.leases(), "tenant_1:job", locks, || 3_600).await?;
+    let base = format!("http://{}", served.address());
+    let (html_ms, html_kb) = html(&base, locks).await?;
+    let mut told = told(&served, &base).await?;
+    served.end().await;
+    told.sort_by(f64::total_cmp);
+    Ok(Pages {
+        locks,
+        html_ms,
+        html_kb,
+        told_p50_ms: told.get(told.len() / 2).copied().unwrap_or(f64::NAN),
+        told_longest_ms: told.last().copied().unwrap_or(f64::NAN),
+    })
+}
+
+async fn html(base: &str, locks: usize) -> Result<(f64, f64), BenchError> {
+    let client = reqwest::Client::new();
+    let url = format!("{base}/locks?limit={locks}");
+    let last = format!("tenant_1:job:{:06}", locks - 1);
+    let began = Stopwatch::start();
+    loop {
+        // Until the console has seen them all.
+        let page = client.get(&url).send().await?.text().await?;
+        if page.contains(&last) {
+            break;
+        }
+        if began.elapsed() > PATIENCE {
+            return Err(BenchError::answer("/locks", format!("no {last} on the page")));
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let (mut times, mut bytes) = (Vec::new(), 0);
+    for _ in 0..PAGES {
+        let watch = Stopwatch::start();
+        bytes = client.get(&url).send().await?.bytes().await?.len();
+        times.push(watch.ms());
+    }
+    times.sort_by(f64::total_cmp);
+    Ok((times[PAGES / 2], bytes as f64 / 1_000.0))
+}
+
+/// Acquires now and then while a stream is open: how long after the answer its hint comes, in milliseconds.
+async fn told(served: &Served, base: &str) -> Result<Vec<f64>, BenchError> {
+    let mut stream = reqwest::get(format!("{base}/v1/events")).await?.bytes_stream();
+    let mut http = Http::connect(served.address()).await?;
+    let mut told = Vec::new();
+    for number in 0..CHANGES {
+        let rest = tokio::time::sleep(CHANGE_EVERY);
+        tokio::pin!(rest);
+        // What comes meanwhile is not ours.
+        loop {
+            tokio::select! {
+                () = &mut rest => break,
+                event = stream.next() => drop(event),
+            }
+        }
+        let body = format!(r#"{{"resource":"bench:told:{number}","ownerId":"bench","ttlSeconds":600}}"#);
+        let answer = http.post("/v1/locks/acquire", &body).await?;
+        if member(answer, "leaseId").is_none() {
+            return Err(BenchError::answer("our server", answer));
+        }
+        let watch = Stopwatch::start();
+        loop {
+            let event = tokio::time::timeout(PATIENCE, stream.next()).await;
+            let Ok(Some(event)) = event else {
+                return Err(BenchError::answer("the event stream", "nothing of the change"));
+            };
+            let event = event?;
+            let text = String::from_utf8_lossy(&event);
+            if text.contains("\"changes\":") && !text.contains("\"changes\":0") {
+                break;
+            }
+        }
+        told.push(watch.ms());
+    }
+    Ok(told)
+}

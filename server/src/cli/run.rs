@@ -1,0 +1,177 @@
+//! `leasehold run`: a command under a lease.
+//!
+//! Three processes: this one acquires and renews; the command, in a process group of its own; and a watcher beside it
+//! ([`watcher`]) that is told each new deadline, and ends the command when this process is killed, stopped or hangs.
+//!
+//! **Invariant:** the command does not start before the watcher knows its process group, and none of its group runs
+//! past the lease's deadline and the grace, unless both of us were killed in the same moment: its first process gets
+//! SIGTERM from the kernel even then.
+
+mod command;
+pub mod gate;
+mod group;
+mod guard;
+mod held;
+mod say;
+mod signals;
+pub mod watcher;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use leasehold_client::{AcquireError, Client, Lease, Request};
+use rustix::process::Signal;
+use secrecy::{ExposeSecret, SecretString};
+use url::Url;
+
+use self::held::{Ended, Held};
+use self::signals::Signals;
+use super::exit::Exit;
+use super::locks::{parse_server, parse_token};
+use super::output::report;
+use domain::escape::visible;
+
+/// Run a command while holding a lock.
+///
+/// The command gets LEASEHOLD_RESOURCE, LEASEHOLD_LEASE_ID and LEASEHOLD_FENCING_TOKEN. It runs in a process group of
+/// its own, to which signals are forwarded; like under `timeout`, it cannot read from the terminal. When it ends, what
+/// is left of its process group is ended too, and only then the lock is released.
+///
+/// When the lease is lost, or may be, the command gets SIGTERM, and SIGKILL after the grace. No lock can stop what the
+/// command has sent already: let the resource compare LEASEHOLD_FENCING_TOKEN.
+#[derive(Debug, clap::Args)]
+#[command(after_help = concat!(
+    "Examples:\n",
+    "  leasehold run --resource billing:close --ttl 30s -- ./close-month.sh\n",
+    "  leasehold run --resource backup --ttl 60s --wait 10m --grace 20s -- pg_dump -f /backup/orders\n\n",
+    "Exit codes: 0 to 255 as the command's, 128 and the signal's number where it died by one;\n",
+    "75 the lock was not obtained, 76 the lease was lost, 2 wrong usage,\n",
+    "126 the command cannot be run, 127 there is no such command.",
+))]
+pub struct Args {
+    /// The name of what is protected
+    #[arg(long, value_name = "NAME")]
+    pub resource: String,
+    /// How long the lock stays held when this machine falls silent; whole seconds
+    #[arg(long, value_name = "TIME", value_parser = parse_ttl)]
+    pub ttl: Duration,
+    /// How long to stand in line for it
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = humantime::parse_duration)]
+    pub wait: Duration,
+    /// How long the command may take to end after SIGTERM
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = humantime::parse_duration)]
+    pub grace: Duration,
+    /// Who holds it, for people [default: HOST:PID]
+    #[arg(long, value_name = "ID")]
+    pub owner: Option<String>,
+    /// Address of the server
+    #[arg(long, value_name = "URL", env = "LEASEHOLD_SERVER", default_value = "http://127.0.0.1:3000", value_parser = parse_server)]
+    pub server: Url,
+    /// Token that says who you are
+    #[arg(long, value_name = "TOKEN", env = "LEASEHOLD_TOKEN", hide_env_values = true, value_parser = parse_token)]
+    pub token: Option<SecretString>,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<std::ffi::OsString>,
+}
+
+fn parse_ttl(text: &str) -> Result<Duration, String> {
+    let ttl = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    if ttl.is_zero() || ttl.subsec_nanos() > 0 {
+        return Err("must be whole seconds, at least 1s".to_owned());
+    }
+    Ok(ttl)
+}
+
+impl Args {
+    fn request(&self) -> Request {
+        let owner = self.owner.clone().unwrap_or_else(|| {
+            let host = rustix::system::uname();
+            format!("{}:{}", host.nodename().to_string_lossy(), std::process::id())
+        });
+        Request::new(self.resource.clone(), self.ttl)
+            .owner(owner)
+            .wait(self.wait)
+    }
+}
+
+/// # Errors
+/// Signals cannot be watched, or processes cannot be started for want of something.
+pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let mut builder = Client::builder(args.server.as_str());
+    if let Some(token) = &args.token {
+        builder = builder.token(token.expose_secret());
+    }
+    let client = match builder.build() {
+        Ok(client) => client,
+        Err(error) => {
+            report(&error.to_string());
+            return Ok(Exit::Usage.into());
+        }
+    };
+    let mut signals = Signals::watch()?;
+    let lease = tokio::select! {
+        acquired = client.acquire(args.request()) => match acquired {
+            Ok(lease) => lease,
+            Err(error) => return Ok(not_obtained(&args, &error).into()),
+        },
+        // A request that is cut off gives back what it was granted.
+        signal = signals.terminating() => return Ok(died_by(signal)),
+    };
+    under(&args, &lease, signals).await
+}
+
+async fn under(args: &Args, lease: &Lease, signals: Signals) -> anyhow::Result<ExitCode> {
+    let held = Held::start(args, lease, signals).await;
+    let ended = match held {
+        Ok(held) => held.until_ended().await,
+        Err(error) => Err(error),
+    };
+    // Whatever happened, nothing of the command runs any more: the next owner need not wait.
+    let released = tokio::time::timeout(release_within(&ended), lease.release()).await;
+    if let (Ok(Err(error)), Ok(Ended::ByItself(_))) = (released, &ended) {
+        report(&visible(&error.to_string()));
+    }
+    match ended? {
+        Ended::Lost => Ok(Exit::LeaseLost.into()),
+        Ended::ByItself(code) => Ok(code.into()),
+    }
+}
+
+/// A lost lease is given back for good measure only.
+fn release_within(ended: &anyhow::Result<Ended>) -> Duration {
+    match ended {
+        Ok(Ended::ByItself(_)) => Duration::MAX,
+        Ok(Ended::Lost) | Err(_) => Duration::from_secs(1),
+    }
+}
+
+fn not_obtained(args: &Args, error: &AcquireError) -> Exit {
+    report(&visible(&format!("{} was not obtained: {error}", args.resource)));
+    match error {
+        AcquireError::Refused {
+            status: 400 | 413, ..
+        } => Exit::Usage,
+        _ => Exit::NotObtained,
+    }
+}
+
+/// As a shell tells it.
+fn died_by(signal: Signal) -> ExitCode {
+    ExitCode::from(u8::try_from(128 + signal.as_raw()).unwrap_or(u8::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ttl_is_whole_seconds() {
+        // The contract knows no parts of a second, and rounding would promise what is not so.
+        assert_eq!(parse_ttl("30s"), Ok(Duration::from_secs(30)));
+        assert_eq!(parse_ttl("5m"), Ok(Duration::from_secs(300)));
+        for bad in ["0s", "1500ms", "500ms", "30", "", "-1s"] {
+            assert!(parse_ttl(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The command under a lease: one process, the first of a group of its own.
+
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use leasehold_client::Lease;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process, waitid};
+use tokio::signal::unix::{Signal as SignalStream, SignalKind, signal};
+
+use super::group::Group;
+
+/// This very binary, even when its file was replaced meanwhile.
+pub(super) const OURSELVES: &str = "/proc/self/exe";
+
+/// SIGCHLD says when to look; this is for one that was missed.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const POLL: Duration = Duration::from_millis(1);
+
+pub(super) struct Running {
+    child: Child,
+    pid: Pid,
+    changes: SignalStream,
+}
+
+impl Running {
+    /// The command's process, stopped before it becomes the command: [`go`](Self::go) lets it.
+    ///
+    /// To be called on the main thread: the kernel takes the end of the thread that forks for that of the parent.
+    pub(super) async fn stopped(command: &[std::ffi::OsString], lease: &Lease) -> io::Result<Self> {
+        let changes = signal(SignalKind::child())?;
+        let child = Command::new(OURSELVES)
+            .arg0("leasehold")
+            .arg("run-command")
+            .args(["--parent", &std::process::id().to_string(), "--"])
+            .args(command)
+            .env("LEASEHOLD_RESOURCE", lease.resource())
+            .env("LEASEHOLD_LEASE_ID", lease.id())
+            .env("LEASEHOLD_FENCING_TOKEN", lease.fencing_token().to_string())
+            .process_group(0)
+            .spawn()?;
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let pid = pid.ok_or_else(|| io::Error::other("the system gives no process id"))?;
+        let running = Self { child, pid, changes };
+        while running.status(WaitIdOptions::STOPPED)?.is_none() {
+            tokio::time::sleep(POLL).await;
+        }
+        Ok(running)
+    }
+
+    pub(super) fn group(&self) -> Group {
+        Group(self.pid)
+    }
+
+    pub(super) fn go(&self) -> io::Result<()> {
+        Ok(kill_process(self.pid, Signal::CONT)?)
+    }
+
+    /// Whether its first process has ended. It is not reaped: its id, and so the group's, stays its own.
+    pub(super) fn has_ended(&self) -> io::Result<bool> {
+        let status = self.status(WaitIdOptions::empty())?;
+        Ok(status.is_some_and(|it| it.exited() || it.killed() || it.dumped()))
+    }
+
+    /// As every process in the background that reads from it, or sets it.
+    pub(super) fn is_stopped_by_terminal(&self) -> io::Result<bool> {
+        let signal = self
+            .status(WaitIdOptions::STOPPED)?
+            .and_then(|it| it.stopping_signal());
+        Ok(signal.is_some_and(|it| [Signal::TTIN.as_raw(), Signal::TTOU.as_raw()].contains(&it)))
+    }
+
+    /// Until it may have ended.
+    pub(super) async fn changed(&mut self) {
+        let _ = tokio::time::timeout(LOOK_AGAIN, self.changes.recv()).await;
+    }
+
+    /// Its exit code as a shell tells it. To be called when the group is ended.
+    pub(super) fn reap(mut self) -> io::Result<u8> {
+        let status = self.child.wait()?;
+        let code = match status.code() {
+            Some(code) => code,
+            None => 128 + status.signal().unwrap_or_default(),
+        };
+        Ok(u8::try_from(code).unwrap_or(u8::MAX))
+    }
+
+    /// What it is in, of `kinds` or ended; none while it runs.
+    fn status(&self, kinds: WaitIdOptions) -> io::Result<Option<WaitIdStatus>> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT | kinds;
+        Ok(waitid(WaitId::Pid(self.pid), options)?)
+    }
+}

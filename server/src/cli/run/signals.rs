@@ -1,0 +1,93 @@
+//! The signals that a command under a lease gets through us.
+
+use std::fs;
+use std::io;
+
+use rustix::process::Signal;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::tasks;
+
+const FORWARDED: [Signal; 9] = [
+    Signal::HUP,
+    Signal::INT,
+    Signal::QUIT,
+    Signal::TERM,
+    Signal::USR1,
+    Signal::USR2,
+    Signal::ALARM,
+    Signal::WINCH,
+    Signal::TSTP,
+];
+
+/// They end a program that does not expect them, and are meant so.
+pub(super) const TERMINATING: [Signal; 4] = [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM];
+
+pub(super) struct Signals {
+    inbox: mpsc::Receiver<Signal>,
+    _stop: DropGuard,
+}
+
+impl Signals {
+    /// From now on. What we were started to ignore (by `nohup`, or in the background of a script) stays ignored, for
+    /// us and for the command.
+    pub(super) fn watch() -> io::Result<Self> {
+        let ignored = ignored(&fs::read_to_string("/proc/self/status").unwrap_or_default());
+        let (told, inbox) = mpsc::channel(FORWARDED.len());
+        let stop = CancellationToken::new();
+        for kind in FORWARDED {
+            if ignored & (1 << (kind.as_raw() - 1)) != 0 {
+                continue;
+            }
+            let mut stream = signal(SignalKind::from_raw(kind.as_raw()))?;
+            let told = told.clone();
+            tasks::spawn("forwarded signals", stop.clone(), async move {
+                while stream.recv().await.is_some() && told.send(kind).await.is_ok() {}
+            });
+        }
+        Ok(Self {
+            inbox,
+            _stop: stop.drop_guard(),
+        })
+    }
+
+    pub(super) async fn next(&mut self) -> Signal {
+        match self.inbox.recv().await {
+            Some(signal) => signal,
+            None => std::future::pending().await,
+        }
+    }
+
+    pub(super) async fn terminating(&mut self) -> Signal {
+        loop {
+            let signal = self.next().await;
+            if TERMINATING.contains(&signal) {
+                return signal;
+            }
+        }
+    }
+}
+
+/// The set of ignored signals in `/proc/self/status`, a bit for each.
+fn ignored(status: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    line.and_then(|set| u64::from_str_radix(set.trim(), 16).ok())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nohup_ignores_is_seen() {
+        // Bit 0 is signal 1, the hang-up; and a system that does not tell.
+        assert_eq!(
+            ignored("Name:\tx\nSigIgn:\t0000000000000001\nSigCgt:\t00000001\n"),
+            1
+        );
+        assert_eq!(ignored(""), 0);
+    }
+}

@@ -1,0 +1,35 @@
+//! The lease protocol by hand, for workers that also do it wrong.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::Access;
+use crate::demo::fault::Fault;
+use crate::demo::leases::{ANSWER_MAX, Leases};
+
+/// A lease id.
+pub(in crate::demo) struct Held(String);
+
+impl Leases for Access {
+    type Held = Held;
+
+    async fn acquire(&self, resource: &str, owner: &str, ttl: Duration) -> Result<Option<Held>, Fault> {
+        let body = json!({"resource": resource, "ownerId": owner, "ttlSeconds": ttl.as_secs()});
+        let answer = self.post("/v1/locks/acquire", &body).await?;
+        Ok(answer["leaseId"].as_str().map(|id| Held(id.to_owned())))
+    }
+
+    async fn renew(&self, held: &Held) -> Result<bool, Fault> {
+        let answer = self
+            .post(&format!("/v1/locks/{}/renew", held.0), &json!({}))
+            .await?;
+        Ok(answer["renewed"] == true)
+    }
+
+    async fn release(&self, held: Held) -> Result<(), Fault> {
+        let request = self.http.delete(format!("{}/v1/locks/{}", self.base, held.0));
+        request.timeout(ANSWER_MAX).send().await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,155 @@
+//! What the batches before left behind. Nobody else writes the file, so what this process has read or written of a
+//! resource is what the file says: a batch about resources used lately reads nothing.
+//!
+//! **Invariant:** belongs to one connection. It goes when the connection goes, and each batch asks the file, in its own
+//! transaction, whether another connection has written: then both go.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use domain::lease::LeaseId;
+use domain::names::Resource;
+
+use crate::lease::batch::{Held, Loaded};
+use crate::lease::store::asked::Asked;
+
+/// Resources in each of two generations: some 30 MB when all are used.
+const MOST: usize = 16_384;
+
+pub(super) struct Known {
+    /// As the file had it when it was read first; none before that.
+    pub(super) file: Option<File>,
+    resources: Generations<Resource, Held>,
+    /// Of the newest lease of each.
+    homes: Generations<LeaseId, Resource>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct File {
+    /// Changes when another connection commits.
+    pub(super) data_version: i64,
+    pub(super) floor: u64,
+}
+
+impl Known {
+    pub(super) fn new() -> Self {
+        Self {
+            file: None,
+            resources: Generations::new(MOST),
+            homes: Generations::new(MOST),
+        }
+    }
+
+    /// What is known of this, and what has to be read. What is given is given away, until it is [kept](Self::keep).
+    pub(super) fn recall(&mut self, asked: Asked) -> (Loaded, Asked) {
+        let mut loaded = Loaded::default();
+        let mut missing = Asked {
+            keys: asked.keys,
+            ..Asked::default()
+        };
+        if let Some(file) = self.file {
+            loaded.floor = file.floor;
+        }
+        for resource in asked.resources {
+            if !self.recall_resource(&resource, &mut loaded) {
+                missing.resources.push(resource);
+            }
+        }
+        for lease in asked.leases {
+            match self.recall_lease(lease, &mut loaded) {
+                Some(home) => {
+                    loaded.homes.insert(lease, home);
+                }
+                None => missing.leases.push(lease),
+            }
+        }
+        (loaded, missing)
+    }
+
+    fn recall_resource(&mut self, resource: &Resource, loaded: &mut Loaded) -> bool {
+        if loaded.resources.contains_key(resource) {
+            return true;
+        }
+        let Some(held) = self.resources.take(resource) else {
+            return false;
+        };
+        loaded.resources.insert(resource.clone(), held);
+        true
+    }
+
+    /// Where a lease belongs that is its resource's newest.
+    fn recall_lease(&mut self, lease: LeaseId, loaded: &mut Loaded) -> Option<Resource> {
+        let home = self.homes.get(&lease)?.clone();
+        if !self.recall_resource(&home, loaded) {
+            return None;
+        }
+        let newest = loaded.resources.get(&home)?.state.lease.as_ref()?;
+        (newest.id == lease).then_some(home)
+    }
+
+    /// After the commit.
+    pub(super) fn keep(&mut self, after: HashMap<Resource, Held>) {
+        for (resource, held) in after {
+            if let Some(lease) = &held.state.lease {
+                self.homes.insert(lease.id, resource.clone());
+            }
+            self.resources.insert(resource, held);
+        }
+    }
+}
+
+/// A map that forgets what was not written for long: when the young are full, the old go.
+struct Generations<K, V> {
+    young: HashMap<K, V>,
+    old: HashMap<K, V>,
+    most: usize,
+}
+
+impl<K: Eq + Hash, V> Generations<K, V> {
+    fn new(most: usize) -> Self {
+        Self {
+            young: HashMap::new(),
+            old: HashMap::new(),
+            most,
+        }
+    }
+
+    fn get(&self, key: &K) -> Option<&V> {
+        self.young.get(key).or_else(|| self.old.get(key))
+    }
+
+    fn take(&mut self, key: &K) -> Option<V> {
+        let old = self.old.remove(key);
+        self.young.remove(key).or(old)
+    }
+
+    fn insert(&mut self, key: K, value: V) {
+        if self.young.len() >= self.most {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(key, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_used_for_two_generations_is_forgotten() {
+        // Two to a generation: the fifth insertion drops the first two, unless they were used meanwhile.
+        let mut map = Generations::new(2);
+        for number in 1..=4 {
+            map.insert(number, number * 10);
+        }
+        assert_eq!(map.get(&1), Some(&10));
+        assert_eq!(map.take(&2), Some(20));
+        map.insert(2, 21);
+        assert_eq!(
+            (map.get(&1), map.get(&2), map.get(&4)),
+            (None, Some(&21), Some(&40))
+        );
+        assert_eq!(map.take(&2), Some(21));
+        assert_eq!(map.get(&2), None);
+    }
+}

@@ -1,0 +1,136 @@
+//! The one writer. A batch is decided from what is known of its resources and written in one go on a thread that may
+//! block: BEGIN IMMEDIATE, the rows, COMMIT. A turn of threads costs more than the rows of many operations, so there is
+//! one where nothing has to be read.
+//!
+//! **Invariants:** after an error of any kind a writer is dropped, with the transaction that may be open in it and all
+//! that it knows. Each statement touches the one row that was decided on, or the transaction ends.
+
+use std::sync::Arc;
+
+use domain::lease::{LeaseId, StoreTime};
+use domain::observation::Tick;
+use rusqlite::Connection;
+
+use super::known::{File, Known};
+use super::{StoreClock, load, open, sql, write};
+use crate::lease::batch::{Changes, Ran, run};
+use crate::lease::operation::Operation;
+use crate::lease::store::StoreError;
+use crate::lease::store::asked::Asked;
+
+pub(super) struct Writer {
+    connection: Connection,
+    known: Known,
+}
+
+/// A batch that is on disk.
+pub(super) struct Committed {
+    pub(super) now: StoreTime,
+    pub(super) read_at: Tick,
+    pub(super) ran: Ran,
+}
+
+impl Writer {
+    pub(super) fn new(connection: Connection) -> Self {
+        Self {
+            connection,
+            known: Known::new(),
+        }
+    }
+
+    /// `journal_mode` and `synchronous` as this session says them.
+    pub(super) fn settings(&self) -> rusqlite::Result<(String, i64)> {
+        open::settings(&self.connection)
+    }
+
+    /// Takes the writer and gives it back, unless something went wrong.
+    pub(super) async fn apply(
+        self,
+        operations: &[Operation],
+        replica: &Arc<str>,
+        clock: &StoreClock,
+    ) -> Result<(Self, Committed), StoreError> {
+        let Self {
+            mut connection,
+            mut known,
+        } = self;
+        let (mut loaded, missing) = known.recall(Asked::of(operations));
+        let mut has_begun = false;
+        let file = match known.file {
+            Some(file) if missing.is_empty() => file,
+            before => {
+                let read = move |connection: &mut Connection| {
+                    begin(connection, before)?;
+                    load::load(connection, missing, loaded)
+                };
+                let file;
+                (connection, (file, loaded)) = aside(connection, read).await?;
+                has_begun = true;
+                file
+            }
+        };
+        // Only we write, and it is our turn: in effect the clock is read under the file's lock.
+        let (read_at, now) = clock.now();
+        loaded.now = now;
+        let mut ran = run(loaded, operations, replica)?;
+        let changes = std::mem::take(&mut ran.changes);
+        let replica = replica.clone();
+        let save = move |connection: &mut Connection| {
+            if !has_begun {
+                begin(connection, Some(file))?;
+            }
+            save(connection, &changes, &replica, now)?;
+            Ok(changes)
+        };
+        (connection, ran.changes) = aside(connection, save).await?;
+        known.file = Some(file);
+        known.keep(std::mem::take(&mut ran.after));
+        let committed = Committed { now, read_at, ran };
+        Ok((Self { connection, known }, committed))
+    }
+
+    /// Forgets what nobody can ask for any more: ended leases older than one id, keys older than a moment.
+    pub(super) async fn prune(self, leases: LeaseId, keys: StoreTime) -> Result<Self, StoreError> {
+        let Self { connection, known } = self;
+        let prune = move |connection: &mut Connection| {
+            let mut statement = connection.prepare_cached(sql::PRUNE_LEASES)?;
+            statement.execute([leases.to_string()])?;
+            connection.prepare_cached(sql::PRUNE_KEYS)?.execute([keys.ms()])?;
+            Ok(())
+        };
+        let (connection, ()) = aside(connection, prune).await?;
+        Ok(Self { connection, known })
+    }
+}
+
+/// Begins, and asks the file whether another connection has written since we looked last.
+fn begin(connection: &Connection, known: Option<File>) -> Result<(), StoreError> {
+    connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+    let Some(known) = known else { return Ok(()) };
+    if load::data_version(connection)? == known.data_version {
+        return Ok(());
+    }
+    Err(StoreError::Conflict)
+}
+
+fn save(connection: &Connection, changes: &Changes, replica: &str, now: StoreTime) -> Result<(), StoreError> {
+    if !changes.is_empty() {
+        write::write(connection, changes, replica, now)?;
+    }
+    connection.prepare_cached("COMMIT")?.execute([])?;
+    Ok(())
+}
+
+/// Runs what blocks. The connection does not come back from an error.
+async fn aside<T: Send + 'static>(
+    mut connection: Connection,
+    work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
+) -> Result<(Connection, T), StoreError> {
+    let done = tokio::task::spawn_blocking(move || {
+        let done = work(&mut connection)?;
+        Ok((connection, done))
+    });
+    let ended =
+        |error: tokio::task::JoinError| StoreError::Corrupt(format!("the writer's thread ended: {error}"));
+    done.await.map_err(ended)?
+}

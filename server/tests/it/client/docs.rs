@@ -1,0 +1,180 @@
+//! The code of docs/lease-client.md and docs/fencing.md: commands run as they stand, Rust is the code that is tested.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::routing::put;
+use leasehold_client::{Client, Request};
+use tokio::process::Command;
+
+use super::patterns::{Document, write};
+use super::world::{World, aside};
+
+const CLIENTS: &str = include_str!("../../../../docs/lease-client.md");
+pub(super) const FENCING: &str = include_str!("../../../../docs/fencing.md");
+
+/// The fenced blocks of a page in that language, in order.
+pub(super) fn blocks(page: &'static str, language: &str) -> Vec<&'static str> {
+    page.split(&format!("```{language}\n"))
+        .skip(1)
+        .map(|rest| rest.split("```").next().unwrap())
+        .collect()
+}
+
+/// Standard output; anything but success fails the test.
+async fn output(world: &World, program: &str, script: &str, more: &[(&str, &str)]) -> String {
+    let binary = Path::new(env!("CARGO_BIN_EXE_leasehold"));
+    let path = std::env::join_paths(
+        std::iter::once(binary.parent().unwrap().to_owned())
+            .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let flags: &[&str] = if program == "sh" { &["-euc"] } else { &["-c"] };
+    let output = Command::new(program)
+        .args(flags)
+        .arg(script)
+        .env_clear()
+        .env("PATH", path.unwrap())
+        .env("LEASEHOLD_SERVER", world.direct())
+        .envs(more.iter().copied())
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output()
+        .await;
+    let output = output.unwrap_or_else(|error| {
+        panic!("{program}: {error}; install it with: apt-get install -y curl python3")
+    });
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{script}\n{errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+async fn was_held_once(world: &World, resource: &str) {
+    let seen = world.resource(resource).await;
+    assert_eq!(
+        (&seen["holder"], &seen["lastFencingToken"]),
+        (&().into(), &1.into()),
+        "{seen}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_shell_commands_of_the_page_do_what_it_says() {
+    // `leasehold run`, then curl: acquired, renewed and released, each once.
+    let world = World::start().await;
+    let [run, curl] = blocks(CLIENTS, "sh").try_into().unwrap();
+    assert_eq!(output(&world, "sh", run, &[]).await, "closing under token 1\n");
+    was_held_once(&world, "billing:close:2026-04").await;
+    let said = output(&world, "sh", curl, &[]).await;
+    for word in [
+        "\"renewed\":true",
+        "each write carries token 1\n",
+        "{\"released\":true}",
+    ] {
+        assert!(said.contains(word), "{said}");
+    }
+    was_held_once(&world, "billing:close:2026-05").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_python_of_the_page_holds_renews_and_releases() {
+    // As it stands; then with a TTL of 1 s and three seconds of work, renewed over it; then it loses the lease.
+    let world = World::start().await;
+    let [page] = blocks(CLIENTS, "python").try_into().unwrap();
+    assert_eq!(
+        output(&world, "python3", page, &[]).await,
+        "each write carries token 1\n"
+    );
+    was_held_once(&world, "billing:close:2026-07").await;
+    let (class, use_of_it) = page.split_once("\nlease = ").unwrap();
+    let longer = format!("\nlease = {use_of_it}")
+        .replace("ttl_s=30", "ttl_s=1")
+        .replace("margin_s=5", "margin_s=0")
+        .replace(
+            "lease.release()",
+            "time.sleep(3)\nlease.checkpoint(0)\nlease.release()",
+        );
+    assert!(longer.contains("time.sleep(3)"), "{longer}");
+    output(&world, "python3", &format!("{class}{longer}"), &[]).await;
+    assert_eq!(
+        world.resource("billing:close:2026-07").await["lastFencingToken"],
+        2
+    );
+    let loses = longer
+        .replace(
+            "time.sleep(3)",
+            "call('DELETE', f'/v1/locks/{lease.id}')\nlease.gone.wait(20)",
+        )
+        .replace("lease.checkpoint(0)\nlease.release()", "print(lease.why)");
+    let said = output(&world, "python3", &format!("{class}{loses}"), &[]).await;
+    assert!(said.contains("\"code\":\"released\""), "{said}");
+}
+
+async fn close_the_month(server: &str) -> Result<u64, Box<dyn std::error::Error + Send + Sync>> {
+    let client = Client::new(server)?;
+    let request = Request::new("billing:close:2026-06", Duration::from_secs(30));
+    let lease = client
+        .acquire(request.owner("worker-7").wait(Duration::from_secs(60)))
+        .await?;
+    let work = async {
+        for _ in 0..3 {
+            // Each step takes a second at most; a lease with less than two left is not worth beginning on.
+            lease.checkpoint(Duration::from_secs(2))?;
+            // write(…, lease.fencing_token()).await?
+        }
+        Ok::<_, leasehold_client::Checkpoint>(lease.fencing_token())
+    };
+    let token = tokio::select! {
+        done = work => done?,
+        // By the server's word, or because the deadline has passed.
+        loss = lease.lost() => return Err(loss.to_string().into()),
+    };
+    lease.release().await?;
+    Ok(token)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_rust_of_the_pages_is_what_these_tests_run() {
+    // Word for word, apart from visibility; and the client's example is run here.
+    let sources = [
+        include_str!("docs.rs"),
+        include_str!("patterns/service.rs"),
+        include_str!("patterns/objects.rs"),
+    ];
+    let sources = sources.concat().replace("pub(in crate::client) ", "");
+    let rust: Vec<_> = [blocks(CLIENTS, "rust"), blocks(FENCING, "rust")].concat();
+    assert_eq!(rust.len(), 3);
+    for part in rust.iter().flat_map(|block| block.split("\n\n")) {
+        let code = part.trim_end();
+        let is_imports = code.lines().all(|line| line.starts_with("use "));
+        assert!(is_imports || sources.contains(code), "not tested:\n{code}");
+    }
+    let world = World::start().await;
+    assert_eq!(close_the_month(&world.direct()).await.unwrap(), 1);
+    was_held_once(&world, "billing:close:2026-06").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_shell_commands_of_the_fencing_page_write_and_report() {
+    // A document behind the page's own handler: written under token 1; then a refusal is reported to the ledger.
+    let world = World::start().await;
+    let document = Arc::<Mutex<Document>>::default();
+    let app = Router::new().route("/", put(write)).with_state(document.clone());
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let server = aside(async move { axum::serve(listener, app).await.unwrap() });
+    let [writes, reports] = blocks(FENCING, "sh").try_into().unwrap();
+    output(&world, "sh", writes, &[("DOCUMENT_URL", &url)]).await;
+    assert_eq!(document.lock().unwrap().text, "the report");
+    output(&world, "sh", reports, &[]).await;
+    let ledger = world.ledger().await;
+    assert_eq!(
+        ledger,
+        [(1, Some(2), "report-service".to_owned(), "reported".to_owned())]
+    );
+    server.abort();
+}

@@ -1,0 +1,89 @@
+//! `leasehold run` killed by `kill -9`, and its watcher: the command must not run on.
+
+use std::time::Duration;
+
+use rustix::process::{Signal, kill_process};
+
+use super::world::{BEATS, SLACK, World, no_later, now};
+use crate::support::eventually::eventually;
+
+const TTL: Duration = Duration::from_secs(3);
+const GRACE: Duration = Duration::from_secs(1);
+const FLAGS: [&str; 6] = ["--resource", "r", "--ttl", "3s", "--grace", "1s"];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_its_command_ends_at_once_and_the_lock_by_its_ttl() {
+    // The watcher sees the pipe close; a command that tidies up gets its grace, one that does not is killed after it.
+    for (script, tidied) in [
+        (format!("trap 'echo >tidy; exit' TERM; {BEATS}"), true),
+        (format!("trap '' TERM; {BEATS}"), false),
+    ] {
+        let world = World::start().await;
+        let mut run = world.run(&FLAGS, &script);
+        run.wrote("beats").await;
+        run.send(Signal::KILL);
+        let killed = now();
+        assert!(run.child.wait().await.unwrap().code().is_none());
+        run.is_over().await;
+        let ran = run.last_beat().since(killed);
+        assert!(ran <= GRACE + SLACK, "it ran on for {ran:?}");
+        assert_eq!(run.file("tidy").exists(), tidied);
+        eventually("the lock is free", || world.is_free("r")).await;
+        no_later(now(), killed, TTL);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_watcher_that_was_killed_is_replaced() {
+    // At the next renewal; the new one does its work when we are killed. The command notices nothing before.
+    let world = World::start().await;
+    let mut run = world.run(&FLAGS, BEATS);
+    run.wrote("beats").await;
+    let first = run.watcher().await;
+    kill_process(first, Signal::KILL).unwrap();
+    eventually("there is another watcher", || async {
+        let watcher = run.watcher().await;
+        watcher != first
+    })
+    .await;
+    run.beats_after(now()).await;
+    // Until it watches, which it says to us only.
+    run.beats_after(now().plus(TTL)).await;
+    run.send(Signal::KILL);
+    let killed = now();
+    run.child.wait().await.unwrap();
+    run.is_over().await;
+    no_later(run.last_beat(), killed, GRACE);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_its_watcher_a_lost_lease_ends_the_command_too() {
+    // The watcher is killed and the lease revoked before it can be replaced.
+    let world = World::start().await;
+    let script = format!("echo $LEASEHOLD_LEASE_ID >lease; trap '' TERM; {BEATS}");
+    let mut run = world.run(&["--resource", "r", "--ttl", "60s", "--grace", "1s"], &script);
+    run.wrote("beats").await;
+    kill_process(run.watcher().await, Signal::KILL).unwrap();
+    let revoked = now();
+    world.revoke(run.read("lease").trim()).await;
+    assert_eq!(run.ended().await.0, 76);
+    assert!(!run.is_running());
+    no_later(run.last_beat(), revoked, Duration::from_secs(1) + GRACE);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_together_with_its_watcher_the_kernel_still_tells_the_command() {
+    // Nobody of ours is left: its first process gets SIGTERM.
+    let world = World::start().await;
+    let mut run = world.run(&FLAGS, &format!("trap 'echo yes >told; exit' TERM; {BEATS}"));
+    run.wrote("beats").await;
+    let watcher = run.watcher().await;
+    // Stopped first, so that neither sees the other go.
+    kill_process(watcher, Signal::STOP).unwrap();
+    run.send(Signal::STOP);
+    kill_process(watcher, Signal::KILL).unwrap();
+    run.send(Signal::KILL);
+    run.child.wait().await.unwrap();
+    run.wrote("told").await;
+    run.is_over().await;
+}

@@ -1,0 +1,113 @@
+//! `leasehold run` stopped by SIGSTOP, alone and with its command. It cannot renew then, and cannot end anything.
+
+use std::time::Duration;
+
+use rustix::process::{Signal, kill_process, kill_process_group};
+
+use super::world::{BEATS, SLACK, World, no_later, now};
+
+const TTL: Duration = Duration::from_secs(2);
+const GRACE: Duration = Duration::from_secs(1);
+const FLAGS: [&str; 6] = ["--resource", "r", "--ttl", "2s", "--grace", "1s"];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn paused_alone_its_command_ends_by_the_deadline_all_the_same() {
+    // The command runs free while nobody renews: the watcher ends it, a stubborn one too; continued, we say 76.
+    for trap in ["", "trap '' TERM; "] {
+        let world = World::start().await;
+        let mut run = world.run(&FLAGS, &format!("{trap}{BEATS}"));
+        run.wrote("beats").await;
+        run.beats_after(now().plus(TTL)).await;
+        run.send(Signal::STOP);
+        let stopped = now();
+        run.is_over().await;
+        let ran = run.last_beat().since(stopped);
+        assert!(ran <= TTL + GRACE + SLACK, "it ran on for {ran:?}");
+        assert!(ran >= TTL / 2, "it was ended after {ran:?}");
+        run.send(Signal::CONT);
+        let (code, stderr) = run.ended().await;
+        assert_eq!(code, 76, "{stderr}");
+        assert!(
+            stderr.contains("is silent and the lease's deadline has passed"),
+            "{stderr}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn paused_with_its_command_the_command_never_runs_again() {
+    // Both stopped past the deadline and the grace: the watcher kills what is stopped, so going on is in vain.
+    let world = World::start().await;
+    let mut run = world.run(&FLAGS, &format!("echo $$ >pid; trap '' TERM; {BEATS}"));
+    let command = run.command().await;
+    run.wrote("beats").await;
+    run.send(Signal::STOP);
+    kill_process_group(command, Signal::STOP).unwrap();
+    let stopped = now();
+    run.is_over().await;
+    no_later(now(), stopped, TTL + GRACE);
+    run.send(Signal::CONT);
+    assert_eq!(run.ended().await.0, 76);
+    assert!(run.last_beat() <= stopped.plus(Duration::from_millis(100)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn paused_with_command_and_watcher_the_deadline_comes_before_anything_else() {
+    // All of them stopped, as by a paused machine, past the deadline and the grace: on waking it is killed, at once.
+    let world = World::start().await;
+    let mut run = world.run(&FLAGS, &format!("echo $$ >pid; trap '' TERM; {BEATS}"));
+    let (command, watcher) = (run.command().await, run.watcher().await);
+    run.wrote("beats").await;
+    run.send(Signal::STOP);
+    kill_process(watcher, Signal::STOP).unwrap();
+    kill_process_group(command, Signal::STOP).unwrap();
+    tokio::time::sleep(TTL + GRACE + Duration::from_millis(500)).await;
+    let woken = now();
+    kill_process_group(command, Signal::CONT).unwrap();
+    kill_process(watcher, Signal::CONT).unwrap();
+    run.send(Signal::CONT);
+    let (code, stderr) = run.ended().await;
+    assert_eq!(code, 76, "{stderr}");
+    let ran = run.last_beat().since(woken);
+    assert!(ran <= GRACE, "not at once, but after {ran:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_short_pause_costs_nothing() {
+    // Stopped for half of what is left at least, then continued: the lease lives on under its token.
+    let world = World::start().await;
+    let mut run = world.run(
+        &["--resource", "r", "--ttl", "6s"],
+        &format!("({BEATS}) & until [ -e done ]; do sleep 0.02; done; kill $!"),
+    );
+    run.wrote("beats").await;
+    run.send(Signal::STOP);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    run.send(Signal::CONT);
+    run.beats_after(now().plus(Duration::from_secs(6))).await;
+    assert_eq!(world.resource("r").await["holder"]["fencingToken"], 1);
+    std::fs::write(run.file("done"), "").unwrap();
+    assert_eq!(run.ended().await.0, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ctrl_z_stops_the_command_too() {
+    // SIGTSTP: neither beats while both are stopped; SIGCONT to us continues both.
+    let world = World::start().await;
+    let mut run = world.run(
+        &["--resource", "r", "--ttl", "20s"],
+        &format!("({BEATS}) & until [ -e done ]; do sleep 0.02; done; kill $!"),
+    );
+    run.wrote("beats").await;
+    run.send(Signal::TSTP);
+    crate::support::eventually::eventually("it is still", || async {
+        let before = run.last_beat();
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        run.last_beat() == before
+    })
+    .await;
+    run.send(Signal::CONT);
+    run.beats_after(now()).await;
+    std::fs::write(run.file("done"), "").unwrap();
+    assert_eq!(run.ended().await.0, 0);
+}

@@ -1,0 +1,226 @@
+//! `leasehold run` when nothing goes wrong, and when the lock is not to be had: exit codes, environment, signals.
+
+use std::time::Duration;
+
+use leasehold_client::Request;
+use rustix::process::{Signal, kill_process_group};
+
+use tokio::io::AsyncReadExt;
+
+use super::world::{World, now};
+use crate::support::eventually::eventually;
+use crate::support::proxy::Link;
+
+const FLAGS: [&str; 4] = ["--resource", "r", "--ttl", "10s"];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_exit_code_is_the_commands() {
+    // Success, failure, death by a signal, no such command, one that cannot be run; free at once each time.
+    let world = World::start().await;
+    for (command, code) in [
+        (&["true"][..], 0),
+        (&["sh", "-c", "exit 3"], 3),
+        (&["sh", "-c", "kill -KILL $$"], 137),
+        (&["sh", "-c", "kill -TERM $$"], 143),
+        (&["/nowhere/to/be/found"], 127),
+        (&["/etc/passwd"], 126),
+    ] {
+        let mut run = world.run_command(&FLAGS, command);
+        let (ended, stderr) = run.ended().await;
+        assert_eq!(ended, code, "{command:?}: {stderr}");
+        assert!(world.is_free("r").await);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_command_is_told_its_lease() {
+    // Resource, lease id and token of this very grant, the second one; arguments and input arrive as they are.
+    let world = World::start().await;
+    world.run_command(&FLAGS, &["true"]).ended().await;
+    let script = "printenv LEASEHOLD_RESOURCE LEASEHOLD_LEASE_ID LEASEHOLD_FENCING_TOKEN >told; cat >input; \
+                  until [ -e seen ]; do sleep 0.02; done";
+    let mut run = world.run(&[&FLAGS[..], &["--owner", "w7"]].concat(), script);
+    run.wrote("told").await;
+    let told: Vec<String> = run.read("told").lines().map(str::to_owned).collect();
+    let seen = world.resource("r").await;
+    assert_eq!((told[0].as_str(), told[2].as_str()), ("r", "2"));
+    assert_eq!(
+        (&seen["holder"]["ownerId"], &seen["holder"]["fencingToken"]),
+        (&"w7".into(), &2.into())
+    );
+    let lease: serde_json::Value = reqwest::get(format!("{}/v1/locks/{}", world.direct(), told[1]))
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
+    assert_eq!(lease["state"], "held");
+    std::fs::write(run.file("seen"), "").unwrap();
+    assert_eq!(run.ended().await, (0, String::new()));
+    assert_eq!(run.read("input"), "");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lock_that_is_not_obtained_ends_with_75_and_the_command_never_runs() {
+    // Held by somebody else, with and without a wait; then a server that is not there.
+    let world = World::start().await;
+    let held = world
+        .client()
+        .acquire(Request::new("r", Duration::from_secs(30)).owner("w1"))
+        .await
+        .unwrap();
+    for wait in ["0s", "1s"] {
+        let mut run = world.run(&[&FLAGS[..], &["--wait", wait]].concat(), "echo >ran");
+        let (code, stderr) = run.ended().await;
+        assert_eq!(code, 75);
+        assert!(stderr.contains("r was not obtained: held by w1"), "{stderr}");
+        assert!(!run.file("ran").exists());
+    }
+    held.release().await.unwrap();
+    world.link.set(Link::Cut).await;
+    let mut run = world.run(&FLAGS, "echo >ran");
+    let (code, stderr) = run.ended().await;
+    assert_eq!((code, run.file("ran").exists()), (75, false));
+    assert!(stderr.contains("Connection refused"), "{stderr}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_asked_wrongly_ends_with_2() {
+    // By the flags alone, and by the server's word.
+    let world = World::start().await;
+    for flags in [
+        &["--resource", "r"][..],
+        &["--resource", "r", "--ttl", "1500ms"],
+        &["--resource", "r", "--ttl", "10s", "--grace", "soon"],
+        &["--resource", " r", "--ttl", "10s"],
+        &["--resource", "r", "--ttl", "9999s"],
+    ] {
+        let (code, stderr) = world.run(flags, "true").ended().await;
+        assert_eq!(code, 2, "{flags:?}: {stderr}");
+    }
+    let (code, _) = world.run_command(&FLAGS, &[]).ended().await;
+    assert_eq!(code, 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wait_ends_with_the_lock() {
+    // In line behind another for 1 s; then the command runs under the next token.
+    let world = World::start().await;
+    let first = world
+        .client()
+        .acquire(Request::new("r", Duration::from_secs(30)))
+        .await
+        .unwrap();
+    let mut run = world.run(
+        &[&FLAGS[..], &["--wait", "30s"]].concat(),
+        "echo $LEASEHOLD_FENCING_TOKEN >token",
+    );
+    eventually("it waits", || async {
+        world.resource("r").await["waiters"][0].is_object()
+    })
+    .await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    first.release().await.unwrap();
+    assert_eq!(run.ended().await.0, 0);
+    assert_eq!(run.read("token"), "2\n");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ctrl_c_while_waiting_leaves_the_line() {
+    // 128 and the signal's number; the place in line is gone.
+    let world = World::start().await;
+    let _first = world
+        .client()
+        .acquire(Request::new("r", Duration::from_secs(30)))
+        .await
+        .unwrap();
+    let mut run = world.run(&[&FLAGS[..], &["--wait", "30s"]].concat(), "echo >ran");
+    eventually("it waits", || async {
+        world.resource("r").await["waiters"][0].is_object()
+    })
+    .await;
+    run.send(Signal::INT);
+    assert_eq!(run.ended().await.0, 130);
+    eventually("nobody waits", || async {
+        world.resource("r").await["waiters"][0].is_null()
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn signals_reach_the_command_once() {
+    // Each signal to `leasehold run` alone; then SIGINT to its whole group, as Ctrl-C in a terminal does.
+    let world = World::start().await;
+    let script = "for s in HUP INT QUIT TERM USR1 USR2; do trap \"echo $s >>got\" $s; done; echo $$ >pid; \
+                  until [ -e done ]; do sleep 0.02; done; exit 9";
+    let mut run = world.run(&FLAGS, script);
+    run.command().await;
+    let mut expected = String::new();
+    for (signal, name) in [
+        (Signal::HUP, "HUP"),
+        (Signal::INT, "INT"),
+        (Signal::QUIT, "QUIT"),
+        (Signal::TERM, "TERM"),
+        (Signal::USR1, "USR1"),
+        (Signal::USR2, "USR2"),
+    ] {
+        run.send(signal);
+        expected += &format!("{name}\n");
+        eventually("it was forwarded", || async { run.read("got") == expected }).await;
+    }
+    kill_process_group(run.pid(), Signal::INT).unwrap();
+    expected += "INT\n";
+    eventually("it was forwarded", || async { run.read("got") == expected }).await;
+    // A second one would have come by now: a later signal has.
+    run.send(Signal::USR1);
+    expected += "USR1\n";
+    eventually("it was forwarded", || async { run.read("got") == expected }).await;
+    std::fs::write(run.file("done"), "").unwrap();
+    assert_eq!(run.ended().await.0, 9);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_command_leaves_running_ends_before_the_lock_is_free() {
+    // A job in the background, deaf to SIGTERM, when the command ends with 4: killed after the grace.
+    let world = World::start().await;
+    let script = "sh -c 'trap \"\" TERM; while :; do echo >>left; sleep 0.05; done' & until [ -s left ]; do :; done; exit 4";
+    let mut run = world.run(&[&FLAGS[..], &["--grace", "500ms"]].concat(), script);
+    let began = now();
+    let (code, stderr) = run.ended().await;
+    assert_eq!(code, 4, "{stderr}");
+    assert!(!run.is_running() && now().since(began) >= Duration::from_millis(500));
+    assert!(world.is_free("r").await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_that_reads_the_terminal_says_why_it_stands_still() {
+    // Under `script`, which makes a terminal; the message comes, and Ctrl-C's signal still ends it.
+    let world = World::start().await;
+    let line = format!(
+        "{} run --resource r --ttl 10s -- sh -c 'read line'",
+        env!("CARGO_BIN_EXE_leasehold")
+    );
+    let mut terminal = tokio::process::Command::new("script")
+        .args(["-qec", &line, "/dev/null"])
+        .env("LEASEHOLD_SERVER", world.linked())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    let mut out = terminal.stdout.take().unwrap();
+    while !said.contains("wants to use the terminal") {
+        let mut chunk = [0; 1024];
+        let len = tokio::time::timeout(Duration::from_secs(30), out.read(&mut chunk))
+            .await
+            .expect(&said)
+            .unwrap();
+        assert_ne!(len, 0, "{said}");
+        said.push_str(&String::from_utf8_lossy(&chunk[..len]));
+    }
+    // The terminal hangs up: SIGHUP, which is forwarded to what stands still.
+    drop(terminal.stdin.take());
+    terminal.start_kill().unwrap();
+    eventually("the lock is free", || world.is_free("r")).await;
+}

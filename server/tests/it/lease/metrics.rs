@@ -1,0 +1,153 @@
+//! What the service counts about itself.
+
+use std::time::Duration;
+
+use domain::lease::{Metadata, Revocation, Ttl, names};
+use leasehold::lease::{AcquireRequest, Caller, LeaseMetrics};
+use serde_json::json;
+
+use super::stage::{Home, Kind, id, is_granted, on_both_stores, token};
+use crate::support::eventually::eventually;
+
+fn request(resource: &str, wait: Duration, key: Option<&str>) -> AcquireRequest {
+    AcquireRequest {
+        resource: names::resource(resource).unwrap(),
+        owner: names::owner("w1").unwrap(),
+        ttl: Ttl::parse(30, 3_600).unwrap(),
+        wait,
+        metadata: Metadata::default(),
+        idempotency_key: key.map(Into::into),
+    }
+}
+
+async fn until(what: &str, metrics: &LeaseMetrics, holds: impl Fn(&LeaseMetrics) -> bool) {
+    eventually(what, || async { holds(metrics) }).await;
+}
+
+on_both_stores!(attempts_are_counted_by_their_outcome, |home| {
+    // A grant, a refusal, a replay, a waiter that is served, one that hangs up, a grant that nobody takes.
+    let stage = home.serve().await;
+    let metrics = stage.service.metrics();
+    let caller = Caller::open();
+    let held = stage.acquire("r", "w1", 30).await;
+    assert!(!is_granted(&stage.acquire("r", "w2", 30).await));
+    assert_eq!((metrics.granted.read(), metrics.refused.read()), (1, 1));
+    for _ in 0..2 {
+        stage
+            .service
+            .acquire(&caller, request("keyed", Duration::ZERO, Some("k1")))
+            .await
+            .unwrap();
+    }
+    assert_eq!((metrics.granted.read(), metrics.replayed.read()), (2, 1));
+
+    let hung_up = stage
+        .service
+        .acquire(&caller, request("r", Duration::from_secs(30), None));
+    assert!(
+        tokio::time::timeout(Duration::from_millis(300), hung_up)
+            .await
+            .is_err()
+    );
+    until("the waiter is gone", metrics, |it| it.waiters_gone.read() == 1).await;
+
+    let waiting = stage
+        .service
+        .acquire(&caller, request("r", Duration::from_secs(30), None));
+    let release = async {
+        eventually("it waits", || async { stage.service.waiters() == 1 }).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        stage.delete(&held).await
+    };
+    let (granted, _) = tokio::join!(waiting, release);
+    granted.unwrap();
+    until("the wait is counted", metrics, |it| it.waits.read() == 2).await;
+    assert!(metrics.wait_ms.read() >= 50 && metrics.grant_attempts.read() >= 1);
+
+    let mut untaken = Box::pin(
+        stage
+            .service
+            .acquire(&caller, request("untaken", Duration::ZERO, None)),
+    );
+    assert!(futures::poll!(&mut untaken).is_pending());
+    drop(untaken);
+    until("it is given back", metrics, |it| {
+        it.given_back.read() == 1 && it.releases.read() == 2
+    })
+    .await;
+    assert_eq!(metrics.granted.read(), 4);
+    stage.close().await;
+});
+
+on_both_stores!(the_ends_of_leases_are_counted_by_their_kind, |home| {
+    // Renewed and released after a while, revoked, expired and noted, expired and reclaimed at once, renewed too late.
+    let stage = home.serve().await;
+    let metrics = stage.service.metrics();
+    let lease = stage.acquire("r", "w1", 30).await;
+    tokio::time::sleep(Duration::from_millis(30)).await;
+    stage.renew(&lease).await;
+    stage.delete(&lease).await;
+    stage.delete(&lease).await;
+    assert_eq!((metrics.renewals.read(), metrics.releases.read()), (1, 1));
+    assert!(metrics.hold_ms.read() >= 30);
+    assert_eq!(metrics.losses.read(), 0, "a second release loses nothing");
+    let revoked = stage.acquire("r", "w1", 30).await;
+    let revocation = Revocation {
+        by: "ada".into(),
+        reason: "stuck".into(),
+        audit_id: "a1".into(),
+    };
+    stage
+        .service
+        .revoke(id(&revoked), revocation, Duration::ZERO)
+        .await
+        .unwrap();
+    assert_eq!(metrics.revocations.read(), 1);
+    stage.renew(&revoked).await;
+    assert_eq!(metrics.losses.read(), 1);
+
+    stage.acquire("short", "w1", 1).await;
+    until("the expiry is counted once", metrics, |it| {
+        it.expirations.read() == 1
+    })
+    .await;
+    // Until a grant comes before the reaper has noted the end of the lease before it.
+    let mut rounds = 0;
+    while metrics.reclaims.read() == 0 {
+        rounds += 1;
+        assert!(rounds < 20, "no reclaim in {rounds} rounds");
+        stage.acquire("short", "w1", 1).await;
+        while !is_granted(&stage.acquire("short", "w2", 1).await) {}
+    }
+    stage.close().await;
+});
+
+on_both_stores!(rejections_and_failures_are_counted, |home| {
+    // A token that is too low; then a store without its table, and with it again.
+    let stage = home.serve().await;
+    let metrics = stage.service.metrics();
+    let held = stage.acquire("r", "w1", 30).await;
+    let check = json!({"resource": "r", "fencingToken": token(&held) + 1});
+    let (_, refused) = stage.post("/v1/fencing/check", check).await;
+    assert_eq!(refused["accepted"], json!(false));
+    until("the refusal is counted", metrics, |it| it.rejections.read() == 1).await;
+    assert!(metrics.batches.read() >= 2 && metrics.operations.read() >= 2);
+    assert_eq!(
+        (metrics.unavailable.read(), metrics.failed_batches.read()),
+        (0, 0)
+    );
+    home.sql("ALTER TABLE leases RENAME TO leases_aside").await;
+    let failed = stage
+        .service
+        .acquire(&Caller::open(), request("s", Duration::ZERO, None))
+        .await;
+    assert!(failed.is_err());
+    assert!(metrics.unavailable.read() >= 1 && metrics.failed_batches.read() >= 1);
+    home.sql("ALTER TABLE leases_aside RENAME TO leases").await;
+    eventually("it serves again", || async {
+        let again = request("s2", Duration::ZERO, None);
+        stage.service.acquire(&Caller::open(), again).await.is_ok()
+    })
+    .await;
+    stage.close().await;
+});

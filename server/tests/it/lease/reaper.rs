@@ -1,0 +1,107 @@
+//! The reaper only cleans: it ends nothing that lives, however late it comes, and forgets nothing that has not ended.
+
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use domain::lease::{Metadata, Scope, Ttl};
+use domain::names::{OwnerId, Resource};
+use leasehold::clock::Clock;
+use leasehold::lease::operation::{AcquireOp, Done, Operation, Turn};
+use leasehold::lease::store::postgres::PostgresStore;
+use leasehold::lease::store::sqlite::SqliteStore;
+use leasehold::lease::store::{Lane, Store};
+
+use super::stage::{Home, Kind, is_granted, on_both_stores};
+use crate::support::eventually::eventually;
+
+async fn open(home: &Home) -> Box<dyn Store> {
+    match home.url.strip_prefix("sqlite:") {
+        Some(path) => Box::new(SqliteStore::open(path.as_ref(), Clock::start()).await.unwrap()),
+        None => Box::new(PostgresStore::open(&home.url, Clock::start()).await.unwrap()),
+    }
+}
+
+fn acquire(number: u8, ttl: i64) -> Operation {
+    Operation::Acquire(Box::new(AcquireOp {
+        resource: Resource::from("r"),
+        id: domain::lease::LeaseId::from_parts(1_700_000_000_000, [number; 10]),
+        owner: OwnerId::new("o"),
+        issuer: "".into(),
+        ttl: Ttl::parse(ttl, 3_600).unwrap(),
+        metadata: Metadata::default(),
+        key: None,
+        turn: Turn::Once,
+    }))
+}
+
+fn renew(done: &Done) -> Operation {
+    let Done::Acquired { lease, .. } = done else {
+        panic!("{done:?}")
+    };
+    Operation::Renew {
+        lease: lease.id,
+        ttl: None,
+        lifetime_ms_max: 60_000,
+        scope: Scope::everything(),
+    }
+}
+
+async fn one(store: &dyn Store, operation: Operation) -> Done {
+    let applied = store.apply(Lane::Main, &[operation]).await.unwrap();
+    applied.done.into_iter().next().unwrap()
+}
+
+on_both_stores!(a_stalled_reaper_ends_nothing_that_lives, |home| {
+    // Trap 30: it finds a lease that ran out and stalls; before it goes on the lock is taken and renewed by the next owner.
+    let store = open(home).await;
+    let expire = Operation::Expire {
+        resource: Resource::from("r"),
+    };
+    let first = one(store.as_ref(), acquire(1, 1)).await;
+    let found = || async { store.run_out(10).await.unwrap() == [Resource::from("r")] };
+    eventually("the reaper finds it", found).await;
+    let next = one(store.as_ref(), acquire(2, 30)).await;
+    assert_eq!(one(store.as_ref(), expire.clone()).await, Done::Nothing);
+    assert!(matches!(
+        one(store.as_ref(), renew(&next)).await,
+        Done::Renewed(_)
+    ));
+    assert_eq!(one(store.as_ref(), expire).await, Done::Nothing);
+    assert!(matches!(
+        one(store.as_ref(), renew(&next)).await,
+        Done::Renewed(_)
+    ));
+    assert!(matches!(one(store.as_ref(), renew(&first)).await, Done::Lost(..)));
+    assert!(store.run_out(10).await.unwrap().is_empty());
+    store.close().await;
+});
+
+on_both_stores!(what_lives_is_never_forgotten_however_old, |home| {
+    // Trap 30: a lease as old as what is pruned, in the store's rows, but living; beside it one that has ended.
+    let stage = home.serve().await;
+    for name in ["living", "ended"] {
+        let lease = stage.acquire(name, "o", 60).await;
+        if name == "ended" {
+            stage.delete(&lease).await;
+        }
+    }
+    let old = |name: &str, digit: char| {
+        let id = format!("00000000-0001-7000-8000-00000000000{digit}");
+        format!(
+            "UPDATE leases SET lease_id = '{id}' WHERE resource = '{name}';
+             UPDATE resource_tokens SET lease_id = '{id}' WHERE resource = '{name}';"
+        )
+    };
+    home.sql(&format!("{}{}", old("living", '1'), old("ended", '2')))
+        .await;
+    let path = |digit: char| format!("/v1/locks/00000000-0001-7000-8000-00000000000{digit}");
+    eventually("what has ended is forgotten", || async {
+        stage.get(&path('2')).await.0 == StatusCode::NOT_FOUND
+    })
+    .await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(stage.get(&path('1')).await.1["state"], "held");
+    assert!(!is_granted(&stage.acquire("living", "p", 1).await));
+    assert_eq!(stage.resource("ended").await["lastFencingToken"], 1);
+    stage.close().await;
+});
