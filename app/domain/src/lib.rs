@@ -22,6 +22,7 @@ pub mod names;
 pub mod observation;
 pub mod overview;
 pub mod query;
+pub mod release;
 pub mod runway;
 pub mod safety;
 pub mod segments;

@@ -178,6 +178,7 @@ async fn a_lease_that_may_live_no_longer_is_held_to_its_end_and_lost_then() {
     let config = LeaseConfig {
         max_ttl: TTL,
         max_lifetime: Duration::from_secs(3),
+        ..LeaseConfig::default()
     };
     let world = World::start_with(config).await;
     let began = now();
