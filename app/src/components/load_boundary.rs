@@ -59,7 +59,7 @@ struct Watched {
     failure: Memo<Option<ApiError>>,
     retry: Callback<()>,
     /// Makes the view of the data; none when it is gone again.
-    ready: Box<dyn Fn() -> Option<AnyView> + Send>,
+    ready: Box<dyn Fn() -> Option<AnyView> + Send + Sync>,
 }
 
 /// Kept free of the data's type: the wasm has this once, not once for each page.
@@ -67,27 +67,56 @@ fn boundary(watch: Arc<dyn Fn() -> Watched + Send + Sync>) -> AnyView {
     view! {
         <Transition fallback=|| view! { <Loading/> }.into_any()>
             {
-                let Watched { has_data, failure, retry, ready } = watch();
-                let phase = Memo::new(move |_| match (has_data.get(), failure.get()) {
-                    (true, _) => Phase::Ready,
-                    (false, Some(error)) => Phase::Failed(error),
-                    (false, None) => Phase::Loading,
-                });
-                changing(move || match phase.get() {
-                    Phase::Loading => view! { <Loading/> }.into_any(),
-                    Phase::Failed(error) => {
-                        set_status(error.status());
-                        view! { <Failed error retry/> }.into_any()
-                    }
-                    Phase::Ready => {
-                        let notice = move || failure.get().map(|error| view! { <NotRefreshed error/> }.into_any());
-                        ready().map(|data| view! { {changing(notice)} {data} }.into_any()).into_any()
-                    }
+                let watch = watch.clone();
+                let kept = Arc::new(Shown::of(watch()));
+                changing(move || {
+                    // On the server the answer arrives on another thread: it may be there, and the page be made, before
+                    // a memo has heard of it. So nothing is remembered there from one making to the next.
+                    if cfg!(feature = "ssr") { Shown::of(watch()).view() } else { kept.view() }
                 })
             }
         </Transition>
     }
     .into_any()
+}
+
+/// What there is to show of a resource.
+struct Shown {
+    phase: Memo<Phase>,
+    watched: Watched,
+}
+
+impl Shown {
+    fn of(watched: Watched) -> Self {
+        let (has_data, failure) = (watched.has_data, watched.failure);
+        let phase = Memo::new(move |_| match (has_data.get(), failure.get()) {
+            (true, _) => Phase::Ready,
+            (false, Some(error)) => Phase::Failed(error),
+            (false, None) => Phase::Loading,
+        });
+        Self { phase, watched }
+    }
+
+    fn view(&self) -> AnyView {
+        let Watched { failure, retry, .. } = self.watched;
+        match self.phase.get() {
+            Phase::Loading => view! { <Loading/> }.into_any(),
+            Phase::Failed(error) => {
+                set_status(error.status());
+                view! { <Failed error retry/> }.into_any()
+            }
+            Phase::Ready => {
+                let notice = move || {
+                    failure
+                        .get()
+                        .map(|error| view! { <NotRefreshed error/> }.into_any())
+                };
+                let data = (self.watched.ready)();
+                data.map(|data| view! { {changing(notice)} {data} }.into_any())
+                    .into_any()
+            }
+        }
+    }
 }
 
 fn ready<T, F, V>(data: Memo<Option<T>>, children: &F) -> Option<AnyView>

@@ -167,7 +167,9 @@ fn owner(lock: &Lock) -> AnyView {
             let more = lock.owner_count.saturating_sub(1);
             let more =
                 (more > 0).then(|| view! { <span class="ink3">{format!(" +{more}")}</span> }.into_any());
-            view! { <bdi title=name.clone()>{name.clone()}</bdi>{more} }.into_any()
+            // A cut name loses its start, never its end.
+            view! { <span class="cut" title=name.clone()><bdi dir="ltr">{name.clone()}{more}</bdi></span> }
+                .into_any()
         }
         Known::Unknown(why) => missing("unknown", why),
         Known::Absent(why) => missing("none", why),

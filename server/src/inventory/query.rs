@@ -9,7 +9,7 @@ use domain::lease::Scope;
 use domain::limits::PREFIX_CHILDREN_MAX;
 use domain::lock::Lock;
 use domain::names::{BackendName, Resource, Source};
-use domain::query::{InventoryPage, InventoryQuery, QueryError, SortKey};
+use domain::query::{InventoryPage, InventoryQuery, QueryError, Sort, SortKey};
 use domain::segments::{PrefixChild, PrefixNode, boundary};
 use domain::state::{LockState, StateCounts};
 
@@ -71,7 +71,7 @@ impl Inventory {
             slot.count(&state, query, prefix, now, &mut states);
             slot.rows(&state, query, prefix, cursor.as_ref(), now, &mut rows);
         }
-        let descending_names = query.sort.key == SortKey::Resource && query.sort.descending;
+        let turned = turns_names(query.sort);
         rows.sort_by(|a, b| {
             let names = a.key.name.cmp(&b.key.name);
             let ties = a
@@ -82,7 +82,7 @@ impl Inventory {
             let names = names.then(ties);
             a.rank
                 .cmp(&b.rank)
-                .then(if descending_names { names.reverse() } else { names })
+                .then(if turned { names.reverse() } else { names })
         });
         let limit = query.limit as usize;
         let more = rows.len() > limit;
@@ -287,7 +287,9 @@ impl Slot {
             wanted: &wanted,
             clock_shift_ms: -state.offset_ms.known().copied().unwrap_or(0),
             after: cursor.map(|last| after(shard, name, last)),
-            most: query.limit as usize + 1,
+            // One more tells whether another page follows. Rows of one name come here by source number and are merged
+            // by source name: with as many more as there are sources, no tie is cut in two.
+            most: query.limit as usize + shard.sources.len().max(1),
         };
         let context = self.row_context(state, blind.as_deref(), now);
         for found in shard.select(&selection) {
@@ -314,9 +316,17 @@ impl Slot {
     }
 }
 
-/// Which of this shard's rows, at the cursor's very name, were shown: ties go by backend, then source.
+/// Which of this shard's rows, at the cursor's very name, were shown: ties go by backend, then source, and turn with
+/// the names.
 fn after<'a>(shard: &Shard, backend: &str, last: &'a Cursor) -> After<'a> {
-    let shown = |source: &str| (backend, source) <= (last.backend.as_str(), last.source.as_str());
+    let shown = |source: &str| {
+        let order = (backend, source).cmp(&(last.backend.as_str(), last.source.as_str()));
+        if turns_names(last.sort) {
+            order.is_ge()
+        } else {
+            order.is_le()
+        }
+    };
     After {
         rank: Rank(last.key),
         name: &last.name,
@@ -326,6 +336,11 @@ fn after<'a>(shard: &Shard, backend: &str, last: &'a Cursor) -> After<'a> {
             .map(|info| shown(info.source.as_str()))
             .collect(),
     }
+}
+
+/// Only the order by resource turns the names themselves; in every other, what ties comes from A to Z.
+fn turns_names(sort: Sort) -> bool {
+    sort.key == SortKey::Resource && sort.descending
 }
 
 /// Only prefix, backend and state are asked for: the blocks' sums answer that.

@@ -105,6 +105,9 @@ impl Selection<'_> {
         };
         match self.sort.key {
             SortKey::Resource | SortKey::State => Rank(None),
+            // What never ends has no end to sort by, whatever else is in the block: then names decide, and the first
+            // blocks by name are enough.
+            SortKey::Remaining if self.states == [LockState::NoTtl] => Rank(None),
             SortKey::Held => pick(block.acquired, !descending, self.clock_shift_ms),
             SortKey::Remaining => pick(block.deadline, descending, 0),
             SortKey::Waiters => pick(block.waiting, descending, 0),
@@ -220,7 +223,8 @@ impl Shard {
             states.reverse();
         }
         let mut found = Vec::new();
-        for state in states {
+        let is_wanted = |state: &LockState| wanted.states.is_empty() || wanted.states.contains(state);
+        for state in states.into_iter().filter(is_wanted) {
             let rank = state_rank(state, wanted.sort);
             let mut range = range.clone();
             match &wanted.after {

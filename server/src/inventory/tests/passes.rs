@@ -153,6 +153,50 @@ fn a_late_answer_never_overwrites_a_later_reading() {
 }
 
 #[test]
+fn a_name_held_in_two_backends_and_three_sources_comes_once_in_every_order() {
+    // Pages of one row, so that each page ends between rows of one name; the sources come in no order of names.
+    let sources = ["key", "hash", "a later one"];
+    let (inventory, feeds) = inventory(&["one", "two"]);
+    for feed in &feeds {
+        feed.begin(now(0));
+        let held = |source: &&str| observed(b"same", source, &healthy(), 0);
+        let locks = sources.iter().map(held).collect();
+        feed.accept(Batch {
+            sent_at: Tick(0),
+            locks,
+            gone: Vec::new(),
+        });
+        feed.end(whole(&sources), now(0));
+    }
+    for key in SortKey::ALL {
+        for descending in [false, true] {
+            let mut query = InventoryQuery {
+                sort: Sort { key, descending },
+                limit: 1,
+                ..InventoryQuery::default()
+            };
+            let mut seen = Vec::new();
+            loop {
+                let page = inventory.page(&query, now(0)).unwrap();
+                seen.extend(
+                    page.locks
+                        .into_iter()
+                        .map(|lock| (lock.id.backend, lock.id.source)),
+                );
+                query.cursor = page.next_cursor;
+                if query.cursor.is_none() {
+                    break;
+                }
+            }
+            let came = seen.len();
+            seen.sort();
+            seen.dedup();
+            assert_eq!((came, seen.len()), (6, 6), "{key:?}, descending: {descending}");
+        }
+    }
+}
+
+#[test]
 fn a_name_in_two_sources_must_be_asked_for_by_source() {
     // A key and a mutex of one name are two locks.
     let (inventory, feeds) = inventory(&["one"]);
