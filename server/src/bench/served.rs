@@ -8,9 +8,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::BenchError;
 use crate::clock::Clock;
-use crate::config::BackendConfig;
+use crate::config::{AccessConfig, BackendConfig};
 use crate::lease::{LeaseConfig, LeaseService};
-use crate::serve::{self, Serving, Setup};
+use crate::serve::{self, Doors, Serving, Setup};
 use crate::throwaway::ThrowawayFolder;
 
 pub(super) struct Served {
@@ -26,6 +26,8 @@ impl Served {
             store,
             lease: LeaseConfig::default(),
             backends,
+            access: AccessConfig::default(),
+            doors: Doors::Open,
             clock: Clock::start(),
             stop: stop.clone(),
         };

@@ -24,9 +24,11 @@ pub struct AppState {
     pub stop: CancellationToken,
 }
 
+type Cut = dyn Fn(Option<&Who>) -> SharedConsole + Send + Sync;
+
 /// The console, as far as whoever asks may see. Cheap to clone.
 #[derive(Clone)]
-pub struct ConsoleFor(Arc<dyn Fn(Option<&Who>) -> SharedConsole + Send + Sync>);
+pub struct ConsoleFor(Arc<Cut>);
 
 impl ConsoleFor {
     /// The same for everybody: where nobody has to sign in.
