@@ -11,6 +11,7 @@ pub mod pages;
 pub mod problem;
 pub mod sign_in;
 pub mod state;
+pub mod unlock;
 pub mod wire;
 
 use std::sync::Arc;
@@ -26,15 +27,18 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::lease::LeaseService;
+use crate::unlock::Unlocks;
 
 pub use state::{AppState, ConsoleFor};
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// The JSON API with its own description at `/v1/openapi.json`, and the health checks.
-pub fn api(state: AppState, leases: Arc<LeaseService>) -> Router {
+/// The JSON API with its own description at `/v1/openapi.json`, and the health checks. Without `unlocks`, which need
+/// people, nothing can be unlocked.
+pub fn api(state: AppState, leases: Arc<LeaseService>, unlocks: Option<Arc<Unlocks>>) -> Router {
     let (router, description) = OpenApiRouter::with_openapi(api::Description::openapi())
         .merge(lease::router(leases))
+        .merge(unlocks.map_or_else(OpenApiRouter::new, unlock::router))
         .routes(routes!(inventory::list))
         .routes(routes!(inventory::detail))
         .routes(routes!(inventory::prefixes))

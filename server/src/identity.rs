@@ -31,7 +31,7 @@ use crate::tasks;
 pub use directory::{Directory, Person, Token};
 pub use error::IdentityError;
 pub use people::NewPerson;
-pub use secret::Secret;
+pub use secret::{Secret, id as new_id};
 pub use sessions::{Session, SessionView, SignedIn};
 pub use tokens::{NewToken, TokenView};
 pub use who::{Subject, Who};

@@ -22,3 +22,4 @@ pub mod shutdown;
 pub mod tasks;
 pub mod telemetry;
 pub mod throwaway;
+pub mod unlock;

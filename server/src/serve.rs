@@ -23,6 +23,7 @@ use crate::identity::Identity;
 use crate::inventory::Inventory;
 use crate::lease::{LeaseConfig, LeaseOpenError, LeaseService};
 use crate::tasks;
+use crate::unlock::Unlocks;
 
 /// Open requests get this long when the server stops; event streams end at once.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
@@ -60,6 +61,8 @@ pub struct Serving {
     pub clock: Clock,
     /// None where nobody has to sign in.
     pub identity: Option<Arc<Identity>>,
+    /// The same.
+    pub unlocks: Option<Arc<Unlocks>>,
     task: JoinHandle<()>,
 }
 
@@ -117,10 +120,18 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
         .collect();
     watched.push(Watched::builtin(&leases, &store, &clock));
     let (inventory, adapters) = watched::observe(watched, &clock, &stop);
-    let console = ServerConsole::new(inventory.clone(), adapters, clock.clone());
+    let console = ServerConsole::new(inventory.clone(), adapters.clone(), clock.clone());
     let gate = match doors {
         Doors::Guarded => Some(open_gate(&store, &access, &clock, &stop).await?),
         Doors::Open => None,
+    };
+    let unlocks = match &gate {
+        Some(gate) => {
+            let (audit, identity) = (gate.audit.clone(), gate.identity.clone());
+            let (inventory, clock) = (inventory.clone(), clock.clone());
+            Some(Unlocks::start(audit, identity, inventory, adapters, clock, stop.clone()).await?)
+        }
+        None => None,
     };
     let console = match &gate {
         Some(_) => ConsoleFor::caller(console),
@@ -134,7 +145,7 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
     };
     let identity = gate.as_ref().map(|gate| gate.identity.clone());
     let router = http::guarded(
-        http::api(state, leases.clone()).merge(http::pages::router(console)),
+        http::api(state, leases.clone(), unlocks.clone()).merge(http::pages::router(console)),
         gate,
     );
     let closing = leases.clone();
@@ -149,6 +160,7 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
         leases,
         clock,
         identity,
+        unlocks,
         task,
     })
 }

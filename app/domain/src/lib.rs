@@ -30,3 +30,4 @@ pub mod shell;
 pub mod stamp;
 pub mod state;
 pub mod token;
+pub mod unlock;

@@ -12,6 +12,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::lease::body::BodyError;
+use super::wire::unlock::HoldingWire;
 use crate::lease::LeaseError;
 
 /// RFC 9457 problem details.
@@ -42,6 +43,14 @@ pub struct Problem {
     /// What is left of a lease that cannot live longer; with code `lifetime_reached`.
     #[serde(skip_serializing_if = "Option::is_none")]
     remaining_ms: Option<i64>,
+    /// Whose holding an operator looked at, and whose it is now; with code `holder_changed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<HoldingWire>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    now: Option<HoldingWire>,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mend: Option<String>,
     request_id: String,
     /// Goes into `Retry-After`, in seconds.
     #[serde(skip)]
@@ -62,9 +71,44 @@ impl Problem {
             reason: None,
             audit_id: None,
             remaining_ms: None,
+            before: None,
+            now: None,
+            mend: None,
             request_id: String::new(),
             retry_after_s: None,
         }
+    }
+
+    pub(super) fn status(&self) -> u16 {
+        self.status
+    }
+
+    pub(super) fn unlock(status: StatusCode, code: &'static str, detail: &str) -> Self {
+        let mut chars = detail.chars();
+        let first = chars.next().map(|first| first.to_uppercase().collect::<String>());
+        Self::new(status, code, first.unwrap_or_default() + chars.as_str())
+    }
+
+    pub(super) fn with_field(self, field: &str) -> Self {
+        Self {
+            field: Some(field.to_owned()),
+            ..self
+        }
+    }
+
+    pub(super) fn with_sources(self, sources: &[domain::names::Source]) -> Self {
+        Self {
+            sources: sources.iter().map(ToString::to_string).collect(),
+            ..self
+        }
+    }
+
+    pub(super) fn with_holders(self, before: Option<HoldingWire>, now: Option<HoldingWire>) -> Self {
+        Self { before, now, ..self }
+    }
+
+    pub(super) fn with_mend(self, mend: Option<String>) -> Self {
+        Self { mend, ..self }
     }
 
     pub(super) fn unauthenticated(detail: &str) -> Self {

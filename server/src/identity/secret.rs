@@ -38,7 +38,7 @@ pub(super) fn hash(text: &str) -> String {
 }
 
 /// A name for a row: 128 bits.
-pub(super) fn id(prefix: &str) -> Result<String, IdentityError> {
+pub fn id(prefix: &str) -> Result<String, IdentityError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|_| IdentityError::NoChance)?;
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();

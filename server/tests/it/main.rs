@@ -35,3 +35,5 @@ mod support;
 mod throwaway;
 #[cfg(test)]
 mod truth;
+#[cfg(test)]
+mod unlock;
