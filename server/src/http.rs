@@ -64,11 +64,8 @@ pub fn api(state: AppState, leases: Arc<LeaseService>) -> Router {
         ))
 }
 
-/// Everything behind one guard, with the pages of signing in; without a gate everything is open.
-pub fn guarded(router: Router, gate: Option<access::Gate>) -> Router {
-    let Some(gate) = gate else {
-        return with_layers(router);
-    };
+/// Everything behind one guard, with the pages of signing in.
+pub fn guarded(router: Router, gate: access::Gate) -> Router {
     let router = router
         .merge(sign_in::router(gate.clone()))
         .layer(axum::middleware::from_fn_with_state(gate, access::guard));
