@@ -33,12 +33,11 @@ pub use state::{AppState, ConsoleFor};
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// The JSON API with its own description at `/v1/openapi.json`, and the health checks. Without `unlocks`, which need
-/// people, nothing can be unlocked.
-pub fn api(state: AppState, leases: Arc<LeaseService>, unlocks: Option<Arc<Unlocks>>) -> Router {
+/// The JSON API with its own description at `/v1/openapi.json`, and the health checks.
+pub fn api(state: AppState, leases: Arc<LeaseService>, unlocks: Arc<Unlocks>) -> Router {
     let (router, description) = OpenApiRouter::with_openapi(api::Description::openapi())
         .merge(lease::router(leases))
-        .merge(unlocks.map_or_else(OpenApiRouter::new, unlock::router))
+        .merge(unlock::router(unlocks))
         .routes(routes!(inventory::list))
         .routes(routes!(inventory::detail))
         .routes(routes!(inventory::prefixes))
@@ -68,11 +67,8 @@ pub fn api(state: AppState, leases: Arc<LeaseService>, unlocks: Option<Arc<Unloc
         ))
 }
 
-/// Everything behind one guard, with the pages of signing in; without a gate everything is open.
-pub fn guarded(router: Router, gate: Option<access::Gate>) -> Router {
-    let Some(gate) = gate else {
-        return with_layers(router);
-    };
+/// Everything behind one guard, with the pages of signing in.
+pub fn guarded(router: Router, gate: access::Gate) -> Router {
     let router = router
         .merge(sign_in::router(gate.clone()))
         .layer(axum::middleware::from_fn_with_state(gate, access::guard));

@@ -36,21 +36,9 @@ pub struct Setup {
     pub lease: LeaseConfig,
     pub backends: Vec<BackendConfig>,
     pub access: AccessConfig,
-    /// Who must sign in.
-    pub doors: Doors,
     pub clock: Clock,
     /// Cancel it to stop.
     pub stop: CancellationToken,
-}
-
-/// Who may come in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Doors {
-    /// People and tokens only: every server that is configured.
-    Guarded,
-    /// Anybody on this machine, without a record of who: for programs that test something else. No configuration and no
-    /// command can ask for it.
-    Open,
 }
 
 /// A server that runs until its token is cancelled.
@@ -59,10 +47,8 @@ pub struct Serving {
     pub inventory: Arc<Inventory>,
     pub leases: Arc<LeaseService>,
     pub clock: Clock,
-    /// None where nobody has to sign in.
-    pub identity: Option<Arc<Identity>>,
-    /// The same.
-    pub unlocks: Option<Arc<Unlocks>>,
+    pub identity: Arc<Identity>,
+    pub unlocks: Arc<Unlocks>,
     task: JoinHandle<()>,
 }
 
@@ -97,7 +83,6 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
         lease,
         backends,
         access,
-        doors,
         clock,
         stop,
     } = setup;
@@ -121,29 +106,24 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
     watched.push(Watched::builtin(&leases, &store, &clock));
     let (inventory, adapters) = watched::observe(watched, &clock, &stop);
     let console = ServerConsole::new(inventory.clone(), adapters.clone(), clock.clone());
-    let gate = match doors {
-        Doors::Guarded => Some(open_gate(&store, &access, &clock, &stop).await?),
-        Doors::Open => None,
-    };
-    let unlocks = match &gate {
-        Some(gate) => {
-            let (audit, identity) = (gate.audit.clone(), gate.identity.clone());
-            let (inventory, clock) = (inventory.clone(), clock.clone());
-            Some(Unlocks::start(audit, identity, inventory, adapters, clock, stop.clone()).await?)
-        }
-        None => None,
-    };
-    let console = match &gate {
-        Some(_) => ConsoleFor::caller(console),
-        None => ConsoleFor::everybody(Arc::new(console)),
-    };
+    let gate = open_gate(&store, &access, &clock, &stop).await?;
+    let unlocks = Unlocks::start(
+        gate.audit.clone(),
+        gate.identity.clone(),
+        inventory.clone(),
+        adapters,
+        clock.clone(),
+        stop.clone(),
+    )
+    .await?;
+    let console = ConsoleFor::caller(console);
     let state = AppState {
         console: console.clone(),
         inventory: inventory.clone(),
         clock: clock.clone(),
         stop: stop.clone(),
     };
-    let identity = gate.as_ref().map(|gate| gate.identity.clone());
+    let identity = gate.identity.clone();
     let router = http::guarded(
         http::api(state, leases.clone(), unlocks.clone()).merge(http::pages::router(console)),
         gate,

@@ -10,8 +10,8 @@ use super::output::{print, report};
 use crate::clock::Clock;
 use crate::config::{AccessConfig, LISTEN_DEFAULT, LeaseConfig, LogConfig};
 use crate::demo;
-use crate::identity::{NewPerson, Secret, Who};
-use crate::serve::{self, Doors, ServeError, Serving, Setup};
+use crate::identity::{NewPerson, NewToken, Secret, Who};
+use crate::serve::{self, ServeError, Serving, Setup};
 
 /// Serve the console on throwaway servers with a workload, to look around.
 #[derive(Debug, clap::Args)]
@@ -43,7 +43,6 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         lease: LeaseConfig::default(),
         backends: demo.backends(),
         access: AccessConfig::default(),
-        doors: Doors::Guarded,
         clock: Clock::start(),
         stop: stop.clone(),
     };
@@ -56,7 +55,8 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let served = match serving {
         Ok(serving) => {
-            demo.work_on(&format!("http://{}", serving.address))?;
+            let token = workers_token(&serving).await?;
+            demo.work_on(&format!("http://{}", serving.address), token.expose())?;
             let link = visitor_link(&serving).await?;
             print("Ctrl-C ends everything. This link signs you in, once, as an admin of the demo:\n")?;
             print(&format!(
@@ -76,15 +76,24 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 /// A person who may try everything, and the link that signs them in.
 async fn visitor_link(serving: &Serving) -> anyhow::Result<Secret> {
-    let identity = serving
-        .identity
-        .as_ref()
-        .ok_or_else(|| anyhow::anyhow!("the demo has no people"))?;
     let visitor = NewPerson {
         name: "visitor".to_owned(),
         grants: vec![Grant::everywhere(Role::Admin)],
         password: None,
     };
-    let person = identity.add_person(&Who::system("demo"), visitor).await?;
-    Ok(identity.person_link(&person).await?)
+    let person = serving.identity.add_person(&Who::system("demo"), visitor).await?;
+    Ok(serving.identity.person_link(&person).await?)
+}
+
+/// With which the demo's workers hold leases of the console's own service.
+async fn workers_token(serving: &Serving) -> anyhow::Result<Secret> {
+    let workers = NewToken {
+        name: "demo-workers".to_owned(),
+        grants: vec![Grant::everywhere(Role::Client)],
+        expires_in: None,
+    };
+    Ok(serving
+        .identity
+        .create_token(&Who::system("demo"), workers)
+        .await?)
 }

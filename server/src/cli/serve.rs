@@ -9,7 +9,7 @@ use super::exit::Exit;
 use super::output::{print, report};
 use crate::clock::Clock;
 use crate::config::{Config, ConfigErrors, FlagSource, Sources};
-use crate::serve::{self, Doors, Setup};
+use crate::serve::{self, Setup};
 
 /// Serve the console.
 #[derive(Debug, clap::Args)]
@@ -61,7 +61,6 @@ async fn serve(config: Config, stop: CancellationToken) -> anyhow::Result<ExitCo
         lease: config.lease,
         backends: config.backends,
         access: config.access,
-        doors: Doors::Guarded,
         clock: Clock::start(),
         stop,
     };
@@ -69,9 +68,7 @@ async fn serve(config: Config, stop: CancellationToken) -> anyhow::Result<ExitCo
     let home = public_url.map_or_else(|| format!("http://{}", serving.address), |url| url.to_string());
     let home = home.trim_end_matches('/');
     print(&format!("Leasehold: {home}\n"))?;
-    if let Some(identity) = &serving.identity
-        && let Some(link) = identity.setup_link().await?
-    {
+    if let Some(link) = serving.identity.setup_link().await? {
         print(&format!(
             "Nobody can sign in yet. This link makes the first admin; it works once, within an hour:\n{home}/setup?link={}\n",
             link.expose()

@@ -36,7 +36,7 @@ impl AccessConfig {
                 .iter()
                 .filter_map(|text| text.parse().ok())
                 .collect(),
-            audit_heads_file: root.optional("audit_heads_file", &rules::path()),
+            audit_heads_file: root.optional("audit_heads_file", &rules::written_path()),
             is_secure: public_url.is_some_and(|url| url.scheme() == "https"),
         }
     }

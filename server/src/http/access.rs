@@ -43,11 +43,17 @@ pub async fn guard(State(gate): State<Gate>, mut request: Request, next: Next) -
         .get::<MatchedPath>()
         .map(|path| path.as_str().to_owned());
     let need = needs::need(request.method(), matched.as_deref());
+    let is_known = needs::is_known(matched.as_deref());
     let who = match gate.who(request.headers(), origin).await {
         Ok(who) => who,
         Err(refusal) => return refused(refusal.with_request_id(request.headers())),
     };
-    if let Err(refusal) = gate.check(&who, need, &request) {
+    let checked = match need {
+        Some(need) => gate.check(&who, need, &request),
+        None if is_known => Err(Refusal::NoSuchMethod),
+        None => Err(Refusal::NoSuchRoute),
+    };
+    if let Err(refusal) = checked {
         let response = answer(refusal, need, &request);
         // Not the request itself: its body cannot be shared over a wait.
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
@@ -64,6 +70,7 @@ enum Refusal {
     NobodyKnown,
     Forbidden,
     CrossSite,
+    NoSuchMethod,
     NoSuchRoute,
 }
 
@@ -116,8 +123,7 @@ impl Gate {
         })
     }
 
-    fn check(&self, who: &Who, need: Option<Need>, request: &Request) -> Result<(), Refusal> {
-        let need = need.ok_or(Refusal::NoSuchRoute)?;
+    fn check(&self, who: &Who, need: Need, request: &Request) -> Result<(), Refusal> {
         // Without a cookie there is nothing that another site could misuse; signing in is not to be forged either.
         let by_form = who.session.is_some() || who.is_anonymous();
         if by_form && !request.method().is_safe() && cross_site::is_foreign(request.headers()) {
@@ -134,14 +140,12 @@ impl Gate {
 
     /// Refusals of what would have changed something are in the record; a visitor without a session is not news.
     async fn note(&self, who: &Who, method: &Method, path: &str, refusal: Refusal) {
-        if method.is_safe() || refusal == Refusal::NoSuchRoute {
-            return;
-        }
         let outcome = match refusal {
+            _ if method.is_safe() => return,
             Refusal::NobodyKnown => "unauthenticated",
             Refusal::Forbidden => "forbidden",
             Refusal::CrossSite => "cross_site",
-            Refusal::NoSuchRoute => "no_such_route",
+            Refusal::NoSuchMethod | Refusal::NoSuchRoute => return,
         };
         let entry = Entry {
             after: Some(serde_json::json!({"method": method.as_str(), "path": path})),
@@ -189,6 +193,7 @@ fn answer(refusal: Refusal, need: Option<Need>, request: &Request) -> Response {
         Refusal::CrossSite => refused(
             Problem::forbidden("This request comes from another site".to_owned()).with_request_id(headers),
         ),
+        Refusal::NoSuchMethod => refused(Problem::no_such_method(request.method()).with_request_id(headers)),
         Refusal::NoSuchRoute => refused(Problem::no_such_route(request.uri()).with_request_id(headers)),
     }
 }

@@ -164,6 +164,11 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "no_such_route", detail)
     }
 
+    pub(super) fn no_such_method(method: &axum::http::Method) -> Self {
+        let detail = format!("{method} is not possible here; /v1/openapi.json lists what is");
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "no_such_method", detail)
+    }
+
     #[must_use]
     pub fn with_request_id(mut self, headers: &HeaderMap) -> Self {
         let id = headers.get("x-request-id").and_then(|id| id.to_str().ok());
@@ -288,8 +293,7 @@ pub(super) async fn no_such_route(headers: HeaderMap, uri: axum::http::Uri) -> P
 }
 
 pub(super) async fn no_such_method(headers: HeaderMap, method: axum::http::Method) -> Problem {
-    let detail = format!("{method} is not possible here; /v1/openapi.json lists what is");
-    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "no_such_method", detail).with_request_id(&headers)
+    Problem::no_such_method(&method).with_request_id(&headers)
 }
 
 /// A bug: said in the log by the panic hook, and without details to the caller.

@@ -87,6 +87,11 @@ pub fn need(method: &Method, matched: Option<&str>) -> Option<Need> {
     TABLE.iter().find(fits).map(|(_, _, need)| *need)
 }
 
+/// Some other method is possible there.
+pub fn is_known(matched: Option<&str>) -> bool {
+    matched.is_some_and(|path| TABLE.iter().any(|(_, pattern, _)| is_same(pattern, path)))
+}
+
 /// The same path, whatever its parameters are called.
 fn is_same(pattern: &str, path: &str) -> bool {
     let mut ours = pattern.split('/');

@@ -10,7 +10,7 @@ use leasehold::clock::Clock;
 use leasehold::config::{AccessConfig, Config, FileSource, Sources};
 use leasehold::db::Db;
 use leasehold::identity::{Identity, NewPerson, NewToken, Secret, Who};
-use leasehold::serve::{self, Doors, Serving, Setup};
+use leasehold::serve::{self, Serving, Setup};
 use leasehold::throwaway::{Redis, RedisOptions, Throwaway};
 use reqwest::{Client, Method, Response, StatusCode, header, redirect};
 use serde_json::{Value, json};
@@ -52,7 +52,6 @@ impl Stage {
             lease: config.lease,
             backends: config.backends,
             access: AccessConfig::default(),
-            doors: Doors::Guarded,
             clock: Clock::start(),
             stop: stop.clone(),
         };
@@ -66,7 +65,7 @@ impl Stage {
     }
 
     pub(super) fn identity(&self) -> &Arc<Identity> {
-        self.serving.identity.as_ref().unwrap()
+        &self.serving.identity
     }
 
     pub(super) fn url(&self, path: &str) -> String {

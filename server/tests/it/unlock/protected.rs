@@ -32,7 +32,7 @@ async fn scene() -> Scene {
 }
 
 async fn protect(stage: &Stage, prefix: &str, tier: Tier) {
-    let unlocks = stage.serving.unlocks.as_ref().unwrap();
+    let unlocks = &stage.serving.unlocks;
     unlocks
         .set_tier(&Who::system("test"), None, prefix, tier)
         .await
@@ -280,6 +280,6 @@ async fn a_prefix_that_became_protected_meanwhile_is_protected() {
         state(&stage.confirm(&ada, &id, &held.resource).await),
         (200, "released")
     );
-    let rules = stage.serving.unlocks.as_ref().unwrap().tiers().await.unwrap();
+    let rules = &stage.serving.unlocks.tiers().await.unwrap();
     assert_eq!(rules.len(), 2, "one rule for each prefix: {rules:?}");
 }

@@ -10,7 +10,7 @@ use leasehold::clock::Clock;
 use leasehold::config::{AccessConfig, Config, FileSource, Sources};
 use leasehold::db::{Db, console_file};
 use leasehold::identity::{Identity, NewPerson, NewToken, Who};
-use leasehold::serve::{self, Doors, Serving, Setup};
+use leasehold::serve::{self, Serving, Setup};
 use leasehold::throwaway::{Postgres, PostgresOptions, Throwaway};
 use reqwest::{Client, Method, RequestBuilder};
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ pub(super) const REASON: &str = "stuck since 03:00, its owner agrees";
 pub(super) struct Home {
     pub(super) store: String,
     postgres: Option<Postgres>,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl Home {
@@ -35,7 +35,7 @@ impl Home {
         Self {
             store: format!("sqlite:{}", folder.path().join("leasehold.db").display()),
             postgres: None,
-            _folder: folder,
+            folder,
         }
     }
 
@@ -48,8 +48,12 @@ impl Home {
         Self {
             store: postgres.superuser_url(),
             postgres: Some(postgres),
-            _folder: tempfile::tempdir().unwrap(),
+            folder: tempfile::tempdir().unwrap(),
         }
+    }
+
+    pub(super) fn folder(&self) -> &std::path::Path {
+        self.folder.path()
     }
 
     /// The console's own file, where there is one.
@@ -144,7 +148,7 @@ impl Stage {
     }
 
     pub(super) fn identity(&self) -> &Identity {
-        self.serving.identity.as_ref().unwrap()
+        &self.serving.identity
     }
 
     pub(super) fn url(&self, path: &str) -> String {
@@ -364,7 +368,6 @@ async fn run(home: &Home, toml: &str) -> (Serving, CancellationToken) {
         lease: config.lease,
         backends: config.backends,
         access: AccessConfig::default(),
-        doors: Doors::Guarded,
         clock: Clock::start(),
         stop: stop.clone(),
     };
