@@ -45,9 +45,9 @@ pub struct Problem {
     remaining_ms: Option<i64>,
     /// Whose holding an operator looked at, and whose it is now; with code `holder_changed`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    before: Option<HoldingWire>,
+    before: Option<Box<HoldingWire>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    now: Option<HoldingWire>,
+    now: Option<Box<HoldingWire>>,
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     mend: Option<String>,
@@ -104,7 +104,11 @@ impl Problem {
     }
 
     pub(super) fn with_holders(self, before: Option<HoldingWire>, now: Option<HoldingWire>) -> Self {
-        Self { before, now, ..self }
+        Self {
+            before: before.map(Box::new),
+            now: now.map(Box::new),
+            ..self
+        }
     }
 
     pub(super) fn with_mend(self, mend: Option<String>) -> Self {

@@ -116,7 +116,7 @@ async fn read(
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Json<UnlockWire>, Problem> {
     let id = id(path).map_err(|error| caller.problem(error))?;
-    answer(&caller, unlocks.get(&caller.who, &id).await)
+    answer(&caller, unlocks.get(&caller.who, &id)).await
 }
 
 /// Acts: ends exactly the holding that was looked at, or nothing.
@@ -151,7 +151,7 @@ async fn confirm(
     let fields = Fields::read(&caller.headers, body).await;
     let typed = fields.and_then(|fields| Ok(asked::confirmation(fields)?));
     let typed = typed.map_err(|error| caller.problem(error))?;
-    answer(&caller, unlocks.confirm(&caller.who, &id, typed).await)
+    answer(&caller, unlocks.confirm(&caller.who, &id, typed)).await
 }
 
 /// A second person agrees to the forced unlock of a protected lock.
@@ -175,7 +175,7 @@ async fn approve(
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Json<UnlockWire>, Problem> {
     let id = id(path).map_err(|error| caller.problem(error))?;
-    answer(&caller, unlocks.approve(&caller.who, &id).await)
+    answer(&caller, unlocks.approve(&caller.who, &id)).await
 }
 
 /// Gives an intent up. The lock is not touched.
@@ -197,7 +197,7 @@ async fn cancel(
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Json<UnlockWire>, Problem> {
     let id = id(path).map_err(|error| caller.problem(error))?;
-    answer(&caller, unlocks.cancel(&caller.who, &id).await)
+    answer(&caller, unlocks.cancel(&caller.who, &id)).await
 }
 
 /// Somebody else has looked at an unlock that was done alone (break-glass): it is not flagged any more.
@@ -218,13 +218,15 @@ async fn review(
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Json<UnlockWire>, Problem> {
     let id = id(path).map_err(|error| caller.problem(error))?;
-    answer(&caller, unlocks.review(&caller.who, &id).await)
+    answer(&caller, unlocks.review(&caller.who, &id)).await
 }
 
-fn answer(
+/// What an unlock that was asked for comes to on the wire.
+async fn answer(
     caller: &Caller,
-    unlock: Result<domain::unlock::Unlock, UnlockError>,
+    unlock: impl Future<Output = Result<domain::unlock::Unlock, UnlockError>>,
 ) -> Result<Json<UnlockWire>, Problem> {
+    let unlock = unlock.await;
     unlock
         .map(|unlock| Json(unlock.into()))
         .map_err(|error| caller.problem(error))

@@ -28,7 +28,7 @@ pub enum UnlockError {
     Expired,
     #[error("this intent is {} and works no more", .state.wire())]
     AlreadyUsed { state: UnlockState },
-    #[error("{}", changed(.now.as_ref()))]
+    #[error("{}", changed(.now.is_some()))]
     HolderChanged {
         before: Option<Box<Holding>>,
         now: Option<Box<Holding>>,
@@ -105,9 +105,10 @@ fn mismatch(left: u32) -> String {
     format!("that is not the name of the resource, byte for byte; {rest}")
 }
 
-fn changed(now: Option<&Box<Holding>>) -> &'static str {
-    match now {
-        Some(_) => "another holding stands there now; it was not touched",
-        None => "nobody holds it any more; nothing was touched",
+fn changed(is_held: bool) -> &'static str {
+    if is_held {
+        "another holding stands there now; it was not touched"
+    } else {
+        "nobody holds it any more; nothing was touched"
     }
 }

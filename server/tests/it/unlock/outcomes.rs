@@ -26,7 +26,7 @@ async fn a_lost_answer_is_unknown_until_the_lock_was_read_again() {
     let proxy = Proxy::start(redis.port()).await;
     let toml = format!(
         "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"redis://127.0.0.1:{}\"]\n\
-         unlock_url = \"redis://127.0.0.1:{}\"\npatterns = [\"lock:*\"]\npoll = \"1s\"\ntimeout = \"2s\"\n",
+         unlock_url = \"redis://127.0.0.1:{}\"\npatterns = [\"lock:*\"]\npoll = \"1s\"\ntimeout = \"8s\"\n",
         redis.port(),
         proxy.port()
     );

@@ -148,7 +148,7 @@ async fn a_backend_without_an_account_for_it_or_without_an_answer_unlocks_nothin
     let toml = format!(
         "[[backend]]\nname = \"looking\"\nkind = \"redis\"\nurls = [\"{0}\"]\npatterns = [\"lock:*\"]\npoll = \"1s\"\n\
          [[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{1}\"]\nunlock_url = \"{1}\"\n\
-         patterns = [\"lock:*\"]\npoll = \"1s\"\ntimeout = \"1s\"\n",
+         patterns = [\"lock:*\"]\npoll = \"1s\"\ntimeout = \"8s\"\n",
         url(redis.port()),
         url(proxy.port()),
     );
