@@ -4,6 +4,7 @@ pub mod access;
 pub mod api;
 pub mod events;
 pub mod fencing;
+mod form_page;
 pub mod health;
 pub mod inventory;
 pub mod lease;

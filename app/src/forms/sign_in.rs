@@ -59,6 +59,9 @@ pub fn sign_in(page: SignIn) -> String {
             {password.view()}
             <div class="do"><button class="btn solid" r#type="submit">"Sign in"</button></div>
         </form>
+        <p class="aside">
+            "A session ends after 30 minutes without use, and after 12 hours. Every sign-in stands in the audit record."
+        </p>
     };
     document("Sign in", content.into_any())
 }

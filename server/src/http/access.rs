@@ -18,6 +18,7 @@ use domain::audit::Action;
 use domain::names::BackendName;
 
 use self::needs::Need;
+use super::lease::body::drop_rest;
 use super::problem::Problem;
 use crate::audit::{Audit, Entry, Origin};
 use crate::identity::{Identity, IdentityError, Subject, Who};
@@ -46,7 +47,11 @@ pub async fn guard(State(gate): State<Gate>, mut request: Request, next: Next) -
     let is_known = needs::is_known(matched.as_deref());
     let who = match gate.who(request.headers(), origin).await {
         Ok(who) => who,
-        Err(refusal) => return refused(refusal.with_request_id(request.headers())),
+        Err(refusal) => {
+            let response = refused(refusal.with_request_id(request.headers()));
+            drop_rest(request.into_body()).await;
+            return response;
+        }
     };
     let checked = match need {
         Some(need) => gate.check(&who, need, &request),
@@ -58,6 +63,7 @@ pub async fn guard(State(gate): State<Gate>, mut request: Request, next: Next) -
         // Not the request itself: its body cannot be shared over a wait.
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         gate.note(&who, &method, &path, refusal).await;
+        drop_rest(request.into_body()).await;
         return response;
     }
     request.extensions_mut().insert(caller(&who));

@@ -6,13 +6,14 @@ use app::forms::setup::{self, Setup};
 use app::forms::sign_in::{self, SignIn};
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Form, Router};
 use secrecy::SecretString;
 use serde::Deserialize;
 
 use super::access::{Gate, cookie};
+use super::form_page;
 use super::pages;
 use super::problem::Problem;
 use crate::identity::{IdentityError, SignedIn, Who};
@@ -168,12 +169,8 @@ fn with_cookie(mut response: Response, cookie: Option<axum::http::HeaderValue>) 
 }
 
 fn page(status: StatusCode, html: String) -> Response {
-    (status, [(header::CONTENT_SECURITY_POLICY, POLICY)], Html(html)).into_response()
+    form_page::answer(status, html)
 }
-
-/// Not one script.
-const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; font-src 'self'; form-action 'self'; \
-    frame-ancestors 'none'; object-src 'none'; base-uri 'none'";
 
 fn status_of(error: &IdentityError) -> StatusCode {
     match error {

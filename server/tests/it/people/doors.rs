@@ -107,3 +107,24 @@ async fn other_sites_cannot_post_with_somebodys_cookie() {
         9
     );
 }
+
+#[tokio::test]
+async fn who_is_refused_with_a_body_hears_why_and_may_ask_again_on_the_same_connection() {
+    // 300 kB sent to what needs a name, a token that is none, and a method that is not there; then a question.
+    let stage = Stage::start().await;
+    let client = Client::new();
+    let body = "x".repeat(300_000);
+    for (path, token, status) in [
+        ("/v1/locks/acquire", None, StatusCode::UNAUTHORIZED),
+        ("/v1/locks/acquire", Some("lht_nobody"), StatusCode::UNAUTHORIZED),
+        ("/v1/inventory", None, StatusCode::METHOD_NOT_ALLOWED),
+    ] {
+        let mut request = client.post(stage.url(path)).body(body.clone());
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        assert_eq!(request.send().await.unwrap().status(), status, "{path} {token:?}");
+        let next = client.get(stage.url("/healthz")).send().await.unwrap();
+        assert_eq!(next.status(), StatusCode::OK);
+    }
+}
