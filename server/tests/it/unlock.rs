@@ -4,6 +4,7 @@ mod bulk;
 mod crash;
 mod outcomes;
 mod protected;
+mod radius;
 mod refusals;
 mod stage;
 mod told;
