@@ -1,14 +1,18 @@
 //! Every route, in one file. Handlers parse, call the console, answer; nothing here knows a backend.
 
+pub mod access;
 pub mod api;
 pub mod events;
 pub mod fencing;
+mod form_page;
 pub mod health;
 pub mod inventory;
 pub mod lease;
 pub mod pages;
 pub mod problem;
+pub mod sign_in;
 pub mod state;
+pub mod unlock;
 pub mod wire;
 
 use std::sync::Arc;
@@ -24,8 +28,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::lease::LeaseService;
+use crate::unlock::Unlocks;
 
-pub use state::AppState;
+pub use state::{AppState, ConsoleFor};
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -41,9 +46,10 @@ impl MakeRequestId for RandomId {
 }
 
 /// The JSON API with its own description at `/v1/openapi.json`, and the health checks.
-pub fn api(state: AppState, leases: Arc<LeaseService>) -> Router {
+pub fn api(state: AppState, leases: Arc<LeaseService>, unlocks: Arc<Unlocks>) -> Router {
     let (router, description) = OpenApiRouter::with_openapi(api::Description::openapi())
         .merge(lease::router(leases))
+        .merge(unlock::router(unlocks))
         .routes(routes!(inventory::list))
         .routes(routes!(inventory::detail))
         .routes(routes!(inventory::prefixes))
@@ -71,6 +77,14 @@ pub fn api(state: AppState, leases: Arc<LeaseService>) -> Router {
             header::CACHE_CONTROL,
             HeaderValue::from_static("no-store"),
         ))
+}
+
+/// Everything behind one guard, with the pages of signing in.
+pub fn guarded(router: Router, gate: access::Gate) -> Router {
+    let router = router
+        .merge(sign_in::router(gate.clone()))
+        .layer(axum::middleware::from_fn_with_state(gate, access::guard));
+    with_layers(router)
 }
 
 /// What every answer goes through, pages included; the first sees the request first and the answer last. One layer made

@@ -6,20 +6,24 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use app::console::SharedConsole;
 use secrecy::{ExposeSecret, SecretString};
 use thiserror::Error;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use self::watched::Watched;
+use crate::audit::{Audit, Heads};
 use crate::clock::Clock;
-use crate::config::BackendConfig;
+use crate::config::{AccessConfig, BackendConfig};
 use crate::console::ServerConsole;
-use crate::http::{self, AppState};
+use crate::db::{Db, DbError};
+use crate::http::access::{Gate, Proxies};
+use crate::http::{self, AppState, ConsoleFor};
+use crate::identity::Identity;
 use crate::inventory::Inventory;
 use crate::lease::{LeaseConfig, LeaseOpenError, LeaseService};
 use crate::tasks;
+use crate::unlock::Unlocks;
 
 /// Open requests get this long when the server stops; event streams end at once.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
@@ -31,6 +35,7 @@ pub struct Setup {
     pub store: SecretString,
     pub lease: LeaseConfig,
     pub backends: Vec<BackendConfig>,
+    pub access: AccessConfig,
     pub clock: Clock,
     /// Cancel it to stop.
     pub stop: CancellationToken,
@@ -42,6 +47,8 @@ pub struct Serving {
     pub inventory: Arc<Inventory>,
     pub leases: Arc<LeaseService>,
     pub clock: Clock,
+    pub identity: Arc<Identity>,
+    pub unlocks: Arc<Unlocks>,
     task: JoinHandle<()>,
 }
 
@@ -59,6 +66,10 @@ pub enum ServeError {
     },
     #[error("the store of the lease service: {0}")]
     Store(#[from] LeaseOpenError),
+    #[error("the store of people and of the audit record: {0}")]
+    Console(#[from] DbError),
+    #[error("cannot read people and tokens: {0}")]
+    People(#[from] sqlx::Error),
 }
 
 /// Starts observing and serving; answers once the port is open.
@@ -71,6 +82,7 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
         store,
         lease,
         backends,
+        access,
         clock,
         stop,
     } = setup;
@@ -93,14 +105,29 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
         .collect();
     watched.push(Watched::builtin(&leases, &store, &clock));
     let (inventory, adapters) = watched::observe(watched, &clock, &stop);
-    let console: SharedConsole = Arc::new(ServerConsole::new(inventory.clone(), adapters, clock.clone()));
+    let console = ServerConsole::new(inventory.clone(), adapters.clone(), clock.clone());
+    let gate = open_gate(&store, &access, &clock, &stop).await?;
+    let unlocks = Unlocks::start(
+        gate.audit.clone(),
+        gate.identity.clone(),
+        inventory.clone(),
+        adapters,
+        clock.clone(),
+        stop.clone(),
+    )
+    .await?;
+    let console = ConsoleFor::caller(console);
     let state = AppState {
         console: console.clone(),
         inventory: inventory.clone(),
         clock: clock.clone(),
         stop: stop.clone(),
     };
-    let router = http::with_layers(http::api(state, leases.clone()).merge(http::pages::router(console)));
+    let identity = gate.identity.clone();
+    let router = http::guarded(
+        http::api(state, leases.clone(), unlocks.clone()).merge(http::pages::router(console)),
+        gate,
+    );
     let closing = leases.clone();
     let task = tasks::spawn("http", CancellationToken::new(), async move {
         run(listener, router, stop).await;
@@ -112,7 +139,30 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
         inventory,
         leases,
         clock,
+        identity,
+        unlocks,
         task,
+    })
+}
+
+async fn open_gate(
+    store: &SecretString,
+    access: &AccessConfig,
+    clock: &Clock,
+    stop: &CancellationToken,
+) -> Result<Gate, ServeError> {
+    let db = Db::open(store.expose_secret()).await?;
+    let audit = Audit::new(
+        db.clone(),
+        clock.clone(),
+        Heads::new(access.audit_heads_file.clone()),
+    );
+    let identity = Identity::start(db, audit.clone(), clock.clone(), stop.clone()).await?;
+    Ok(Gate {
+        identity,
+        audit,
+        proxies: Proxies::new(&access.trusted_proxies),
+        is_secure: access.is_secure,
     })
 }
 
@@ -126,8 +176,11 @@ impl Serving {
 
 async fn run(listener: tokio::net::TcpListener, router: axum::Router, stop: CancellationToken) {
     let asked = stop.clone();
-    let serving =
-        axum::serve(listener, router).with_graceful_shutdown(async move { asked.cancelled().await });
+    let serving = axum::serve(
+        listener,
+        router.into_make_service_with_connect_info::<SocketAddr>(),
+    )
+    .with_graceful_shutdown(async move { asked.cancelled().await });
     let late = async {
         stop.cancelled().await;
         tokio::time::sleep(DRAIN_MAX).await;

@@ -17,6 +17,7 @@ const SOURCES: &[&str] = &[
     include_str!("observation.rs"),
     include_str!("overview.rs"),
     include_str!("query.rs"),
+    include_str!("release.rs"),
     include_str!("safety.rs"),
     include_str!("segments.rs"),
     include_str!("state.rs"),

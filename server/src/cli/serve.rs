@@ -54,16 +54,26 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 async fn serve(config: Config, stop: CancellationToken) -> anyhow::Result<ExitCode> {
+    let public_url = config.public_url.clone();
     let setup = Setup {
         listen: config.listen,
         store: config.store,
         lease: config.lease,
         backends: config.backends,
+        access: config.access,
         clock: Clock::start(),
         stop,
     };
     let serving = Box::pin(serve::start(setup)).await?;
-    print(&format!("Leasehold: http://{}\n", serving.address))?;
+    let home = public_url.map_or_else(|| format!("http://{}", serving.address), |url| url.to_string());
+    let home = home.trim_end_matches('/');
+    print(&format!("Leasehold: {home}\n"))?;
+    if let Some(link) = serving.identity.setup_link().await? {
+        print(&format!(
+            "Nobody can sign in yet. This link makes the first admin; it works once, within an hour:\n{home}/setup?link={}\n",
+            link.expose()
+        ))?;
+    }
     serving.ended().await;
     Ok(Exit::Ok.into())
 }

@@ -7,6 +7,7 @@ pub mod detail;
 pub mod lock;
 pub mod page;
 pub mod prefix;
+pub mod unlock;
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,7 @@
 //! Strict JSON bodies: an object, whole numbers, no unknown field. Every refusal names the field.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, header};
@@ -43,6 +44,26 @@ async fn read_whole(body: Body) -> Result<Vec<u8>, BodyError> {
         return Err(BodyError::TooLarge);
     }
     Ok(bytes)
+}
+
+/// How long a sender that is refused anyway is listened to.
+const DROPPED_FOR_MAX: Duration = Duration::from_secs(2);
+
+/// Of a request that is refused unread: what its sender still sends is read and dropped, within bounds, so that it hears
+/// the refusal and may ask again on the same connection.
+pub(in crate::http) async fn drop_rest(body: Body) {
+    let mut parts = body.into_data_stream();
+    let mut sent = 0_usize;
+    let rest = async {
+        while let Some(Ok(part)) = parts.next().await {
+            sent = sent.saturating_add(part.len());
+            if sent > DROPPED_BYTES_MAX {
+                break;
+            }
+        }
+    };
+    // Whether it came to its end or not, the answer is the same.
+    let _ended = tokio::time::timeout(DROPPED_FOR_MAX, rest).await;
 }
 
 /// The fields of a body, taken one by one.
@@ -133,6 +154,21 @@ impl Fields {
                 fits(number).map(FencingToken::new).ok_or_else(range)
             })
             .transpose()
+    }
+
+    /// A list of objects.
+    pub(in crate::http) fn objects(&mut self, name: &str) -> Result<Vec<Self>, Invalid> {
+        let Some(Value::Array(items)) = self.0.remove(name) else {
+            return Err(Invalid::new(name, "must be a list of objects"));
+        };
+        let object = |item| match item {
+            Value::Object(fields) => Ok(Self(fields)),
+            other => Err(Invalid::new(
+                name,
+                format!("must hold objects, but holds {}", kind(&other)),
+            )),
+        };
+        items.into_iter().map(object).collect()
     }
 
     pub(in crate::http) fn metadata(&mut self) -> Result<Metadata, Invalid> {

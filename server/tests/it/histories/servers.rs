@@ -8,6 +8,7 @@ use leasehold::throwaway::free_port;
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use tokio::process::{Child, Command};
 
+use crate::support::console::client;
 use crate::support::eventually::eventually;
 
 /// What stands between the server and the machine.
@@ -37,6 +38,10 @@ pub(super) struct Server {
     child: Option<Child>,
 }
 
+/// In the folder: a token that may hold every lease of its store.
+const TOKEN: &str = "token";
+const CREATE_TOKEN: [&str; 6] = ["token", "create", "--name", "test", "--role", "client"];
+
 impl Server {
     /// Started, and answering.
     pub(super) async fn start(
@@ -55,8 +60,36 @@ impl Server {
             settings,
             child: None,
         };
+        let is_reachable = !matches!(server.around, Around::SmallDisk { .. });
+        if is_reachable && !folder.join(TOKEN).exists() {
+            server.create_token().await;
+        }
         server.restart().await;
         server
+    }
+
+    /// Before the first server of the store begins, as an operator may do.
+    async fn create_token(&self) {
+        let created = clean(env!("CARGO_BIN_EXE_leasehold"))
+            .args(CREATE_TOKEN)
+            .current_dir(&self.folder)
+            .env("LEASEHOLD_STORE", &self.store)
+            .output()
+            .await
+            .unwrap();
+        assert!(created.status.success(), "{created:?}");
+        std::fs::write(self.folder.join(TOKEN), created.stdout).unwrap();
+    }
+
+    /// With which clients of this server are let in.
+    pub(super) fn token(&self) -> String {
+        let text = std::fs::read_to_string(self.folder.join(TOKEN)).unwrap();
+        text.trim_end().to_owned()
+    }
+
+    /// Sends the token.
+    pub(super) fn http(&self) -> reqwest::Client {
+        client(&self.token(), Duration::from_secs(30))
     }
 
     /// On the same port.
@@ -109,7 +142,11 @@ impl Server {
                 if !rustix::process::geteuid().is_root() {
                     command.args(["--user", "--map-root-user"]);
                 }
-                let script = format!("mount -t tmpfs -o size={mib}m none disk && exec \"$0\" serve");
+                // Only what lives in the same namespace sees the store.
+                let script = format!(
+                    "mount -t tmpfs -o size={mib}m none disk && \"$0\" {} >{TOKEN} && exec \"$0\" serve",
+                    CREATE_TOKEN.join(" ")
+                );
                 std::fs::create_dir_all(self.folder.join("disk")).unwrap();
                 command.args(["--mount", "sh", "-c", &script, binary]);
                 return command;

@@ -15,15 +15,14 @@ const HOUR_S: i64 = 3_600;
 
 async fn acquire(server: &Server, resource: &str, ttl: i64) -> Value {
     let body = json!({"resource": resource, "ownerId": "o", "ttlSeconds": ttl});
-    let request = reqwest::Client::new()
-        .post(server.url("/v1/locks/acquire"))
-        .json(&body);
+    let request = server.http().post(server.url("/v1/locks/acquire")).json(&body);
     request.send().await.unwrap().json().await.unwrap()
 }
 
 async fn renew(server: &Server, lease: &Value) -> u16 {
     let path = format!("/v1/locks/{}/renew", lease["leaseId"].as_str().unwrap());
-    reqwest::Client::new()
+    server
+        .http()
         .post(server.url(&path))
         .send()
         .await
@@ -34,7 +33,8 @@ async fn renew(server: &Server, lease: &Value) -> u16 {
 
 async fn holder(server: &Server, resource: &str) -> Value {
     let url = server.url(&format!("/v1/resources/{resource}"));
-    reqwest::get(url).await.unwrap().json::<Value>().await.unwrap()["holder"].clone()
+    let seen = server.http().get(url).send().await.unwrap();
+    seen.json::<Value>().await.unwrap()["holder"].clone()
 }
 
 fn fast() -> PostgresOptions {
