@@ -1,7 +1,7 @@
 //! Our own server for a measurement: the very stack that `leasehold serve` runs, on a free port of this process.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use domain::access::{Grant, Role};
 use secrecy::SecretString;
@@ -20,7 +20,8 @@ pub(super) struct Served {
     pub(super) serving: Serving,
     stop: CancellationToken,
     token: Secret,
-    client: reqwest::Client,
+    /// Made when a page or a stream is asked for first.
+    client: OnceLock<reqwest::Client>,
 }
 
 impl Served {
@@ -46,7 +47,7 @@ impl Served {
             serving,
             stop,
             token,
-            client: reqwest::Client::new(),
+            client: OnceLock::new(),
         })
     }
 
@@ -68,7 +69,8 @@ impl Served {
     /// Asks for a page or a stream, as whoever holds the token.
     pub(super) async fn get(&self, path: &str) -> Result<reqwest::Response, BenchError> {
         let url = format!("http://{}{path}", self.serving.address);
-        let request = self.client.get(url).bearer_auth(self.token.expose());
+        let client = self.client.get_or_init(reqwest::Client::new);
+        let request = client.get(url).bearer_auth(self.token.expose());
         Ok(request.send().await?.error_for_status()?)
     }
 

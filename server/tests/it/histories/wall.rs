@@ -110,9 +110,9 @@ async fn an_hour_on_the_clock_of_postgres_grants_nothing_twice() {
     let postgres = Throwaway::postgres(fast()).await.unwrap();
     let url = postgres.superuser_url();
     clock::install(&url).await;
-    let (folder, other_folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let folder = tempfile::tempdir().unwrap();
     let mut server = Server::start(&url, folder.path(), Around::Nothing, &[]).await;
-    let mut other = Server::start(&url, other_folder.path(), Around::Nothing, &[]).await;
+    let mut other = Server::start(&url, folder.path(), Around::Nothing, &[]).await;
     let first = acquire(&server, "r", 600).await;
     clock::set(&url, HOUR_S).await;
     let second = acquire(&server, "r", 600).await;

@@ -36,6 +36,18 @@ impl Reading {
     fn latest(self, received: Tick) -> StoreTime {
         self.now.plus(received.since(self.sent))
     }
+
+    /// By how much it leaves open what the store's clock showed when.
+    fn width_ms(self) -> i64 {
+        self.received.since(self.sent)
+    }
+
+    /// A wide reading of now says less than a narrow one of before, until the two clocks may have drifted apart by as much
+    /// as that: a thousandth of its age.
+    fn says_more_than(self, before: Self) -> bool {
+        let age_ms = self.received.since(before.received);
+        self.width_ms() <= before.width_ms() + age_ms / 1_000
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +56,8 @@ enum Step {
     Ahead,
 }
 
-/// The last reading that fitted.
+/// Of the readings that fitted the one that says most. Two processes differ by no more than the widths of theirs, which is
+/// less than a step, so that what one puts right is no step to the other.
 #[derive(Debug, Default)]
 pub(super) struct Steady {
     last: Mutex<Option<Reading>>,
@@ -67,6 +80,9 @@ impl Steady {
             }
             if reading.now > last.latest(reading.received).plus(STEP_MS) {
                 return Some(Step::Ahead);
+            }
+            if !reading.says_more_than(last) {
+                return None;
             }
         }
         self.keep(reading);
@@ -173,6 +189,18 @@ mod tests {
         assert_eq!(steady.note(reading(100, 110, 999_100)), Some(Step::Back));
         assert_eq!(steady.note(reading(200, 210, 4_600_200)), Some(Step::Ahead));
         assert_eq!(steady.note(reading(300, 310, 1_000_300)), None);
+    }
+
+    #[test]
+    fn a_narrow_reading_is_kept_until_it_is_old() {
+        // A starved process reads once within 2 ms, then within 400: what it puts right would be off by as much.
+        let steady = Steady::default();
+        assert_eq!(steady.note(reading(0, 2, 1_000_000)), None);
+        assert_eq!(steady.note(reading(1_000, 1_400, 1_001_001)), None);
+        let kept = steady.last().unwrap();
+        assert_eq!(kept.earliest(Tick(2_000)), StoreTime::from_ms(1_001_998));
+        assert_eq!(steady.note(reading(500_000, 500_400, 1_500_001)), None);
+        assert_eq!(steady.last(), Some(reading(500_000, 500_400, 1_500_001)));
     }
 
     #[test]
