@@ -9,9 +9,13 @@ pub mod health;
 pub mod inventory;
 pub mod lease;
 pub mod pages;
+pub mod people;
 pub mod problem;
+pub mod sessions;
+pub mod settings;
 pub mod sign_in;
 pub mod state;
+pub mod tokens;
 pub mod wire;
 
 use std::sync::Arc;
@@ -28,14 +32,18 @@ use utoipa_axum::routes;
 
 use crate::lease::LeaseService;
 
+pub use settings::Settings;
 pub use state::{AppState, ConsoleFor};
 
-static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The JSON API with its own description at `/v1/openapi.json`, and the health checks.
-pub fn api(state: AppState, leases: Arc<LeaseService>) -> Router {
+pub fn api(state: AppState, leases: Arc<LeaseService>, settings: Arc<Settings>) -> Router {
     let (router, description) = OpenApiRouter::with_openapi(api::Description::openapi())
         .merge(lease::router(leases))
+        .merge(people::router(settings.clone()))
+        .merge(tokens::router(settings.clone()))
+        .merge(sessions::router(settings))
         .routes(routes!(inventory::list))
         .routes(routes!(inventory::detail))
         .routes(routes!(inventory::prefixes))
@@ -65,10 +73,12 @@ pub fn api(state: AppState, leases: Arc<LeaseService>) -> Router {
         ))
 }
 
-/// Everything behind one guard, with the pages of signing in.
-pub fn guarded(router: Router, gate: access::Gate) -> Router {
+/// Everything behind one guard, with the pages of signing in and of the settings.
+pub fn guarded(router: Router, settings: Arc<Settings>) -> Router {
+    let gate = settings.gate.clone();
     let router = router
         .merge(sign_in::router(gate.clone()))
+        .merge(settings::router(settings))
         .layer(axum::middleware::from_fn_with_state(gate, access::guard));
     with_layers(router)
 }
@@ -77,9 +87,9 @@ pub fn guarded(router: Router, gate: access::Gate) -> Router {
 /// of five: a router puts each of its layers into a box of its own for each request.
 pub fn with_layers(router: Router) -> Router {
     router.layer((
-        SetRequestIdLayer::new(REQUEST_ID.clone(), MakeRequestUuid),
+        SetRequestIdLayer::new(REQUEST_ID, MakeRequestUuid),
         TraceLayer::new_for_http(),
-        PropagateRequestIdLayer::new(REQUEST_ID.clone()),
+        PropagateRequestIdLayer::new(REQUEST_ID),
         SetResponseHeaderLayer::if_not_present(
             header::X_CONTENT_TYPE_OPTIONS,
             HeaderValue::from_static("nosniff"),
