@@ -43,13 +43,13 @@ run: ## builds and serves your configuration: make run CONFIG=leasehold.toml
 
 .PHONY: bench
 bench: build ## goals beside figures
-	@scripts/setup servers
+	@scripts/setup servers peers
 	@exec $(BINARY) bench
 
 .PHONY: prove
 prove: export LEASEHOLD_PROVE := 1
 prove: ## the long fault runs
-	@scripts/setup build servers test
+	@scripts/setup build servers peers test
 	@scripts/site
 	@cargo nextest run -p leasehold --profile prove --run-ignored all
 

@@ -21,11 +21,11 @@ pub mod wire;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::http::{HeaderName, HeaderValue, header};
+use axum::http::{HeaderName, HeaderValue, Request, header};
 use tower_http::catch_panic::CatchPanicLayer;
-use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer};
+use tower_http::request_id::{MakeRequestId, PropagateRequestIdLayer, RequestId, SetRequestIdLayer};
 use tower_http::set_header::SetResponseHeaderLayer;
-use tower_http::trace::TraceLayer;
+use tower_http::trace::{DefaultOnFailure, TraceLayer};
 use utoipa::OpenApi as _;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -36,6 +36,17 @@ pub use settings::Settings;
 pub use state::{AppState, ConsoleFor};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// A request that brought no id of its own gets 16 random bytes as hex.
+#[derive(Clone, Copy)]
+struct RandomId;
+
+impl MakeRequestId for RandomId {
+    fn make_request_id<B>(&mut self, _: &Request<B>) -> Option<RequestId> {
+        let id = format!("{:032x}", rand::random::<u128>());
+        HeaderValue::try_from(id).ok().map(RequestId::new)
+    }
+}
 
 /// The JSON API with its own description at `/v1/openapi.json`, and the health checks.
 pub fn api(state: AppState, leases: Arc<LeaseService>, settings: Arc<Settings>) -> Router {
@@ -87,8 +98,9 @@ pub fn guarded(router: Router, settings: Arc<Settings>) -> Router {
 /// of five: a router puts each of its layers into a box of its own for each request.
 pub fn with_layers(router: Router) -> Router {
     router.layer((
-        SetRequestIdLayer::new(REQUEST_ID, MakeRequestUuid),
-        TraceLayer::new_for_http(),
+        SetRequestIdLayer::new(REQUEST_ID, RandomId),
+        // What fails says why where it fails; a refusal while the server ends is no failure.
+        TraceLayer::new_for_http().on_failure(DefaultOnFailure::new().level(tracing::Level::DEBUG)),
         PropagateRequestIdLayer::new(REQUEST_ID),
         SetResponseHeaderLayer::if_not_present(
             header::X_CONTENT_TYPE_OPTIONS,

@@ -36,7 +36,6 @@ use self::store::postgres::PostgresStore;
 use self::store::sqlite::SqliteStore;
 use self::store::{Lane, Store};
 use crate::clock::Clock;
-use crate::tasks;
 
 pub use crate::config::LeaseConfig;
 
@@ -95,12 +94,7 @@ impl LeaseService {
         }
         let store = open_store(store_url, clock.clone()).await?;
         let (core, queues) = Core::new(store, clock, stop);
-        // The lanes end by themselves once closed: nothing may cut a batch in two.
-        let lanes = tasks::spawn(
-            "lease lanes",
-            CancellationToken::new(),
-            core::serve(core.clone(), queues),
-        );
+        let lanes = core::start(&core, queues);
         tending::start(&core);
         Ok(Arc::new(Self {
             core,

@@ -1,5 +1,5 @@
-//! Real lock servers that exist for one demo or one test: Postgres, Redis and etcd, each on free loopback ports, with
-//! its data in a temporary folder, stopped and removed when its value is dropped.
+//! Real lock servers that exist for one demo or one test: Postgres, Redis, etcd and ZooKeeper, each on free loopback
+//! ports, with its data in a temporary folder, stopped and removed when its value is dropped.
 //!
 //! Owns: finding the programs, dropping root, ports, readiness, faults (stop, kill, pause, restart), and leaving
 //! nothing behind. Deliberately not here: schemas, users and workload (callers do that with their own clients), and
@@ -25,6 +25,7 @@ mod programs;
 mod redis;
 mod server;
 mod tls;
+mod zookeeper;
 
 pub use etcd::{Etcd, EtcdOptions};
 pub use ports::free_port;
@@ -33,6 +34,7 @@ pub use programs::MissingServer;
 pub use redis::{Redis, RedisOptions};
 pub use server::Server;
 pub use tls::Tls;
+pub use zookeeper::{Zookeeper, ZookeeperOptions};
 
 use std::{io, path::Path};
 
@@ -63,6 +65,14 @@ impl Throwaway {
     /// See [`StartError`]; a port taken meanwhile is retried with another one.
     pub async fn etcd(options: EtcdOptions) -> Result<Etcd, StartError> {
         Etcd::start(options).await
+    }
+
+    /// Starts a ZooKeeper on a free port and returns once it says that it is well.
+    ///
+    /// # Errors
+    /// See [`StartError`]; a port taken meanwhile is retried with another one.
+    pub async fn zookeeper(options: ZookeeperOptions) -> Result<Zookeeper, StartError> {
+        Zookeeper::start(options).await
     }
 }
 

@@ -29,6 +29,8 @@ pub enum BenchError {
     Http(#[from] reqwest::Error),
     #[error("{0}")]
     Etcd(#[from] etcd_client::Error),
+    #[error("{0}")]
+    Zookeeper(#[from] zookeeper_client::Error),
     #[error("cannot run redis-cli ({0}); install it with: apt-get install -y redis-tools")]
     Cli(std::io::Error),
     #[error("could not write the commands for redis-cli: {0}")]

@@ -17,7 +17,7 @@ use crate::tasks;
 /// Clients of every measurement of pace, ours and the peers'.
 pub const CLIENTS: usize = 64;
 /// Names that each client uses in turn.
-const NAMES: u64 = 16;
+pub(super) const NAMES: u64 = 16;
 
 /// One client with its own connection and its own locks.
 pub(super) trait LockClient: Send + 'static {

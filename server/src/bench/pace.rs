@@ -5,6 +5,7 @@ mod etcd;
 mod ours;
 mod redis;
 mod table;
+mod zookeeper;
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use super::error::BenchError;
 use super::figure::Figure;
 use super::load::{Pace, Span};
 use super::served::Served;
-use crate::throwaway::{EtcdOptions, PostgresOptions, RedisOptions, Throwaway};
+use crate::throwaway::{EtcdOptions, PostgresOptions, RedisOptions, StartError, Throwaway, ZookeeperOptions};
 
 /// Of each store and each peer.
 pub const SPAN: Span = Span {
@@ -63,6 +64,17 @@ pub async fn measure(span: Span, say: &(dyn Fn(&str) + Sync)) -> Result<Paces, B
         pace: Box::pin(etcd::measure(&server, span)).await?,
     });
     drop(server);
+    say("the peer: ZooKeeper");
+    match Throwaway::zookeeper(ZookeeperOptions::default()).await {
+        Ok(server) => peers.push(Peer {
+            name: "ZooKeeper",
+            is_to_beat: true,
+            pace: Box::pin(zookeeper::measure(&server, span)).await?,
+        }),
+        // Only this one is left out: `make bench` installs the others.
+        Err(StartError::Missing(missing)) => say(&format!("left out: {missing}")),
+        Err(error) => return Err(error.into()),
+    }
     say("the peer: Redis with appendfsync always");
     let durable = RedisOptions {
         append_only: true,

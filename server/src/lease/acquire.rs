@@ -51,7 +51,7 @@ impl LeaseService {
             return Err(LeaseError::ShuttingDown);
         }
         let wall = self.core.clock.now().wall.timestamp_millis();
-        let id = chance::lease_id(wall).map_err(|_| LeaseError::Unavailable)?;
+        let id = chance::lease_id(wall);
         let key = request.idempotency_key.as_ref().map(|key| Key {
             name: KeyName {
                 issuer: caller.issuer.clone(),

@@ -11,6 +11,7 @@ use domain::lease::{LeaseId, Scope, StoreTime};
 use domain::names::Resource;
 use domain::observation::Tick;
 use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::error::LeaseError;
@@ -20,6 +21,7 @@ use super::operation::{AcquireOp, Applied, Done, Operation, Turn};
 use super::store::{Lane, Store, StoreError};
 use super::waiting::Waiting;
 use crate::clock::Clock;
+use crate::tasks;
 
 /// Operations of one transaction, and those that may wait for it.
 const BATCH_MAX: usize = 512;
@@ -278,21 +280,34 @@ fn hash(value: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// Serves the lanes until the service is closed and what was handed over is done.
-pub(super) async fn serve(core: Arc<Core>, queues: Queues) {
-    let Queues { mut urgent, mut main } = queues;
-    if core.store.has_one_writer()
-        && let Some(main) = main.first_mut()
-    {
-        // Renewals first: whatever is asked of the main lane, they are in the very next batch.
-        while let Some(first) = next(&core, &mut urgent, Some(main)).await {
-            let mut jobs = vec![first];
-            gather(&mut urgent, &mut jobs, BATCH_MAX);
-            gather(main, &mut jobs, BATCH_MAX);
-            core.apply(Lane::Main, jobs).await;
-        }
-        return;
+/// Serves the lanes until the service is closed and what was handed over is done. A store with one writer blocks while it
+/// writes: its batches have a thread of their own, where no task of the runtime comes between a commit and the next batch.
+pub(super) fn start(core: &Arc<Core>, queues: Queues) -> JoinHandle<()> {
+    // The lanes end by themselves once closed: nothing may cut a batch in two.
+    let never = CancellationToken::new();
+    if core.store.has_one_writer() {
+        tasks::spawn_thread("lease writer", serve_one(core.clone(), queues))
+    } else {
+        tasks::spawn("lease lanes", never, serve(core.clone(), queues))
     }
+}
+
+async fn serve_one(core: Arc<Core>, queues: Queues) {
+    let Queues { mut urgent, main } = queues;
+    let Some(mut main) = main.into_iter().next() else {
+        return;
+    };
+    // Renewals first: whatever is asked of the main lane, they are in the very next batch.
+    while let Some(first) = next(&core, &mut urgent, Some(&mut main)).await {
+        let mut jobs = vec![first];
+        gather(&mut urgent, &mut jobs, BATCH_MAX);
+        gather(&mut main, &mut jobs, BATCH_MAX);
+        core.apply(Lane::Main, jobs).await;
+    }
+}
+
+async fn serve(core: Arc<Core>, queues: Queues) {
+    let Queues { urgent, main } = queues;
     let one = |lane: Lane, mut queue: mpsc::Receiver<Job>| {
         let core = core.clone();
         async move {

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use sqlx::postgres::PgConnectOptions;
 use tokio::time::timeout;
 
-use super::{etcd, postgres, redis};
+use super::{etcd, postgres, redis, zookeeper};
 
 const PROBE_DEADLINE: Duration = Duration::from_secs(2);
 
@@ -30,6 +30,7 @@ pub(super) enum Probe {
     Postgres(Box<PgConnectOptions>),
     Redis(SocketAddr),
     Etcd(SocketAddr),
+    Zookeeper(SocketAddr),
 }
 
 impl Probe {
@@ -39,6 +40,7 @@ impl Probe {
                 Self::Postgres(options) => postgres::answers(options).await,
                 Self::Redis(address) => redis::answers(*address).await,
                 Self::Etcd(address) => etcd::answers(*address).await,
+                Self::Zookeeper(address) => zookeeper::answers(*address).await,
             }
         };
         timeout(PROBE_DEADLINE, answer)

@@ -21,7 +21,7 @@ const PROBE_POLL: Duration = Duration::from_millis(10);
 const PORT_ATTEMPTS: u32 = 5;
 
 /// A throwaway server's process and folder. [`Postgres`](super::Postgres), [`Redis`](super::Redis) and
-/// [`Etcd`](super::Etcd) dereference to it. All methods take `&self`, so that a fault can be injected while clients run.
+/// [`Etcd`](super::Etcd) and their like dereference to it. All methods take `&self`, so that a fault can be injected while clients run.
 #[derive(Debug)]
 pub struct Server {
     what: &'static str,

@@ -4,6 +4,7 @@ mod etcd;
 mod leftovers;
 mod postgres;
 mod redis;
+mod zookeeper;
 
 /// Whether a process with this id is there and has not ended.
 fn runs(pid: u32) -> bool {

@@ -8,6 +8,7 @@ mod notice;
 mod open;
 mod save;
 mod sql;
+mod steady;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,6 +23,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection, PgListener};
 use tokio::sync::{Mutex, MutexGuard};
 
 use self::load::{load, texts};
+use self::steady::Steady;
 use super::rows::held_rows;
 use super::rows::{LeaseRow, Param, StateRow, from_json, writes};
 use super::{Answer, HeldRow, Lane, News, Read, RejectionRow, ResourceView, Store, StoreError, WaiterView};
@@ -45,6 +47,7 @@ pub struct PostgresStore {
     replica: Arc<str>,
     identity: String,
     clock: Clock,
+    steady: Steady,
     /// Whether other replicas are there to be told.
     others: AtomicBool,
     tended: AtomicU64,
@@ -80,9 +83,9 @@ impl PostgresStore {
         operations: &[Operation],
     ) -> Result<Applied, StoreError> {
         sqlx::query("BEGIN").execute(&mut *connection).await?;
-        let loaded = load(connection, operations, &self.clock).await?;
-        let (read_at, loaded) = loaded;
+        let (read_at, loaded) = load(connection, operations, &self.clock).await?;
         let now = loaded.now;
+        self.steady(read_at, now).await?;
         let ran = run(loaded, operations, &self.replica)?;
         if !ran.changes.is_empty() {
             self.save(connection, &ran.changes, now).await?;
@@ -167,7 +170,7 @@ impl Store for PostgresStore {
     }
 
     fn resource<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Read<ResourceView>> {
-        Box::pin(bounded(async move {
+        Box::pin(bounded(self.reading(move || async move {
             let read_at = self.clock.tick();
             let names = vec![resource.text()];
             let (now, _, text): (i64, i64, String) = sqlx::query_as(sql::STATES)
@@ -194,12 +197,13 @@ impl Store for PostgresStore {
                 value.waiters = line.into_iter().map(waiter).collect();
             }
             let now = StoreTime::from_ms(now);
+            self.steady(read_at, now).await?;
             Ok(Read { now, read_at, value })
-        }))
+        })))
     }
 
     fn leases<'a>(&'a self, ids: &'a [LeaseId]) -> Answer<'a, Read<Vec<(Resource, Lease)>>> {
-        Box::pin(bounded(async move {
+        Box::pin(bounded(self.reading(move || async move {
             let read_at = self.clock.tick();
             let (now, text): (i64, String) = sqlx::query_as(sql::LEASES)
                 .bind(texts(ids))
@@ -211,8 +215,9 @@ impl Store for PostgresStore {
                 .map(LeaseRow::into_lease)
                 .collect::<Result<_, _>>()?;
             let now = StoreTime::from_ms(now);
+            self.steady(read_at, now).await?;
             Ok(Read { now, read_at, value })
-        }))
+        })))
     }
 
     fn held<'a>(
@@ -221,7 +226,7 @@ impl Store for PostgresStore {
         after: Option<&'a Resource>,
         limit: u32,
     ) -> Answer<'a, Read<Vec<HeldRow>>> {
-        Box::pin(bounded(async move {
+        Box::pin(bounded(self.reading(move || async move {
             let read_at = self.clock.tick();
             let query = sqlx::query_as(sql::HELD)
                 .bind(range.from.clone())
@@ -231,20 +236,22 @@ impl Store for PostgresStore {
             let (now, text): (i64, String) = query.fetch_one(&self.readers).await?;
             let value = held_rows(&text)?;
             let now = StoreTime::from_ms(now);
+            self.steady(read_at, now).await?;
             Ok(Read { now, read_at, value })
-        }))
+        })))
     }
 
     fn held_of<'a>(&'a self, names: &'a [Resource]) -> Answer<'a, Read<Vec<HeldRow>>> {
-        Box::pin(bounded(async move {
+        Box::pin(bounded(self.reading(move || async move {
             let read_at = self.clock.tick();
             let names: Vec<String> = names.iter().map(Resource::text).collect();
             let query = sqlx::query_as(sql::HELD_OF).bind(names);
             let (now, text): (i64, String) = query.fetch_one(&self.readers).await?;
             let value = held_rows(&text)?;
             let now = StoreTime::from_ms(now);
+            self.steady(read_at, now).await?;
             Ok(Read { now, read_at, value })
-        }))
+        })))
     }
 
     fn run_out(&self, limit: u32) -> Answer<'_, Vec<Resource>> {
@@ -296,6 +303,13 @@ impl Store for PostgresStore {
                 .fetch_one(&self.readers)
                 .await?;
             self.others.store(others > 0, Ordering::Relaxed);
+            let sent = self.clock.tick();
+            let now: i64 = sqlx::query_scalar(sql::CLOCK).fetch_one(&self.readers).await?;
+            match self.steady(sent, StoreTime::from_ms(now)).await {
+                // It was set, and is put right: that is what looking was for.
+                Err(StoreError::Conflict) => {}
+                looked => looked?,
+            }
             if !self
                 .tended
                 .fetch_add(1, Ordering::Relaxed)
@@ -303,10 +317,15 @@ impl Store for PostgresStore {
             {
                 return Ok(());
             }
-            for statement in [sql::FORGET_WAITERS, sql::FORGET_REPLICAS, sql::PRUNE_KEYS] {
+            let statements = [
+                sql::CLOCK_SEEN,
+                sql::FORGET_WAITERS,
+                sql::FORGET_REPLICAS,
+                sql::PRUNE_KEYS,
+            ];
+            for statement in statements {
                 sqlx::query(statement).execute(&self.readers).await?;
             }
-            let now: i64 = sqlx::query_scalar(sql::CLOCK).fetch_one(&self.readers).await?;
             let oldest = super::oldest_kept(StoreTime::from_ms(now));
             sqlx::query(sql::PRUNE_LEASES)
                 .bind(oldest.to_string())

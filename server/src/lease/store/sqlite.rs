@@ -61,9 +61,9 @@ impl StoreClock {
 impl SqliteStore {
     async fn write(&self, operations: &[Operation]) -> Result<Applied, StoreError> {
         let mut slot = self.writer.lock().await;
-        let Committed { now, read_at, ran } = match self.write_once(&mut slot, operations).await {
+        let Committed { now, read_at, ran } = match self.write_once(&mut slot, operations) {
             // Somebody else wrote the file: once more, with nothing remembered.
-            Err(StoreError::Conflict) => self.write_once(&mut slot, operations).await?,
+            Err(StoreError::Conflict) => self.write_once(&mut slot, operations)?,
             done => done?,
         };
         let grants = i64::try_from(ran.changes.grants).unwrap_or(0);
@@ -78,7 +78,7 @@ impl SqliteStore {
         })
     }
 
-    async fn write_once(
+    fn write_once(
         &self,
         slot: &mut Option<Writer>,
         operations: &[Operation],
@@ -88,7 +88,7 @@ impl SqliteStore {
             Some(writer) => writer,
             None => Writer::new(open::writer(&self.path)?),
         };
-        let (writer, committed) = writer.apply(operations, &self.replica, &self.clock).await?;
+        let (writer, committed) = writer.apply(operations, &self.replica, &self.clock)?;
         *slot = Some(writer);
         Ok(committed)
     }

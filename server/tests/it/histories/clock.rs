@@ -34,18 +34,26 @@ async fn run(url: &str, statement: String) {
         .unwrap();
 }
 
+/// Whether the store has noted where its time has come to.
+pub(super) async fn written_down(url: &str) -> bool {
+    use sqlx::Connection as _;
+    let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
+    let read = "SELECT clock_ms > 0 FROM store_meta";
+    sqlx::query_scalar(read).fetch_one(&mut connection).await.unwrap()
+}
+
 /// Moves the clock to this far from the true one.
 pub(super) async fn move_to(world: &mut World, seconds: i64) {
-    world.wall_moved = true;
     if world.kind == StoreKind::Postgres {
-        // Leases are judged by this clock: they may end early now, or late.
-        world.history.clock_moved = true;
+        // Leases end early by a clock that is set ahead. Set back, or put right, it must change nothing.
+        world.history.clock_moved |= seconds > 0;
         run(
             &world.url,
             format!("UPDATE moved.by_how_much SET seconds = {seconds}"),
         )
         .await;
     } else {
+        world.wall_moved = true;
         std::fs::write(world.folder.path().join("offset.next"), format!("{seconds:+}")).unwrap();
         std::fs::rename(
             world.folder.path().join("offset.next"),

@@ -20,7 +20,7 @@ pub(super) struct History {
     pub(super) deaths: Vec<Death>,
     /// The longest life of a lease that the servers were configured with.
     pub(super) lifetime_ms_max: i64,
-    /// The store's clock was moved: how long a lease lasted by ours says nothing.
+    /// The store's clock was set ahead: leases may end early.
     pub(super) clock_moved: bool,
 }
 

@@ -31,15 +31,17 @@ async fn renew(server: &Server, lease: &Value) -> u16 {
         .as_u16()
 }
 
-async fn release(server: &Server, lease: &Value) {
-    let path = format!("/v1/locks/{}", lease["leaseId"].as_str().unwrap());
-    server.http().delete(server.url(&path)).send().await.unwrap();
-}
-
 async fn holder(server: &Server, resource: &str) -> Value {
     let url = server.url(&format!("/v1/resources/{resource}"));
     let seen = server.http().get(url).send().await.unwrap();
     seen.json::<Value>().await.unwrap()["holder"].clone()
+}
+
+fn fast() -> PostgresOptions {
+    PostgresOptions {
+        fast: true,
+        ..Default::default()
+    }
 }
 
 /// A lease of 2 s is free after 2 s, and not before.
@@ -102,17 +104,15 @@ async fn an_hour_on_the_wall_clock_neither_ends_nor_prolongs_a_lease_on_sqlite()
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_hour_on_the_clock_of_postgres_grants_nothing_twice() {
-    // Its clock is the judge: an hour ahead ends leases early, an hour back keeps them; tokens rise, one holder at a time.
+    // Set ahead, it ends leases early, and what has ended does not come back; tokens rise, one holder at a time. Set back
+    // by as much, or put right again, it changes nothing: not for who holds, and not for who died. Two servers.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let options = PostgresOptions {
-        fast: true,
-        ..Default::default()
-    };
-    let postgres = Throwaway::postgres(options).await.unwrap();
+    let postgres = Throwaway::postgres(fast()).await.unwrap();
     let url = postgres.superuser_url();
     clock::install(&url).await;
-    let folder = tempfile::tempdir().unwrap();
+    let (folder, other_folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let mut server = Server::start(&url, folder.path(), Around::Nothing, &[]).await;
+    let mut other = Server::start(&url, other_folder.path(), Around::Nothing, &[]).await;
     let first = acquire(&server, "r", 600).await;
     clock::set(&url, HOUR_S).await;
     let second = acquire(&server, "r", 600).await;
@@ -121,24 +121,52 @@ async fn an_hour_on_the_clock_of_postgres_grants_nothing_twice() {
         (&json!(1), &json!(2))
     );
     assert_eq!(renew(&server, &first).await, 410);
-    for seconds in [-HOUR_S, 0] {
+    for seconds in [0, -HOUR_S, 0, HOUR_S] {
         clock::set(&url, seconds).await;
-        let refused = acquire(&server, "r", 600).await;
-        assert_eq!(refused["acquired"], false, "{refused}");
-        let left = refused["heldBy"]["remainingMs"].as_i64().unwrap();
-        assert!((1..=600_000).contains(&left), "{refused}");
-        assert_eq!(
-            renew(&server, &first).await,
-            410,
-            "what has ended does not come back"
-        );
-        assert_eq!(renew(&server, &second).await, 200);
+        for server in [&server, &other] {
+            let refused = acquire(server, "r", 600).await;
+            assert_eq!(refused["acquired"], false, "{refused}");
+            let left = refused["heldBy"]["remainingMs"].as_i64().unwrap();
+            assert!((480_000..=600_000).contains(&left), "{refused}");
+            assert_eq!(renew(server, &first).await, 410);
+            ends_in_time(server, "short").await;
+        }
+        assert_eq!(renew(&other, &second).await, 200);
     }
+    clock::set(&url, 2 * HOUR_S).await;
+    let third = acquire(&other, "r", 600).await;
+    assert_eq!(third["fencingToken"], 3, "{third}");
+    assert_eq!(renew(&server, &second).await, 410);
+    for server in [&mut server, &mut other] {
+        let status = server.end(Signal::TERM).await;
+        assert!(status.success(), "{status}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_clock_of_postgres_that_was_set_back_while_no_server_ran_is_known_at_the_start() {
+    // The store has written down where its time had come to: it goes on from there, and so do the leases.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let postgres = Throwaway::postgres(fast()).await.unwrap();
+    let url = postgres.superuser_url();
+    clock::install(&url).await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Server::start(&url, folder.path(), Around::Nothing, &[]).await;
+    let kept = acquire(&server, "kept", 600).await;
+    let dead = acquire(&server, "dead", 2).await;
+    assert_eq!(dead["acquired"], true);
+    eventually("the time was written down", || async {
+        clock::written_down(&url).await
+    })
+    .await;
+    server.end(Signal::KILL).await;
     clock::set(&url, -HOUR_S).await;
-    release(&server, &second).await;
-    let third = acquire(&server, "r", 600).await;
-    assert_eq!(third["fencingToken"], 3);
-    assert!(third["remainingMs"].as_i64().unwrap() <= 600_000, "{third}");
+    server.restart().await;
+    assert_eq!(renew(&server, &kept).await, 200);
+    eventually("the dead client's lock is free", || async {
+        holder(&server, "dead").await.is_null()
+    })
+    .await;
     let status = server.end(Signal::TERM).await;
     assert!(status.success(), "{status}");
 }

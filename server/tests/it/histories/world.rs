@@ -51,7 +51,7 @@ pub(super) struct World {
     pub(super) clients: Vec<Client>,
     pub(super) tally: Arc<Tally>,
     pub(super) history: History,
-    /// The wall clock of the store's machine was moved.
+    /// The wall clock of the server was moved that serves an SQLite file.
     pub(super) wall_moved: bool,
     next_client: u32,
     seed: u64,
@@ -170,7 +170,7 @@ impl World {
         .await;
     }
 
-    /// A restart takes the wall clock as it is then.
+    /// On SQLite a restart takes the wall clock as it is then.
     pub(super) async fn restart(&mut self, server: usize) {
         self.history.clock_moved |= self.wall_moved;
         self.servers[server].restart().await;

@@ -9,6 +9,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
 use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::sync::Mutex;
 
+use super::steady::{STEP_MS, Steady};
 use super::{PostgresStore, sql};
 use crate::clock::Clock;
 use crate::lease::error::LeaseOpenError;
@@ -40,6 +41,8 @@ impl PostgresStore {
             .await
             .map_err(LeaseOpenError::Migration)?;
         let identity = identify(&mut first).await?;
+        let stepped = sqlx::query(sql::STEPPED_BACK_BEFORE).bind(STEP_MS);
+        stepped.execute(&mut first).await.map_err(LeaseOpenError::Store)?;
         refuse_rewound(&mut first).await?;
         let replica: Arc<str> = crate::lease::chance::id().map_err(LeaseOpenError::Chance)?.into();
         let here = sqlx::query(sql::HERE).bind(&*replica);
@@ -57,6 +60,7 @@ impl PostgresStore {
             replica,
             identity,
             clock,
+            steady: Steady::default(),
             others: std::sync::atomic::AtomicBool::new(true),
             tended: std::sync::atomic::AtomicU64::new(0),
         })

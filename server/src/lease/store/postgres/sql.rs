@@ -12,10 +12,17 @@ macro_rules! lease {
     };
 }
 
-/// The store's clock at this very moment, in milliseconds.
-macro_rules! now {
+/// The server's clock at this very moment, in milliseconds.
+macro_rules! server_now {
     () => {
         "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+    };
+}
+
+/// The store's clock at this very moment, in milliseconds: see `steady`.
+macro_rules! now {
+    () => {
+        concat!("(", server_now!(), " + (SELECT clock_shift_ms FROM store_meta))")
     };
 }
 
@@ -240,6 +247,40 @@ pub(super) const PRUNE_KEYS: &str = concat!(
 );
 
 pub(super) const CLOCK: &str = concat!("SELECT ", now!());
+
+/// What the clock goes on from, and what it has to show less than. The row's own columns, so that a replica which had to
+/// wait for another sees what that one has done.
+pub(super) const STEPPED_BACK: &str = concat!(
+    "UPDATE store_meta SET clock_shift_ms = $1 - ",
+    server_now!(),
+    " WHERE ",
+    server_now!(),
+    " + clock_shift_ms < $2"
+);
+
+/// What the clock goes on from, and what it has to show more than. Takes off no more than was added.
+pub(super) const STEPPED_AHEAD: &str = concat!(
+    "UPDATE store_meta SET clock_shift_ms = greatest(0, $1 - ",
+    server_now!(),
+    ") WHERE clock_shift_ms > 0 AND ",
+    server_now!(),
+    " + clock_shift_ms > $2"
+);
+
+/// Before anything is read at a start: the clock may have been set back while nobody looked.
+pub(super) const STEPPED_BACK_BEFORE: &str = concat!(
+    "UPDATE store_meta SET clock_shift_ms = clock_ms - ",
+    server_now!(),
+    " WHERE ",
+    server_now!(),
+    " + clock_shift_ms < clock_ms - $1"
+);
+
+pub(super) const CLOCK_SEEN: &str = concat!(
+    "UPDATE store_meta SET clock_ms = greatest(clock_ms, ",
+    server_now!(),
+    " + clock_shift_ms)"
+);
 
 /// Which cluster, and which of its histories: a restore to a point in time or a promotion starts a new timeline.
 pub(super) const IDENTITY: &str = "SELECT (SELECT system_identifier::text FROM pg_control_system()) || ':'

@@ -22,8 +22,12 @@ use crate::lease::error::LeaseOpenError;
 const BUSY: Duration = Duration::from_millis(1_000);
 const READERS_MAX: u32 = 3;
 const STATEMENTS_KEPT: usize = 32;
-/// The log is folded into the file when it has so many pages.
-const WAL_PAGES: i64 = 4_000;
+/// Bytes. A batch writes each page that it touched into the log, with two calls: half as many of twice the size gave a
+/// sixth more acquisitions a second; of four times the size, fewer. A file that is there keeps its own.
+const PAGE_BYTES: u32 = 8_192;
+/// The log is folded into the file when it has so many pages, 64 MB: a page that is written again and again until then is
+/// folded once.
+const WAL_PAGES: i64 = 8_000;
 const CACHE_KB: i64 = 65_536;
 const READ_PATIENCE: Duration = Duration::from_millis(1_500);
 
@@ -161,6 +165,7 @@ fn options(path: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(true)
+        .page_size(PAGE_BYTES)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         .busy_timeout(BUSY)

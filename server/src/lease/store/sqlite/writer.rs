@@ -1,6 +1,6 @@
-//! The one writer. A batch is decided from what is known of its resources and written in one go on a thread that may
-//! block: BEGIN IMMEDIATE, the rows, COMMIT. A turn of threads costs more than the rows of many operations, so there is
-//! one where nothing has to be read.
+//! The one writer. A batch is decided from what is known of its resources and written in one go: BEGIN IMMEDIATE, the
+//! rows, COMMIT. It blocks: batches come on the thread of the lane (see `lease::core`), because a turn of threads for each
+//! would cost more than the rows of many operations.
 //!
 //! **Invariants:** after an error of any kind a writer is dropped, with the transaction that may be open in it and all
 //! that it knows. Each statement touches the one row that was decided on, or the transaction ends.
@@ -13,7 +13,7 @@ use rusqlite::Connection;
 
 use super::known::{File, Known};
 use super::{StoreClock, load, open, sql, write};
-use crate::lease::batch::{Changes, Ran, run};
+use crate::lease::batch::{Ran, run};
 use crate::lease::operation::Operation;
 use crate::lease::store::StoreError;
 use crate::lease::store::asked::Asked;
@@ -43,50 +43,34 @@ impl Writer {
         open::settings(&self.connection)
     }
 
-    /// Takes the writer and gives it back, unless something went wrong.
-    pub(super) async fn apply(
-        self,
+    /// Takes the writer and gives it back, unless something went wrong. Blocks until the batch is on disk.
+    pub(super) fn apply(
+        mut self,
         operations: &[Operation],
         replica: &Arc<str>,
         clock: &StoreClock,
     ) -> Result<(Self, Committed), StoreError> {
-        let Self {
-            mut connection,
-            mut known,
-        } = self;
-        let (mut loaded, missing) = known.recall(Asked::of(operations));
-        let mut has_begun = false;
-        let file = match known.file {
+        let (mut loaded, missing) = self.known.recall(Asked::of(operations));
+        begin(&self.connection, self.known.file)?;
+        let file = match self.known.file {
             Some(file) if missing.is_empty() => file,
-            before => {
-                let read = move |connection: &mut Connection| {
-                    begin(connection, before)?;
-                    load::load(connection, missing, loaded)
-                };
+            _ => {
                 let file;
-                (connection, (file, loaded)) = aside(connection, read).await?;
-                has_begun = true;
+                (file, loaded) = load::load(&self.connection, missing, loaded)?;
                 file
             }
         };
-        // Only we write, and it is our turn: in effect the clock is read under the file's lock.
+        // Under the file's lock.
         let (read_at, now) = clock.now();
         loaded.now = now;
         let mut ran = run(loaded, operations, replica)?;
-        let changes = std::mem::take(&mut ran.changes);
-        let replica = replica.clone();
-        let save = move |connection: &mut Connection| {
-            if !has_begun {
-                begin(connection, Some(file))?;
-            }
-            save(connection, &changes, &replica, now)?;
-            Ok(changes)
-        };
-        (connection, ran.changes) = aside(connection, save).await?;
-        known.file = Some(file);
-        known.keep(std::mem::take(&mut ran.after));
-        let committed = Committed { now, read_at, ran };
-        Ok((Self { connection, known }, committed))
+        if !ran.changes.is_empty() {
+            write::write(&self.connection, &ran.changes, replica, now)?;
+        }
+        self.connection.prepare_cached("COMMIT")?.execute([])?;
+        self.known.file = Some(file);
+        self.known.keep(std::mem::take(&mut ran.after));
+        Ok((self, Committed { now, read_at, ran }))
     }
 
     /// Forgets what nobody can ask for any more: ended leases older than one id, keys older than a moment.
@@ -113,15 +97,7 @@ fn begin(connection: &Connection, known: Option<File>) -> Result<(), StoreError>
     Err(StoreError::Conflict)
 }
 
-fn save(connection: &Connection, changes: &Changes, replica: &str, now: StoreTime) -> Result<(), StoreError> {
-    if !changes.is_empty() {
-        write::write(connection, changes, replica, now)?;
-    }
-    connection.prepare_cached("COMMIT")?.execute([])?;
-    Ok(())
-}
-
-/// Runs what blocks. The connection does not come back from an error.
+/// Runs what blocks aside from whoever asks for it. The connection does not come back from an error.
 async fn aside<T: Send + 'static>(
     mut connection: Connection,
     work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,

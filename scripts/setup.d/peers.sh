@@ -1,0 +1,9 @@
+# shellcheck shell=bash
+# Owns what `make bench` measures beside us and nothing else needs: ZooKeeper, and a Java for it. Never started here.
+
+peers_packages() {
+  [[ -f /usr/share/java/zookeeper.jar ]] || want_package zookeeper
+  have java || want_package default-jre-headless
+}
+
+peers_tools() { :; }
