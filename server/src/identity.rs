@@ -14,6 +14,7 @@ mod password;
 mod people;
 mod secret;
 mod sessions;
+mod standing;
 mod throttle;
 mod tokens;
 pub mod who;
@@ -87,8 +88,15 @@ impl Identity {
     }
 
     async fn keep_fresh(&self) {
+        let mut noted = self.clock.tick();
         loop {
             tokio::time::sleep(limits::DIRECTORY_LOOK).await;
+            if self.clock.tick().since(noted) >= sessions::ms(limits::TOKEN_USED_EVERY) {
+                noted = self.clock.tick();
+                if let Err(error) = self.note_used().await {
+                    tracing::warn!("cannot write down which tokens were used: {error}");
+                }
+            }
             match directory::version(&self.db).await {
                 Ok(version) if version == self.directory().version => {}
                 Ok(_) => {
@@ -103,6 +111,7 @@ impl Identity {
 
     async fn reload(&self) -> Result<(), sqlx::Error> {
         let loaded = Arc::new(directory::load(&self.db).await?);
+        loaded.keep_used(&self.directory());
         self.directory.send_replace(loaded);
         Ok(())
     }

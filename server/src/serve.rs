@@ -17,8 +17,8 @@ use crate::clock::Clock;
 use crate::config::{AccessConfig, BackendConfig};
 use crate::console::ServerConsole;
 use crate::db::{Db, DbError};
-use crate::http::access::{Gate, Proxies};
-use crate::http::{self, AppState, ConsoleFor};
+use crate::http::access::{Gate, Proxies, Streams};
+use crate::http::{self, AppState, ConsoleFor, Settings};
 use crate::identity::Identity;
 use crate::inventory::Inventory;
 use crate::lease::{LeaseConfig, LeaseOpenError, LeaseService};
@@ -44,6 +44,8 @@ pub struct Setup {
 /// A server that runs until its token is cancelled.
 pub struct Serving {
     pub address: SocketAddr,
+    /// Where people reach it, without a slash at its end.
+    pub home: String,
     pub inventory: Arc<Inventory>,
     pub leases: Arc<LeaseService>,
     pub clock: Clock,
@@ -104,6 +106,7 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
         .map(|config| Watched::configured(config, &clock))
         .collect();
     watched.push(Watched::builtin(&leases, &store, &clock));
+    let inventory_names = watched.iter().map(|one| one.name().to_string()).collect();
     let (inventory, adapters) = watched::observe(watched, &clock, &stop);
     let console = ServerConsole::new(inventory.clone(), adapters.clone(), clock.clone());
     let gate = open_gate(&store, &access, &clock, &stop).await?;
@@ -124,10 +127,17 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
         stop: stop.clone(),
     };
     let identity = gate.identity.clone();
-    let router = http::guarded(
-        http::api(state, leases.clone(), unlocks.clone()).merge(http::pages::router(console)),
+    let public_url = access.public_url.as_ref().map(ToString::to_string);
+    let home = public_url.unwrap_or_else(|| format!("http://{address}"));
+    let home = home.trim_end_matches('/').to_owned();
+    let settings = Arc::new(Settings {
         gate,
-    );
+        clock: clock.clone(),
+        backends: inventory_names,
+        home: home.clone(),
+    });
+    let api = http::api(state, leases.clone(), unlocks.clone(), settings.clone());
+    let router = http::guarded(api.merge(http::pages::router(console)), settings);
     let closing = leases.clone();
     let task = tasks::spawn("http", CancellationToken::new(), async move {
         run(listener, router, stop).await;
@@ -136,6 +146,7 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
     });
     Ok(Serving {
         address,
+        home,
         inventory,
         leases,
         clock,
@@ -162,6 +173,7 @@ async fn open_gate(
         identity,
         audit,
         proxies: Proxies::new(&access.trusted_proxies),
+        streams: Streams::default(),
         is_secure: access.is_secure,
     })
 }

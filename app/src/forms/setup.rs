@@ -2,7 +2,8 @@
 
 use leptos::prelude::*;
 
-use super::document::{Field, alert, document};
+use super::document::document;
+use super::field::{Field, alert};
 
 /// What the page shows.
 #[derive(Debug, Clone, Default)]
@@ -28,22 +29,15 @@ pub fn setup(page: Setup) -> String {
             .map(|(_, why)| why.clone())
     };
     let name = Field {
-        name: "name",
-        label: "Your name",
-        kind: "text",
         autocomplete: "username",
-        value: name,
         help: Some("Letters, digits and -_.@+; it stands in every record of what you do."),
         fault: fault_of("name"),
+        ..Field::text("name", "Your name", name)
     };
     let password = Field {
-        name: "password",
-        label: "Password",
-        kind: "password",
-        autocomplete: "new-password",
-        value: String::new(),
         help: Some("At least 12 characters; several words make a good one."),
         fault: fault_of("password"),
+        ..Field::password("password", "Password", "new-password")
     };
     let content = view! {
         <form class="sheet" method="post" action="/setup">

@@ -2,7 +2,8 @@
 
 use leptos::prelude::*;
 
-use super::document::{Field, alert, document};
+use super::document::document;
+use super::field::{Field, alert};
 
 /// What the page shows; empty at first.
 #[derive(Debug, Clone, Default)]
@@ -23,23 +24,10 @@ pub fn sign_in(page: SignIn) -> String {
         is_unclaimed,
     } = page;
     let name = Field {
-        name: "name",
-        label: "Name",
-        kind: "text",
         autocomplete: "username",
-        value: name,
-        help: None,
-        fault: None,
+        ..Field::text("name", "Name", name)
     };
-    let password = Field {
-        name: "password",
-        label: "Password",
-        kind: "password",
-        autocomplete: "current-password",
-        value: String::new(),
-        help: None,
-        fault: None,
-    };
+    let password = Field::password("password", "Password", "current-password");
     let unclaimed = is_unclaimed.then(|| {
         view! {
             <p class="notice">

@@ -81,8 +81,9 @@ async fn visitor_link(serving: &Serving) -> anyhow::Result<Secret> {
         grants: vec![Grant::everywhere(Role::Admin)],
         password: None,
     };
-    let person = serving.identity.add_person(&Who::system("demo"), visitor).await?;
-    Ok(serving.identity.person_link(&person).await?)
+    let demo = Who::system("demo");
+    let person = serving.identity.add_person(&demo, visitor).await?;
+    Ok(serving.identity.person_link(&demo, &person).await?)
 }
 
 /// With which the demo's workers hold leases of the console's own service.

@@ -54,7 +54,6 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 async fn serve(config: Config, stop: CancellationToken) -> anyhow::Result<ExitCode> {
-    let public_url = config.public_url.clone();
     let setup = Setup {
         listen: config.listen,
         store: config.store,
@@ -65,8 +64,7 @@ async fn serve(config: Config, stop: CancellationToken) -> anyhow::Result<ExitCo
         stop,
     };
     let serving = Box::pin(serve::start(setup)).await?;
-    let home = public_url.map_or_else(|| format!("http://{}", serving.address), |url| url.to_string());
-    let home = home.trim_end_matches('/');
+    let home = &serving.home;
     print(&format!("Leasehold: {home}\n"))?;
     if let Some(link) = serving.identity.setup_link().await? {
         print(&format!(

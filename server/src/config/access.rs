@@ -15,6 +15,8 @@ pub struct AccessConfig {
     /// `audit_heads_file`: each row of the audit record adds a line `row hash` here, for `leasehold audit verify`.
     /// Default none.
     pub audit_heads_file: Option<PathBuf>,
+    /// `public_url`: where people reach the console. Default: the address it listens on.
+    pub public_url: Option<Url>,
     /// People come by HTTPS: `public_url` says so.
     pub is_secure: bool,
 }
@@ -37,6 +39,7 @@ impl AccessConfig {
                 .filter_map(|text| text.parse().ok())
                 .collect(),
             audit_heads_file: root.optional("audit_heads_file", &rules::written_path()),
+            public_url: public_url.cloned(),
             is_secure: public_url.is_some_and(|url| url.scheme() == "https"),
         }
     }

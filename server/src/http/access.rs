@@ -7,6 +7,7 @@ pub mod cookie;
 mod cross_site;
 pub mod needs;
 mod origin;
+mod streams;
 
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ use domain::audit::Action;
 use domain::names::BackendName;
 
 use self::needs::Need;
+use super::REQUEST_ID;
 use super::lease::body::drop_rest;
 use super::problem::Problem;
 use crate::audit::{Audit, Entry, Origin};
@@ -25,6 +27,7 @@ use crate::identity::{Identity, IdentityError, Subject, Who};
 use crate::lease::Caller;
 
 pub use origin::Proxies;
+pub use streams::Streams;
 
 /// What the middleware asks.
 #[derive(Clone)]
@@ -32,6 +35,7 @@ pub struct Gate {
     pub identity: Arc<Identity>,
     pub audit: Audit,
     pub proxies: Proxies,
+    pub streams: Streams,
     /// Cookies are for HTTPS only.
     pub is_secure: bool,
 }
@@ -67,8 +71,36 @@ pub async fn guard(State(gate): State<Gate>, mut request: Request, next: Next) -
         return response;
     }
     request.extensions_mut().insert(caller(&who));
-    request.extensions_mut().insert(who);
-    next.run(request).await
+    request.extensions_mut().insert(Standing {
+        identity: gate.identity.clone(),
+        who: who.clone(),
+    });
+    request.extensions_mut().insert(who.clone());
+    let request_id = request.headers().get(REQUEST_ID).cloned();
+    let response = next.run(request).await;
+    if streams::is_stream(&response) {
+        return gate
+            .streams
+            .open(response, gate.identity, who)
+            .unwrap_or_else(|max| {
+                let headers = request_id.map(|id| (REQUEST_ID, id)).into_iter().collect();
+                refused(Problem::too_many_streams(max).with_request_id(&headers))
+            });
+    }
+    response
+}
+
+/// Whether the caller may still stay, for handlers that make them wait.
+#[derive(Clone)]
+pub struct Standing {
+    identity: Arc<Identity>,
+    who: Who,
+}
+
+impl Standing {
+    pub async fn gone(&self) {
+        self.identity.gone(&self.who).await;
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,6 +10,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
+use crate::identity::IdentityError;
+
 pub(super) fn answer(status: StatusCode, html: String) -> Response {
     (
         status,
@@ -28,3 +30,30 @@ static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
     // Base64 is always fit for a header; without the hash the page keeps the system's colours.
     HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static("default-src 'none'; style-src 'self'"))
 });
+
+/// What a browser is told beside the page.
+pub(super) fn status_of(error: &IdentityError) -> StatusCode {
+    match error {
+        IdentityError::Invalid { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+        IdentityError::Exists { .. } | IdentityError::LastAdmin => StatusCode::CONFLICT,
+        IdentityError::NotFound { .. } => StatusCode::NOT_FOUND,
+        IdentityError::WrongPassword => StatusCode::UNAUTHORIZED,
+        IdentityError::BadLink => StatusCode::GONE,
+        IdentityError::TooManyGuesses { .. } => StatusCode::TOO_MANY_REQUESTS,
+        IdentityError::NoChance | IdentityError::Busy | IdentityError::Store(_) => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
+    }
+}
+
+/// For people: nothing of the store's own words, a capital at the start, a full stop at the end.
+pub(super) fn sentence(error: &IdentityError) -> String {
+    let text = match error {
+        IdentityError::Store(_) => "the store of people is unavailable".to_owned(),
+        other => other.to_string(),
+    };
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(chars).collect::<String>() + "."
+    })
+}

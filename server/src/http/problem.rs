@@ -149,6 +149,17 @@ impl Problem {
         }
     }
 
+    pub(super) fn too_many_streams(max: usize) -> Self {
+        Self {
+            retry_after_s: Some(5),
+            ..Self::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "too_many_streams",
+                format!("You have {max} event streams open already, which is the most"),
+            )
+        }
+    }
+
     pub(super) fn store_unavailable() -> Self {
         Self {
             retry_after_s: Some(1),

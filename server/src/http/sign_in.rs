@@ -77,11 +77,11 @@ async fn sign_in(
     {
         tracing::error!("a bad link could not be recorded: {error}");
     }
-    let status = status_of(&error);
+    let status = form_page::status_of(&error);
     let form = SignIn {
         name: given.name,
         next,
-        refusal: Some(sentence(&error)),
+        refusal: Some(form_page::sentence(&error)),
         is_unclaimed: false,
     };
     let mut response = page(status, sign_in::sign_in(form));
@@ -121,7 +121,7 @@ async fn set_up(
         Ok(signed_in) => welcome(&gate, &signed_in, "/"),
         Err(IdentityError::BadLink) => page(StatusCode::GONE, setup::spent()),
         Err(error) => {
-            let status = status_of(&error);
+            let status = form_page::status_of(&error);
             let mut form = Setup {
                 link,
                 name: given.name,
@@ -131,7 +131,7 @@ async fn set_up(
                 IdentityError::Invalid { field, why } => {
                     form.fault = Some((field.to_owned(), format!("It {why}.")))
                 }
-                error => form.refusal = Some(sentence(&error)),
+                error => form.refusal = Some(form_page::sentence(&error)),
             }
             page(status, setup::setup(form))
         }
@@ -170,29 +170,4 @@ fn with_cookie(mut response: Response, cookie: Option<axum::http::HeaderValue>) 
 
 fn page(status: StatusCode, html: String) -> Response {
     form_page::answer(status, html)
-}
-
-fn status_of(error: &IdentityError) -> StatusCode {
-    match error {
-        IdentityError::Invalid { .. } => StatusCode::UNPROCESSABLE_ENTITY,
-        IdentityError::Exists { .. } | IdentityError::LastAdmin => StatusCode::CONFLICT,
-        IdentityError::NotFound { .. } => StatusCode::NOT_FOUND,
-        IdentityError::WrongPassword => StatusCode::UNAUTHORIZED,
-        IdentityError::BadLink => StatusCode::GONE,
-        IdentityError::TooManyGuesses { .. } => StatusCode::TOO_MANY_REQUESTS,
-        IdentityError::NoChance | IdentityError::Busy | IdentityError::Store(_) => {
-            StatusCode::SERVICE_UNAVAILABLE
-        }
-    }
-}
-
-fn sentence(error: &IdentityError) -> String {
-    let text = match error {
-        IdentityError::Store(_) => "the store of people is unavailable".to_owned(),
-        other => other.to_string(),
-    };
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(chars).collect::<String>() + "."
-    })
 }

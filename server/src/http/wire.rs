@@ -6,6 +6,7 @@ pub mod backend;
 pub mod detail;
 pub mod lock;
 pub mod page;
+pub mod people;
 pub mod prefix;
 pub mod unlock;
 

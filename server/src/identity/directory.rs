@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::access::{Grant, Grants, Right, Role};
 use domain::names::BackendName;
@@ -25,21 +26,36 @@ pub struct Person {
     pub created_at: i64,
     pub disabled_at: Option<i64>,
     pub has_password: bool,
+    /// The identity provider that says who they are and what they may do; none for people of our own.
+    pub issuer: Option<String>,
     pub grants: Arc<Grants>,
 }
 
 /// One that was not revoked.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Token {
     pub id: String,
     pub name: String,
     pub expires_at: Option<i64>,
     pub grants: Arc<Grants>,
+    /// Since that was last written down.
+    pub(super) is_used: AtomicBool,
 }
 
 impl Directory {
     pub fn person_named(&self, name: &str) -> Option<&Person> {
         self.people.values().find(|person| person.name == name)
+    }
+
+    /// What was not written down yet of the one before.
+    pub(super) fn keep_used(&self, before: &Self) {
+        for (secret, token) in &before.tokens {
+            if token.is_used.load(Ordering::Relaxed)
+                && let Some(same) = self.tokens.get(secret)
+            {
+                same.is_used.store(true, Ordering::Relaxed);
+            }
+        }
     }
 
     /// People who can give rights back when something goes wrong.
@@ -78,7 +94,7 @@ pub(super) async fn load(db: &Db) -> Result<Directory, sqlx::Error> {
         ..Directory::default()
     };
     on_either!(db, Db, |pool| {
-        let people = "SELECT id, name, created_at, disabled_at, password IS NOT NULL FROM people";
+        let people = "SELECT id, name, created_at, disabled_at, password IS NOT NULL, issuer FROM people";
         for row in sqlx::query(people).fetch_all(pool).await? {
             let id: String = row.try_get(0)?;
             let person = Person {
@@ -87,6 +103,7 @@ pub(super) async fn load(db: &Db) -> Result<Directory, sqlx::Error> {
                 created_at: row.try_get(2)?,
                 disabled_at: row.try_get(3)?,
                 has_password: row.try_get(4)?,
+                issuer: row.try_get(5)?,
                 id: id.clone(),
             };
             directory.people.insert(id, person);
@@ -98,6 +115,7 @@ pub(super) async fn load(db: &Db) -> Result<Directory, sqlx::Error> {
                 grants: Arc::new(Grants::new(grants.remove(&id).unwrap_or_default())),
                 name: row.try_get(1)?,
                 expires_at: row.try_get(3)?,
+                is_used: AtomicBool::new(false),
                 id,
             };
             directory.tokens.insert(row.try_get(2)?, Arc::new(token));

@@ -29,7 +29,7 @@ pub enum IdentityError {
 }
 
 impl IdentityError {
-    pub(super) fn invalid(field: &'static str, why: impl Into<String>) -> Self {
+    pub fn invalid(field: &'static str, why: impl Into<String>) -> Self {
         Self::Invalid {
             field,
             why: why.into(),

@@ -15,6 +15,11 @@ pub const LINK_MAX: Duration = Duration::from_secs(60 * 60);
 /// How often a server looks whether another one, or a command, changed something.
 pub const DIRECTORY_LOOK: Duration = Duration::from_millis(500);
 
+/// How often a stream that stays open looks whether its session's or its token's time is over.
+pub const STREAM_LOOK: Duration = Duration::from_secs(5);
+/// How often it is written down that a token was used.
+pub const TOKEN_USED_EVERY: Duration = Duration::from_secs(10);
+
 /// Characters of a password.
 pub const PASSWORD_CHARS_MIN: usize = 12;
 /// Longer ones would let anybody make us hash for long.

@@ -14,7 +14,7 @@ use super::sessions::SignedIn;
 use super::who::Who;
 use super::{Identity, directory};
 use crate::audit::{Entry, Origin};
-use crate::db::on_either;
+use crate::db::{Tx, on_either};
 
 const PREFIX: &str = "lhl_";
 
@@ -27,30 +27,42 @@ impl Identity {
         if self.directory().admins().next().is_some() {
             return Ok(None);
         }
-        self.make_link("setup", None).await.map(Some)
+        let (tx, secret) = self.make_link("setup", None).await?;
+        tx.commit().await?;
+        Ok(Some(secret))
     }
 
-    /// A link that signs one person in, once.
+    /// A link that signs one person in, once. Their earlier ones stop working.
     ///
     /// # Errors
-    /// The store does not answer.
-    pub async fn person_link(&self, person: &str) -> Result<Secret, IdentityError> {
-        self.make_link("person", Some(person)).await
+    /// Nobody has this id.
+    pub async fn person_link(&self, who: &Who, person: &str) -> Result<Secret, IdentityError> {
+        let name = self.known_person(person)?.name;
+        let (tx, secret) = self.make_link("person", Some(person)).await?;
+        let after = json!({"name": name, "link": "made"});
+        self.record(tx, who, Action::PersonChange, None, Some(after))
+            .await?;
+        Ok(secret)
     }
 
-    async fn make_link(&self, purpose: &'static str, person: Option<&str>) -> Result<Secret, IdentityError> {
+    async fn make_link(
+        &self,
+        purpose: &'static str,
+        person: Option<&str>,
+    ) -> Result<(Tx, Secret), IdentityError> {
         let secret = Secret::new(PREFIX)?;
         let now = self.now_ms();
         let expires_at = now + i64::try_from(LINK_MAX.as_millis()).unwrap_or(i64::MAX);
         let mut tx = self.db.begin().await?;
-        let spend =
-            "UPDATE links SET used_at = $1 WHERE purpose = $2 AND used_at IS NULL AND person_id IS NULL";
+        let spend = "UPDATE links SET used_at = $1
+            WHERE purpose = $2 AND used_at IS NULL AND coalesce(person_id, '') = $3";
         let insert = "INSERT INTO links (secret, purpose, person_id, created_at, expires_at)
             VALUES ($1, $2, $3, $4, $5)";
         on_either!(&mut tx, Tx, |tx| {
             sqlx::query(spend)
                 .bind(now)
                 .bind(purpose)
+                .bind(person.unwrap_or_default())
                 .execute(&mut **tx)
                 .await?;
             let query = sqlx::query(insert).bind(secret.hash()).bind(purpose).bind(person);
@@ -61,8 +73,7 @@ impl Identity {
                 .await?
                 .rows_affected()
         });
-        tx.commit().await?;
-        Ok(secret)
+        Ok((tx, secret))
     }
 
     /// Whether a setup link would still work, without using it.

@@ -48,8 +48,8 @@ impl Identity {
                 name: new.name,
             });
         }
-        for grant in &new.grants {
-            insert_grant(&mut tx, Holder::Person(&id), grant).await?;
+        for (place, grant) in new.grants.iter().enumerate() {
+            insert_grant(&mut tx, Holder::Person(&id), place, grant).await?;
         }
         directory::touch(&mut tx).await?;
         let after = json!({"id": id, "name": new.name, "grants": new.grants});
@@ -75,8 +75,8 @@ impl Identity {
             .execute(&mut **tx)
             .await?
             .rows_affected());
-        for grant in &grants {
-            insert_grant(&mut tx, Holder::Person(person), grant).await?;
+        for (place, grant) in grants.iter().enumerate() {
+            insert_grant(&mut tx, Holder::Person(person), place, grant).await?;
         }
         directory::touch(&mut tx).await?;
         let (old, new) = (
@@ -87,6 +87,8 @@ impl Identity {
             .await
     }
 
+    /// Ends their other sessions: whoever knew the old password is out.
+    ///
     /// # Errors
     /// Nobody has this id; the password is too weak.
     pub async fn set_password(
@@ -99,13 +101,13 @@ impl Identity {
         let hashed = self.hash_password(password).await?;
         let mut tx = self.db.begin().await?;
         let update = "UPDATE people SET password = $1 WHERE id = $2";
+        let end = "UPDATE sessions SET ended_at = $1 WHERE person_id = $2 AND ended_at IS NULL AND id <> $3";
+        let own = who.session.as_ref().map_or("", |session| session.id.as_str());
         on_either!(&mut tx, Tx, |tx| {
-            sqlx::query(update)
-                .bind(&hashed)
-                .bind(person)
-                .execute(&mut **tx)
-                .await?
-                .rows_affected()
+            let query = sqlx::query(update).bind(&hashed).bind(person);
+            query.execute(&mut **tx).await?;
+            let query = sqlx::query(end).bind(self.now_ms()).bind(person).bind(own);
+            query.execute(&mut **tx).await?;
         });
         directory::touch(&mut tx).await?;
         let after = json!({"name": known.name, "password": "set"});
@@ -141,6 +143,49 @@ impl Identity {
             .await
     }
 
+    /// Somebody gives themselves another password. Who had none, because they came by a link, must have come just now.
+    ///
+    /// # Errors
+    /// As [`prove_again`](Self::prove_again); the new one is too weak.
+    pub async fn change_password(
+        &self,
+        who: &Who,
+        old: &SecretString,
+        new: &SecretString,
+    ) -> Result<(), IdentityError> {
+        super::password::check(new)?;
+        let has_none = !self.known_person(who.id())?.has_password;
+        let is_fresh = who.session.as_ref().is_some_and(|session| self.is_fresh(session));
+        if !(has_none && is_fresh) {
+            self.prove_again(who, old).await?;
+        }
+        self.set_password(who, who.id(), new).await
+    }
+
+    /// May sign in again, with what they may do as it was. A second time it changes nothing.
+    ///
+    /// # Errors
+    /// Nobody has this id.
+    pub async fn enable_person(&self, who: &Who, person: &str) -> Result<(), IdentityError> {
+        let known = self.known_person(person)?;
+        if known.disabled_at.is_none() {
+            return Ok(());
+        }
+        let mut tx = self.db.begin().await?;
+        let enable = "UPDATE people SET disabled_at = NULL WHERE id = $1";
+        on_either!(&mut tx, Tx, |tx| {
+            let query = sqlx::query(enable).bind(person);
+            query.execute(&mut **tx).await?.rows_affected()
+        });
+        directory::touch(&mut tx).await?;
+        let (before, after) = (
+            json!({"disabled": true}),
+            json!({"name": known.name, "disabled": false}),
+        );
+        self.record(tx, who, Action::PersonChange, Some(before), Some(after))
+            .await
+    }
+
     /// The one switch that stops every forced unlock.
     ///
     /// # Errors
@@ -161,7 +206,7 @@ impl Identity {
             .await
     }
 
-    fn known_person(&self, id: &str) -> Result<super::Person, IdentityError> {
+    pub(super) fn known_person(&self, id: &str) -> Result<super::Person, IdentityError> {
         self.directory()
             .people
             .get(id)
@@ -222,6 +267,7 @@ pub(super) enum Holder<'a> {
 pub(super) async fn insert_grant(
     tx: &mut Tx,
     holder: Holder<'_>,
+    place: usize,
     grant: &Grant,
 ) -> Result<(), IdentityError> {
     let (person, token) = match holder {
@@ -231,7 +277,8 @@ pub(super) async fn insert_grant(
     check_prefix(grant.prefix.as_deref())?;
     let insert =
         "INSERT INTO grants (id, person_id, token_id, role, backend, prefix) VALUES ($1, $2, $3, $4, $5, $6)";
-    let id = secret::id("g_")?;
+    // They are read back by id, and stay in the order in which they were given.
+    let id = secret::id(&format!("g_{place:04}_"))?;
     on_either!(tx, Tx, |tx| {
         let query = sqlx::query(insert)
             .bind(&id)

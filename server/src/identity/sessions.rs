@@ -9,7 +9,7 @@ use super::error::IdentityError;
 use super::limits::{FRESH, SESSION_IDLE, SESSION_MAX, SESSION_SEEN_EVERY};
 use super::secret::{self, Secret};
 use super::who::{Subject, Who};
-use super::{Identity, Person};
+use super::{Identity, Person, directory};
 use crate::audit::{Actor, Entry, Origin};
 use crate::db::on_either;
 
@@ -43,7 +43,7 @@ pub struct SessionView {
     pub user_agent: Option<String>,
 }
 
-fn ms(time: std::time::Duration) -> i64 {
+pub(super) fn ms(time: std::time::Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
@@ -243,6 +243,26 @@ impl Identity {
         Ok(views)
     }
 
+    /// Ends a session of one's own, or anybody's where `may_any`. Of others' sessions nothing is told, not even that they
+    /// are there.
+    ///
+    /// # Errors
+    /// There is no such living session that one may end.
+    pub async fn end_session_if(&self, who: &Who, session: &str, may_any: bool) -> Result<(), IdentityError> {
+        let known = self
+            .sessions()
+            .await?
+            .into_iter()
+            .find(|known| known.id == session);
+        if may_any || known.is_some_and(|known| known.person_id == who.id()) {
+            return self.end_session(who, session).await;
+        }
+        Err(IdentityError::NotFound {
+            what: "session",
+            name: session.to_owned(),
+        })
+    }
+
     /// Ends a session: one's own is leaving, another's is revoking.
     ///
     /// # Errors
@@ -271,6 +291,8 @@ impl Identity {
                 name: session.to_owned(),
             });
         }
+        // So that other servers cut its streams, too.
+        directory::touch(&mut tx).await?;
         self.record(tx, who, action, Some(json!({"session": session})), None)
             .await
     }

@@ -1,6 +1,7 @@
 //! Tokens of machines: made, shown once, listed, revoked, looked up on every request.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use domain::access::Grant;
@@ -34,7 +35,7 @@ pub struct TokenView {
     pub created_at: i64,
     pub created_by: String,
     pub expires_at: Option<i64>,
-    /// To the minute.
+    /// To ten seconds.
     pub used_at: Option<i64>,
     pub revoked_at: Option<i64>,
 }
@@ -77,8 +78,8 @@ impl Identity {
                 name: new.name,
             });
         }
-        for grant in &new.grants {
-            insert_grant(&mut tx, Holder::Token(&id), grant).await?;
+        for (place, grant) in new.grants.iter().enumerate() {
+            insert_grant(&mut tx, Holder::Token(&id), place, grant).await?;
         }
         directory::touch(&mut tx).await?;
         let after = json!({"id": id, "name": new.name, "grants": new.grants, "expiresAt": expires_at});
@@ -156,22 +157,32 @@ impl Identity {
             .tokens
             .get(&secret::hash(secret))
             .cloned()?;
-        let expired = token.expires_at.is_some_and(|at| at <= self.now_ms());
-        (!expired).then_some(token)
+        if self.has_expired(&token) {
+            return None;
+        }
+        token.is_used.store(true, Ordering::Relaxed);
+        Some(token)
     }
 
-    /// Writes down that tokens were used; called now and then with all of them, never for each request.
-    ///
-    /// # Errors
-    /// The store does not answer.
-    pub async fn note_used(&self, tokens: &[String]) -> Result<(), IdentityError> {
+    pub(super) fn has_expired(&self, token: &Token) -> bool {
+        token.expires_at.is_some_and(|at| at <= self.now_ms())
+    }
+
+    /// Writes down which tokens were used since the last time; called now and then, never for each request.
+    pub(super) async fn note_used(&self) -> Result<(), sqlx::Error> {
+        let directory = self.directory();
+        let used = directory
+            .tokens
+            .values()
+            .filter(|token| token.is_used.swap(false, Ordering::Relaxed));
         let now = self.now_ms();
-        on_either!(&self.db, Db, |pool| {
-            for id in tokens {
-                let update = "UPDATE tokens SET used_at = $1 WHERE id = $2";
-                sqlx::query(update).bind(now).bind(id).execute(pool).await?;
-            }
-        });
+        for token in used {
+            let update = "UPDATE tokens SET used_at = $1 WHERE id = $2";
+            on_either!(&self.db, Db, |pool| {
+                let query = sqlx::query(update).bind(now).bind(&token.id);
+                query.execute(pool).await?.rows_affected()
+            });
+        }
         Ok(())
     }
 }

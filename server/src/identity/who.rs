@@ -57,6 +57,10 @@ impl Who {
         self.subject == Subject::Anonymous
     }
 
+    pub fn is_token(&self) -> bool {
+        matches!(self.subject, Subject::Token { .. })
+    }
+
     pub fn id(&self) -> &str {
         match &self.subject {
             Subject::Anonymous => "anonymous",

@@ -54,6 +54,10 @@ impl Watched {
         }
     }
 
+    pub(super) const fn name(&self) -> &BackendName {
+        &self.name
+    }
+
     fn info(&self) -> BackendInfo {
         BackendInfo {
             name: self.name.clone(),

@@ -2,6 +2,8 @@
 
 mod doors;
 mod machines;
+mod settings;
 mod signing_in;
 mod stage;
+mod standing;
 mod tenants;

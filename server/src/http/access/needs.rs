@@ -64,6 +64,53 @@ pub const TABLE: &[(&str, &str, Need)] = &[
         "/v1/unlocks/{unlock_id}/review",
         Need::May(Right::Approve),
     ),
+    ("GET", "/v1/me", Need::Somebody),
+    ("GET", "/v1/roles", Need::Somebody),
+    ("GET", "/v1/sessions", Need::Somebody),
+    // Others' sessions only with the right; it is asked for there.
+    ("DELETE", "/v1/sessions/{id}", Need::Somebody),
+    ("GET", "/v1/people", Need::May(Right::Administer)),
+    ("POST", "/v1/people", Need::May(Right::Administer)),
+    ("PUT", "/v1/people/{id}/grants", Need::May(Right::Administer)),
+    ("PUT", "/v1/people/{id}/password", Need::May(Right::Administer)),
+    ("POST", "/v1/people/{id}/link", Need::May(Right::Administer)),
+    ("POST", "/v1/people/{id}/disable", Need::May(Right::Administer)),
+    ("POST", "/v1/people/{id}/enable", Need::May(Right::Administer)),
+    ("GET", "/v1/tokens", Need::May(Right::Administer)),
+    ("POST", "/v1/tokens", Need::May(Right::Administer)),
+    ("DELETE", "/v1/tokens/{id}", Need::May(Right::Administer)),
+    ("PUT", "/v1/read-only", Need::May(Right::Administer)),
+    ("GET", "/settings", Need::Somebody),
+    ("POST", "/settings/password", Need::Somebody),
+    ("GET", "/settings/roles", Need::Somebody),
+    ("GET", "/settings/people", Need::May(Right::Administer)),
+    ("POST", "/settings/people", Need::May(Right::Administer)),
+    ("GET", "/settings/people/{id}", Need::May(Right::Administer)),
+    (
+        "POST",
+        "/settings/people/{id}/grants",
+        Need::May(Right::Administer),
+    ),
+    ("POST", "/settings/people/{id}/link", Need::May(Right::Administer)),
+    (
+        "POST",
+        "/settings/people/{id}/disable",
+        Need::May(Right::Administer),
+    ),
+    (
+        "POST",
+        "/settings/people/{id}/enable",
+        Need::May(Right::Administer),
+    ),
+    ("GET", "/settings/tokens", Need::May(Right::Administer)),
+    ("POST", "/settings/tokens", Need::May(Right::Administer)),
+    (
+        "POST",
+        "/settings/tokens/{id}/revoke",
+        Need::May(Right::Administer),
+    ),
+    ("GET", "/settings/sessions", Need::May(Right::Administer)),
+    ("POST", "/settings/sessions/{id}/end", Need::Somebody),
     ("GET", "/", Need::May(Right::View)),
     ("GET", "/locks", Need::May(Right::View)),
     ("GET", "/locks/{backend}/{*resource}", Need::May(Right::View)),
@@ -129,7 +176,13 @@ mod tests {
     fn whatever_changes_something_needs_a_right_that_mutates_or_is_about_signing_in() {
         // Reading the table itself: no mutating GET, no mutation by looking alone.
         for (method, path, need) in TABLE {
-            let is_sign_in = ["/sign-in", "/sign-out", "/setup"].contains(path);
+            // One's own affairs: they need nothing but oneself.
+            let own = [
+                "/settings/password",
+                "/settings/sessions/{id}/end",
+                "/v1/sessions/{id}",
+            ];
+            let is_sign_in = ["/sign-in", "/sign-out", "/setup"].contains(path) || own.contains(path);
             match need {
                 Need::May(right) => assert!(*method == "GET" || right.mutates(), "{method} {path}"),
                 Need::Nobody | Need::Somebody => assert!(*method == "GET" || is_sign_in, "{method} {path}"),

@@ -192,6 +192,37 @@ impl Fields {
         Metadata::new(strings, bytes)
     }
 
+    pub(in crate::http) fn flag(&mut self, name: &str) -> Result<bool, Invalid> {
+        match self.0.remove(name) {
+            Some(Value::Bool(flag)) => Ok(flag),
+            None => Err(required(name)),
+            Some(other) => Err(Invalid::new(
+                name,
+                format!("must be true or false, but is {}", kind(&other)),
+            )),
+        }
+    }
+
+    /// An array of objects, each with fields of its own.
+    pub(in crate::http) fn objects(&mut self, name: &str) -> Result<Vec<Self>, Invalid> {
+        let array = match self.0.remove(name) {
+            Some(Value::Array(array)) => array,
+            None | Some(Value::Null) => return Err(required(name)),
+            Some(other) => {
+                let message = format!("must be an array of objects, but is {}", kind(&other));
+                return Err(Invalid::new(name, message));
+            }
+        };
+        let object = |value| match value {
+            Value::Object(fields) => Ok(Self(fields)),
+            other => Err(Invalid::new(
+                name,
+                format!("must hold objects, but holds {}", kind(&other)),
+            )),
+        };
+        array.into_iter().map(object).collect()
+    }
+
     /// Nothing may be left.
     pub(in crate::http) fn end(self) -> Result<(), Invalid> {
         match self.0.into_iter().next() {

@@ -40,7 +40,6 @@ pub(super) struct Server {
 
 /// In the folder: a token that may hold every lease of its store.
 const TOKEN: &str = "token";
-const CREATE_TOKEN: [&str; 6] = ["token", "create", "--name", "test", "--role", "client"];
 
 impl Server {
     /// Started, and answering.
@@ -68,10 +67,16 @@ impl Server {
         server
     }
 
-    /// Before the first server of the store begins, as an operator may do.
+    /// Each server of a store has its own.
+    fn create_token_args(&self) -> [String; 6] {
+        let name = format!("test-{}", self.port);
+        ["token", "create", "--role", "client", "--name", &name].map(str::to_owned)
+    }
+
+    /// Before the server begins, as an operator may do.
     async fn create_token(&self) {
         let created = clean(env!("CARGO_BIN_EXE_leasehold"))
-            .args(CREATE_TOKEN)
+            .args(self.create_token_args())
             .current_dir(&self.folder)
             .env("LEASEHOLD_STORE", &self.store)
             .output()
@@ -145,7 +150,7 @@ impl Server {
                 // Only what lives in the same namespace sees the store.
                 let script = format!(
                     "mount -t tmpfs -o size={mib}m none disk && \"$0\" {} >{TOKEN} && exec \"$0\" serve",
-                    CREATE_TOKEN.join(" ")
+                    self.create_token_args().join(" ")
                 );
                 std::fs::create_dir_all(self.folder.join("disk")).unwrap();
                 command.args(["--mount", "sh", "-c", &script, binary]);

@@ -1,6 +1,7 @@
 //! Setup link, password, one-time link, leaving; wrong guesses; what the cookie is like.
 
 use domain::access::{Grant, Role};
+use leasehold::identity::Who;
 use reqwest::{StatusCode, header};
 
 use super::stage::{PASSWORD, Stage};
@@ -117,7 +118,11 @@ async fn a_link_signs_in_once_and_looking_at_it_does_not_use_it_up() {
     // As the demo's visitor does; a second visitor with the same link is refused and recorded.
     let stage = Stage::start().await;
     let ada = stage.person("ada", vec![Grant::everywhere(Role::Viewer)]).await;
-    let link = stage.identity().person_link(&ada).await.unwrap();
+    let link = stage
+        .identity()
+        .person_link(&Who::system("test"), &ada)
+        .await
+        .unwrap();
     let browser = stage.browser();
     for _ in 0..2 {
         let page = browser.get(&format!("/sign-in?link={}", link.expose())).await;
