@@ -26,6 +26,7 @@ const WHOLE_MS: usize = 120;
 struct World {
     home: Home,
     redis: Redis,
+    driver: redis::aio::MultiplexedConnection,
     port: u16,
     token: String,
     http: Client,
@@ -42,9 +43,18 @@ struct Tried {
 impl World {
     async fn new() -> Self {
         let _installed = rustls::crypto::ring::default_provider().install_default();
+        let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
+        let client = redis::Client::open(redis.url()).unwrap();
+        let patience = redis::AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(Duration::from_secs(100)))
+            .set_response_timeout(Some(Duration::from_secs(100)));
         let mut world = Self {
             home: Home::sqlite(),
-            redis: Throwaway::redis(RedisOptions::default()).await.unwrap(),
+            driver: client
+                .get_multiplexed_async_connection_with_config(&patience)
+                .await
+                .unwrap(),
+            redis,
             port: free_port().unwrap(),
             token: String::new(),
             http: Client::builder()
@@ -131,32 +141,36 @@ impl World {
             let granted = self.ask("/v1/locks/acquire", Some(body)).await.unwrap();
             granted["leaseId"].as_str().unwrap().clone_into(&mut lease);
         } else {
-            let client = redis::Client::open(self.redis.url()).unwrap();
-            let mut driver = client.get_multiplexed_async_connection().await.unwrap();
-            let () = redis::cmd("SET")
-                .arg(&name)
-                .arg("w")
-                .query_async(&mut driver)
-                .await
-                .unwrap();
+            let mut driver = self.driver.clone();
+            let set = redis::cmd("SET").arg(&name).arg("w").to_owned();
+            let () = set.query_async(&mut driver).await.unwrap();
         }
-        let generation = std::cell::RefCell::new(String::new());
-        eventually("the inventory shows it", async || {
-            let lock = self.ask(&format!("/v1/inventory/{backend}/{name}"), None).await;
-            let lock = lock.unwrap_or_default();
-            lock["generation"]
-                .as_str()
-                .unwrap_or_default()
-                .clone_into(&mut generation.borrow_mut());
-            !generation.borrow().is_empty()
-        })
-        .await;
+        let last = std::cell::RefCell::new(None);
+        let shown = async || {
+            *last.borrow_mut() = self.ask(&format!("/v1/inventory/{backend}/{name}"), None).await;
+            let lock = last.borrow();
+            lock.as_ref().is_some_and(|lock| lock["generation"].is_string())
+        };
+        // Longer than anything takes: what counts here is what the record says.
+        let found = tokio::time::timeout(Duration::from_secs(100), async {
+            while !shown().await {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        });
+        let found = found.await.is_ok();
+        let lock = last.into_inner().unwrap_or_default();
+        if !found {
+            let backends = self.ask("/v1/backends", None).await;
+            let log = std::fs::read_to_string(self.home.folder().join("log")).unwrap();
+            panic!("{name} on {backend} is not shown: {lock}; {backends:?}; {log}");
+        }
+        let generation = lock["generation"].as_str().unwrap().to_owned();
         let tried = Tried {
             backend,
             resource: name,
             lease,
         };
-        (tried, generation.into_inner())
+        (tried, generation)
     }
 
     /// Both steps, as far as the server lives.
@@ -184,13 +198,9 @@ impl World {
             assert_ne!(ended.0.as_deref(), Some("released"), "nobody gave it back");
             return (ended.0.as_deref() == Some("revoked")).then_some(ended.1);
         }
-        let client = redis::Client::open(self.redis.url()).unwrap();
-        let mut driver = client.get_multiplexed_async_connection().await.unwrap();
-        let there: bool = redis::cmd("EXISTS")
-            .arg(&tried.resource)
-            .query_async(&mut driver)
-            .await
-            .unwrap();
+        let mut driver = self.driver.clone();
+        let asked = redis::cmd("EXISTS").arg(&tried.resource).to_owned();
+        let there: bool = asked.query_async(&mut driver).await.unwrap();
         (!there).then_some(None)
     }
 
@@ -271,6 +281,9 @@ async fn kill_in_mid_act(trials: usize) -> Tally {
             tally.acts_cut_off += usize::from(outcome.actor_id == "system");
         }
         tally.trials += 1;
+        if tally.trials.is_multiple_of(20) {
+            eprintln!("{tally:?}");
+        }
     }
     world.kill().await;
     tally
