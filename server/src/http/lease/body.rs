@@ -156,21 +156,6 @@ impl Fields {
             .transpose()
     }
 
-    /// A list of objects.
-    pub(in crate::http) fn objects(&mut self, name: &str) -> Result<Vec<Self>, Invalid> {
-        let Some(Value::Array(items)) = self.0.remove(name) else {
-            return Err(Invalid::new(name, "must be a list of objects"));
-        };
-        let object = |item| match item {
-            Value::Object(fields) => Ok(Self(fields)),
-            other => Err(Invalid::new(
-                name,
-                format!("must hold objects, but holds {}", kind(&other)),
-            )),
-        };
-        items.into_iter().map(object).collect()
-    }
-
     pub(in crate::http) fn metadata(&mut self) -> Result<Metadata, Invalid> {
         let map = match self.0.remove("metadata") {
             None | Some(Value::Null) => return Ok(Metadata::default()),
