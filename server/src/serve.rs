@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
 use thiserror::Error;
+use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -88,18 +89,7 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
         clock,
         stop,
     } = setup;
-    if !listen.ip().is_loopback() {
-        return Err(ServeError::NotLoopback(listen));
-    }
-    let listened = tokio::net::TcpListener::bind(listen).await;
-    let listener = listened.map_err(|source| ServeError::Listen {
-        address: listen,
-        source,
-    })?;
-    let address = listener.local_addr().map_err(|source| ServeError::Listen {
-        address: listen,
-        source,
-    })?;
+    let (listener, address) = bind(listen).await?;
     let leases = LeaseService::open(store.expose_secret(), lease, clock.clone(), stop.clone()).await?;
     let mut watched: Vec<Watched> = backends
         .iter()
@@ -127,9 +117,7 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
         stop: stop.clone(),
     };
     let identity = gate.identity.clone();
-    let public_url = access.public_url.as_ref().map(ToString::to_string);
-    let home = public_url.unwrap_or_else(|| format!("http://{address}"));
-    let home = home.trim_end_matches('/').to_owned();
+    let home = home(&access, address);
     let settings = Arc::new(Settings {
         gate,
         clock: clock.clone(),
@@ -154,6 +142,26 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
         unlocks,
         task,
     })
+}
+
+async fn bind(listen: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeError> {
+    if !listen.ip().is_loopback() {
+        return Err(ServeError::NotLoopback(listen));
+    }
+    let failed = |source| ServeError::Listen {
+        address: listen,
+        source,
+    };
+    let listener = TcpListener::bind(listen).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok((listener, address))
+}
+
+/// Where people reach the console, without a slash at the end.
+fn home(access: &AccessConfig, address: SocketAddr) -> String {
+    let public_url = access.public_url.as_ref().map(ToString::to_string);
+    let home = public_url.unwrap_or_else(|| format!("http://{address}"));
+    home.trim_end_matches('/').to_owned()
 }
 
 async fn open_gate(
@@ -186,7 +194,7 @@ impl Serving {
     }
 }
 
-async fn run(listener: tokio::net::TcpListener, router: axum::Router, stop: CancellationToken) {
+async fn run(listener: TcpListener, router: axum::Router, stop: CancellationToken) {
     let asked = stop.clone();
     let serving = axum::serve(
         listener,
