@@ -190,7 +190,7 @@ impl Stage {
     pub(super) async fn sign_in(&self, name: &str) -> Caller {
         let identity = self.identity();
         let person = identity.directory().person_named(name).unwrap().id.clone();
-        let link = identity.person_link(&person).await.unwrap();
+        let link = identity.person_link(&Who::system("test"), &person).await.unwrap();
         let signed_in = identity.open_link(link.expose(), &Origin::default()).await;
         Caller::Browser(signed_in.unwrap().secret.expose().to_owned())
     }
