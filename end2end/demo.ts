@@ -1,8 +1,11 @@
 // `leasehold demo`: real servers with real clients, started once per worker, and its JSON API for what a page should show.
+// Its visitor is signed in by the link that it prints, as people are; every test's browser brings that session.
+import type { Browser, BrowserContext } from '@playwright/test';
 import { test as base, expect } from './fixtures';
 import { needed, run, type Running } from './server';
 
-interface Workers { demo: Running }
+type Session = Awaited<ReturnType<BrowserContext['storageState']>>;
+interface Workers { demo: Running & { session: Session } }
 interface Api { api: <T>(path: string) => Promise<T> }
 
 export interface Lock {
@@ -27,22 +30,36 @@ export interface Backend {
 export const BACKENDS = ['orders-db', 'redis-cache', 'cache-eu', 'etcd-coord'];
 
 export const test = base.extend<Api, Workers>({
-  demo: [async ({}, use) => {
+  demo: [async ({ browser }, use) => {
     const running = await run(needed('LEASEHOLD_BIN'), ['demo', '--listen', '127.0.0.1:0'], 90_000);
-    await use(running);
+    await use({ ...running, session: await signIn(browser, running) });
     await running.stop();
   }, { scope: 'worker', timeout: 120_000 }],
 
   baseURL: async ({ demo }, use) => use(demo.url),
 
+  storageState: async ({ demo }, use) => use(demo.session),
+
   api: async ({ demo }, use) => {
+    const cookie = demo.session.cookies.map(({ name, value }) => `${name}=${value}`).join('; ');
     await use(async <T>(path: string) => {
-      const answer = await fetch(`${demo.url}/v1/${path}`);
+      const answer = await fetch(`${demo.url}/v1/${path}`, { headers: { cookie } });
       expect(answer.status, path).toBe(200);
       return await answer.json() as T;
     });
   },
 });
+
+async function signIn(browser: Browser, { link, url }: Running): Promise<Session> {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  await page.goto(link ?? 'about:blank');
+  await page.getByRole('button', { name: 'Go on' }).click();
+  await page.waitForURL(`${url}/`);
+  const session = await context.storageState();
+  await context.close();
+  return session;
+}
 
 export { expect };
 export { hydrated, open, openLive, liveBar, rows, accessible, fits, LOOKS, lookAt } from './fixtures';

@@ -16,8 +16,9 @@ use crate::pages::lock::LockPage;
 use crate::pages::locks::LocksPage;
 use crate::pages::overview::OverviewPage;
 
-/// Before the first paint, so that no page flashes in the wrong colours. The only script of our own.
-const THEME: &str =
+/// Before the first paint, so that no page flashes in the wrong colours. The only script of our own; pages without the
+/// browser half allow it by its hash.
+pub const THEME: &str =
     "{let t=null;try{t=localStorage.getItem('theme')}catch{}if(t)document.documentElement.dataset.theme=t}";
 
 /// Shapes and hatches, once per document, outside what the browser hydrates.

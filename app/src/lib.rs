@@ -9,6 +9,7 @@ pub mod api;
 pub mod app;
 pub mod components;
 pub mod console;
+pub mod forms;
 pub mod keys;
 pub mod links;
 pub mod live;

@@ -1,8 +1,11 @@
 //! The Backend port: what every adapter can be asked, and the words it answers in.
 //!
-//! Adapters read and report. They keep no inventory, judge no lock and know no HTTP. The port has no way to
-//! change a backend yet: a forced unlock will add `release`, bound to a generation.
+//! Adapters read and report. They keep no inventory, judge no lock and know no HTTP.
+//!
+//! **Invariant:** [`Backend::release`] is the only way to change a backend; it ends the one holding that was named, or
+//! nothing, and uses an account of its own where the backend has accounts.
 
+pub mod announcing;
 pub mod broken;
 pub mod builtin;
 pub mod connect;
@@ -11,13 +14,16 @@ pub mod etcd;
 pub mod hint;
 pub mod postgres;
 pub mod redis;
+mod release;
 
 use std::time::Duration;
 
 use domain::backend::{BackendKind, Capability, Right};
+use domain::generation::Generation;
 use domain::known::Known;
 use domain::names::{Resource, Source};
 use domain::observation::{Coverage, Inspection, ObservedLock, Tick};
+use domain::release::{Act, Release};
 use domain::safety::Safety;
 use futures::future::BoxFuture;
 
@@ -60,15 +66,40 @@ pub trait Backend: Send + Sync + 'static {
     /// reconnect it asks for a re-list. Returns only when this backend can never send hints.
     fn watch<'a>(&'a self, hints: Hints) -> BoxFuture<'a, ()>;
 
-    /// Reads one lock fresh, with waiters, blockers and the raw record.
+    /// Reads one lock fresh, with waiters, blockers, the raw record, and what a forced unlock would take along.
     fn inspect<'a>(
         &'a self,
         source: &'a Source,
         resource: &'a Resource,
     ) -> BoxFuture<'a, Result<Inspection, BackendError>>;
 
+    /// Ends the holding that `generation` names, or nothing: never the next one, whatever happens in between. Ends
+    /// within a few times the backend's `timeout`. Call it in a task of its own: a caller that hangs up must not cut it.
+    ///
+    /// # Errors
+    /// The backend could not be asked, and nothing was done. From the act on, [`Release`] tells what is known.
+    fn release<'a>(
+        &'a self,
+        source: &'a Source,
+        resource: &'a Resource,
+        generation: &'a Generation,
+        act: &'a Act,
+    ) -> BoxFuture<'a, Result<Release, BackendError>>;
+
     /// Reachability, version and what this account may do. Cheap; called at start and every minute.
     fn probe(&self) -> BoxFuture<'_, Result<Probe, BackendError>>;
+}
+
+/// The capability that says whether forced unlocks are offered.
+pub const RELEASE: &str = "release";
+
+/// Why no forced unlock is offered on a backend; none where it is.
+pub fn no_release(backend: &dyn Backend) -> Option<String> {
+    let declared = backend.capabilities();
+    match declared.into_iter().find(|capability| capability.name == RELEASE) {
+        Some(capability) => (!capability.can).then_some(capability.how),
+        None => Some("this backend offers no forced unlock".to_owned()),
+    }
 }
 
 /// What one pass may cost.

@@ -2,6 +2,7 @@
 //!
 //! Owns arguments and what is printed. What commands do lives in the modules that they call.
 
+pub mod audit;
 pub mod bench;
 pub mod check_config;
 mod client;
@@ -9,6 +10,7 @@ pub mod demo;
 mod exit;
 pub mod locks;
 mod output;
+pub mod people;
 pub mod run;
 pub mod serve;
 mod sse;
@@ -47,6 +49,9 @@ enum Command {
     #[command(name = "run-guard", hide = true)]
     Watcher(run::watcher::Args),
     CheckConfig(check_config::Args),
+    User(people::user::Args),
+    Token(people::token::Args),
+    Audit(audit::Args),
     Bench(bench::Args),
 }
 
@@ -70,6 +75,9 @@ impl Cli {
             Command::Run(args) => Box::pin(run::run(args)).await,
             Command::Gate(_) | Command::Watcher(_) => anyhow::bail!("this process needs no runtime"),
             Command::CheckConfig(args) => check_config::run(&args),
+            Command::User(args) => Box::pin(people::user::run(args)).await,
+            Command::Token(args) => Box::pin(people::token::run(args)).await,
+            Command::Audit(args) => Box::pin(audit::run(args)).await,
             Command::Bench(args) => Box::pin(bench::run(args)).await,
         }
     }

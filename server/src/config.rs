@@ -5,6 +5,7 @@
 //! nobody asked for is an unknown key. docs/configuration.md is the reference, held to the code by tests.
 //! Deliberately not here: connecting to anything. Secrets in files are read once, at start.
 
+pub mod access;
 pub mod backend;
 mod environment;
 pub mod error;
@@ -32,6 +33,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use secrecy::SecretString;
 use url::Url;
 
+pub use access::AccessConfig;
 pub use backend::{BackendConfig, SystemConfig};
 pub use error::{ConfigError, ConfigErrors};
 pub use explain::Entry;
@@ -55,6 +57,8 @@ pub struct Config {
     pub store: SecretString,
     /// `log` and `log_format`.
     pub log: LogConfig,
+    /// `trusted_proxies` and `audit_heads_file`.
+    pub access: AccessConfig,
     /// `[lease]`
     pub lease: LeaseConfig,
     /// `[[backend]]`
@@ -83,10 +87,13 @@ impl Config {
     }
 
     fn take(root: &mut Section<'_>) -> Self {
+        let listen = root.or("listen", LISTEN_DEFAULT, &rules::listen());
+        let public_url = root.optional("public_url", &rules::public_url());
         Self {
-            listen: root.or("listen", LISTEN_DEFAULT, &rules::listen()),
-            public_url: root.optional("public_url", &rules::public_url()),
+            listen,
             store: read_store(root),
+            access: AccessConfig::read(root, public_url.as_ref()),
+            public_url,
             log: LogConfig::read(root),
             lease: LeaseConfig::read(root.section("lease", "lease")),
             backends: backend::read_all(root),
@@ -101,6 +108,7 @@ impl Default for Config {
             listen: LISTEN_DEFAULT,
             public_url: None,
             store: SecretString::from(STORE_DEFAULT),
+            access: AccessConfig::default(),
             log: LogConfig::default(),
             lease: LeaseConfig::default(),
             backends: Vec::new(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use app::console::{Answer, Console, ConsoleError};
+use domain::access::{Grants, Visible};
 use domain::backend::{BackendStatus, BackendView};
 use domain::detail::{Fresh, LockDetail};
 use domain::known::Known;
@@ -23,10 +24,13 @@ use crate::inventory::{Inventory, LookUp};
 /// How long a page waits for a fresh reading before it shows the last observation alone.
 const FRESH_PATIENCE: Duration = Duration::from_millis(1_500);
 
+/// Cheap to clone: one for each request, with what its caller may see.
+#[derive(Clone)]
 pub struct ServerConsole {
     inventory: Arc<Inventory>,
-    backends: HashMap<BackendName, Arc<dyn Backend>>,
+    backends: Arc<HashMap<BackendName, Arc<dyn Backend>>>,
     clock: Clock,
+    visible: Visible,
 }
 
 impl ServerConsole {
@@ -37,8 +41,18 @@ impl ServerConsole {
     ) -> Self {
         Self {
             inventory,
-            backends,
+            backends: Arc::new(backends),
             clock,
+            visible: Visible::default(),
+        }
+    }
+
+    /// The same console as far as these grants reach.
+    #[must_use]
+    pub fn visible_to(&self, grants: &Grants) -> Self {
+        Self {
+            visible: Visible::to(grants),
+            ..self.clone()
         }
     }
 
@@ -49,6 +63,7 @@ impl ServerConsole {
                 .filter(|state| state.needs_attention())
                 .collect(),
             limit: WORKLIST_ROWS_MAX,
+            visible: self.visible.clone(),
             ..InventoryQuery::default()
         };
         self.inventory
@@ -75,11 +90,24 @@ impl ServerConsole {
                 blockers: found.blockers,
                 session: found.session,
                 raw: found.raw,
-                shares_fate_with: found.shares_fate_with,
+                shares_fate_with: self.told_of_neighbours(&lock.id.backend, found.shares_fate_with),
                 read_at,
             }),
             Err(error) => Known::Unknown(error.to_string().into()),
         }
+    }
+}
+
+impl ServerConsole {
+    /// Neighbours on the same lease or session may have names that the caller may not see: then only how many.
+    fn told_of_neighbours(&self, backend: &BackendName, neighbours: Vec<String>) -> Vec<String> {
+        if neighbours.is_empty() || self.visible.on(backend).is_everything() {
+            return neighbours;
+        }
+        vec![format!(
+            "{} more, under names that you may not see",
+            neighbours.len()
+        )]
     }
 }
 
@@ -103,10 +131,14 @@ impl Console for ServerConsole {
         })
     }
 
-    fn inventory(&self, query: InventoryQuery) -> Answer<'_, InventoryPage> {
+    fn inventory(&self, mut query: InventoryQuery) -> Answer<'_, InventoryPage> {
         Box::pin(async move {
+            query.visible = self.visible.clone();
             // A search reads every name: off the threads that answer others.
-            let scans = !query.q.is_empty() || !query.owners.is_empty() || query.safety.is_some();
+            let scans = !query.q.is_empty()
+                || !query.owners.is_empty()
+                || query.safety.is_some()
+                || !query.visible.is_everything();
             let (inventory, now) = (self.inventory.clone(), self.clock.now());
             let page = if scans {
                 let search = tokio::task::spawn_blocking(move || inventory.page(&query, now));
@@ -121,11 +153,19 @@ impl Console for ServerConsole {
     }
 
     fn prefixes(&self, prefix: String) -> Answer<'_, PrefixNode> {
-        Box::pin(async move { Ok(self.inventory.prefixes(&prefix, self.clock.now())) })
+        Box::pin(async move { Ok(self.inventory.prefixes(&prefix, &self.visible, self.clock.now())) })
     }
 
     fn lock(&self, backend: BackendName, source: Option<Source>, resource: String) -> Answer<'_, LockDetail> {
         Box::pin(async move {
+            // The same answer whether or not it is held: a name that may not be seen tells nothing.
+            let scope = self.visible.on(&backend);
+            let is_visible = Resource::candidates(&resource)
+                .iter()
+                .any(|name| scope.covers_bytes(name.as_bytes()));
+            if !is_visible {
+                return Err(not_held(&backend, &resource, &[]));
+            }
             let (lock, seen) =
                 match self
                     .inventory
@@ -160,7 +200,7 @@ impl Console for ServerConsole {
     }
 
     fn backends(&self) -> Answer<'_, Vec<BackendView>> {
-        Box::pin(async move { Ok(self.inventory.backends(self.clock.now())) })
+        Box::pin(async move { Ok(self.inventory.backends_visible(&self.visible, self.clock.now())) })
     }
 }
 

@@ -97,12 +97,13 @@ impl Demo {
         self.folder.path()
     }
 
-    /// Sets workers to work on the lease service of the console that runs at `base`, like `http://127.0.0.1:3000`.
+    /// Sets workers to work on the lease service of the console that runs at `base`, like `http://127.0.0.1:3000`, with a
+    /// token that may hold leases.
     ///
     /// # Errors
     /// When its clients do not start.
-    pub fn work_on(&mut self, base: &str) -> Result<(), DemoError> {
-        let access = builtin::Access::new(base).map_err(|fault| DemoError::Prepare {
+    pub fn work_on(&mut self, base: &str, token: &str) -> Result<(), DemoError> {
+        let access = builtin::Access::new(base, token).map_err(|fault| DemoError::Prepare {
             server: "the lease service",
             detail: fault.to_string(),
         })?;

@@ -21,6 +21,7 @@ mod status;
 mod tests;
 mod tree;
 mod views;
+mod visible;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

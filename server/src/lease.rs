@@ -55,6 +55,7 @@ pub struct LeaseService {
     flights: Arc<flights::Flights>,
     ttl_seconds_max: i64,
     lifetime_ms_max: i64,
+    lock_delay: Duration,
     lanes: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -100,6 +101,7 @@ impl LeaseService {
             flights: Arc::default(),
             ttl_seconds_max,
             lifetime_ms_max,
+            lock_delay: config.lock_delay,
             lanes: Mutex::new(Some(lanes)),
         }))
     }
@@ -116,6 +118,11 @@ impl LeaseService {
     /// Longest TTL that may be asked for, in seconds.
     pub fn ttl_seconds_max(&self) -> i64 {
         self.ttl_seconds_max
+    }
+
+    /// How long nobody gets a resource after a forced unlock.
+    pub fn lock_delay(&self) -> Duration {
+        self.lock_delay
     }
 
     pub fn metrics(&self) -> &LeaseMetrics {

@@ -3,14 +3,17 @@
 //! Direction of imports: `http → console → inventory → backends → domain`; nothing below imports `http` or
 //! `console`.
 
+pub mod audit;
 pub mod backends;
 pub mod bench;
 pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod console;
+pub mod db;
 pub mod demo;
 pub mod http;
+pub mod identity;
 pub mod inventory;
 pub mod lease;
 pub mod observer;
@@ -19,3 +22,4 @@ pub mod shutdown;
 pub mod tasks;
 pub mod telemetry;
 pub mod throwaway;
+pub mod unlock;

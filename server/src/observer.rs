@@ -42,15 +42,22 @@ struct Observer {
     hints: Hints,
 }
 
-/// Starts the tasks that observe one backend; they end with `stop`.
-pub fn start(backend: Arc<dyn Backend>, feed: Feed, pace: Pace, clock: Clock, stop: &CancellationToken) {
+/// Starts the tasks that observe one backend; they end with `stop`. What is hinted through the answer is read at once.
+pub fn start(
+    backend: Arc<dyn Backend>,
+    feed: Feed,
+    pace: Pace,
+    clock: Clock,
+    stop: &CancellationToken,
+) -> Hints {
+    let hints = Hints::default();
     let observer = Arc::new(Observer {
         backend,
         feed,
         pace,
         clock,
         relist: Notify::new(),
-        hints: Hints::default(),
+        hints: hints.clone(),
     });
     let one = observer.clone();
     tasks::spawn("observe", stop.clone(), async move { one.passes().await });
@@ -61,6 +68,7 @@ pub fn start(backend: Arc<dyn Backend>, feed: Feed, pace: Pace, clock: Clock, st
         one.backend.watch(one.hints.clone()).await
     });
     tasks::spawn("probe", stop.clone(), async move { observer.probes().await });
+    hints
 }
 
 /// Hands batches straight to the inventory.

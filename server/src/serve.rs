@@ -6,20 +6,25 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use app::console::SharedConsole;
 use secrecy::{ExposeSecret, SecretString};
 use thiserror::Error;
+use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use self::watched::Watched;
+use crate::audit::{Audit, Heads};
 use crate::clock::Clock;
-use crate::config::BackendConfig;
+use crate::config::{AccessConfig, BackendConfig};
 use crate::console::ServerConsole;
-use crate::http::{self, AppState};
+use crate::db::{Db, DbError};
+use crate::http::access::{Gate, Proxies, Streams};
+use crate::http::{self, AppState, ConsoleFor, Settings};
+use crate::identity::Identity;
 use crate::inventory::Inventory;
 use crate::lease::{LeaseConfig, LeaseOpenError, LeaseService};
 use crate::tasks;
+use crate::unlock::Unlocks;
 
 /// Open requests get this long when the server stops; event streams end at once.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
@@ -31,6 +36,7 @@ pub struct Setup {
     pub store: SecretString,
     pub lease: LeaseConfig,
     pub backends: Vec<BackendConfig>,
+    pub access: AccessConfig,
     pub clock: Clock,
     /// Cancel it to stop.
     pub stop: CancellationToken,
@@ -39,9 +45,13 @@ pub struct Setup {
 /// A server that runs until its token is cancelled.
 pub struct Serving {
     pub address: SocketAddr,
+    /// Where people reach it, without a slash at its end.
+    pub home: String,
     pub inventory: Arc<Inventory>,
     pub leases: Arc<LeaseService>,
     pub clock: Clock,
+    pub identity: Arc<Identity>,
+    pub unlocks: Arc<Unlocks>,
     task: JoinHandle<()>,
 }
 
@@ -59,6 +69,10 @@ pub enum ServeError {
     },
     #[error("the store of the lease service: {0}")]
     Store(#[from] LeaseOpenError),
+    #[error("the store of people and of the audit record: {0}")]
+    Console(#[from] DbError),
+    #[error("cannot read people and tokens: {0}")]
+    People(#[from] sqlx::Error),
 }
 
 /// Starts observing and serving; answers once the port is open.
@@ -71,36 +85,47 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
         store,
         lease,
         backends,
+        access,
         clock,
         stop,
     } = setup;
-    if !listen.ip().is_loopback() {
-        return Err(ServeError::NotLoopback(listen));
-    }
-    let listened = tokio::net::TcpListener::bind(listen).await;
-    let listener = listened.map_err(|source| ServeError::Listen {
-        address: listen,
-        source,
-    })?;
-    let address = listener.local_addr().map_err(|source| ServeError::Listen {
-        address: listen,
-        source,
-    })?;
+    let (listener, address) = bind(listen).await?;
     let leases = LeaseService::open(store.expose_secret(), lease, clock.clone(), stop.clone()).await?;
     let mut watched: Vec<Watched> = backends
         .iter()
         .map(|config| Watched::configured(config, &clock))
         .collect();
     watched.push(Watched::builtin(&leases, &store, &clock));
+    let inventory_names = watched.iter().map(|one| one.name().to_string()).collect();
     let (inventory, adapters) = watched::observe(watched, &clock, &stop);
-    let console: SharedConsole = Arc::new(ServerConsole::new(inventory.clone(), adapters, clock.clone()));
+    let console = ServerConsole::new(inventory.clone(), adapters.clone(), clock.clone());
+    let gate = open_gate(&store, &access, &clock, &stop).await?;
+    let unlocks = Unlocks::start(
+        gate.audit.clone(),
+        gate.identity.clone(),
+        inventory.clone(),
+        adapters,
+        clock.clone(),
+        stop.clone(),
+    )
+    .await?;
+    let console = ConsoleFor::caller(console);
     let state = AppState {
         console: console.clone(),
         inventory: inventory.clone(),
         clock: clock.clone(),
         stop: stop.clone(),
     };
-    let router = http::with_layers(http::api(state, leases.clone()).merge(http::pages::router(console)));
+    let identity = gate.identity.clone();
+    let home = home(&access, address);
+    let settings = Arc::new(Settings {
+        gate,
+        clock: clock.clone(),
+        backends: inventory_names,
+        home: home.clone(),
+    });
+    let api = http::api(state, leases.clone(), unlocks.clone(), settings.clone());
+    let router = http::guarded(api.merge(http::pages::router(console)), settings);
     let closing = leases.clone();
     let task = tasks::spawn("http", CancellationToken::new(), async move {
         run(listener, router, stop).await;
@@ -109,10 +134,55 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
     });
     Ok(Serving {
         address,
+        home,
         inventory,
         leases,
         clock,
+        identity,
+        unlocks,
         task,
+    })
+}
+
+async fn bind(listen: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeError> {
+    if !listen.ip().is_loopback() {
+        return Err(ServeError::NotLoopback(listen));
+    }
+    let failed = |source| ServeError::Listen {
+        address: listen,
+        source,
+    };
+    let listener = TcpListener::bind(listen).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok((listener, address))
+}
+
+/// Where people reach the console, without a slash at the end.
+fn home(access: &AccessConfig, address: SocketAddr) -> String {
+    let public_url = access.public_url.as_ref().map(ToString::to_string);
+    let home = public_url.unwrap_or_else(|| format!("http://{address}"));
+    home.trim_end_matches('/').to_owned()
+}
+
+async fn open_gate(
+    store: &SecretString,
+    access: &AccessConfig,
+    clock: &Clock,
+    stop: &CancellationToken,
+) -> Result<Gate, ServeError> {
+    let db = Db::open(store.expose_secret()).await?;
+    let audit = Audit::new(
+        db.clone(),
+        clock.clone(),
+        Heads::new(access.audit_heads_file.clone()),
+    );
+    let identity = Identity::start(db, audit.clone(), clock.clone(), stop.clone()).await?;
+    Ok(Gate {
+        identity,
+        audit,
+        proxies: Proxies::new(&access.trusted_proxies),
+        streams: Streams::default(),
+        is_secure: access.is_secure,
     })
 }
 
@@ -124,10 +194,13 @@ impl Serving {
     }
 }
 
-async fn run(listener: tokio::net::TcpListener, router: axum::Router, stop: CancellationToken) {
+async fn run(listener: TcpListener, router: axum::Router, stop: CancellationToken) {
     let asked = stop.clone();
-    let serving =
-        axum::serve(listener, router).with_graceful_shutdown(async move { asked.cancelled().await });
+    let serving = axum::serve(
+        listener,
+        router.into_make_service_with_connect_info::<SocketAddr>(),
+    )
+    .with_graceful_shutdown(async move { asked.cancelled().await });
     let late = async {
         stop.cancelled().await;
         tokio::time::sleep(DRAIN_MAX).await;

@@ -2,7 +2,9 @@
 //!
 //! **Invariant:** nothing here performs IO, reads a clock, or knows a framework. Time is an argument.
 
+pub mod access;
 pub mod advice;
+pub mod audit;
 pub mod backend;
 pub mod blockers;
 pub mod cadence;
@@ -20,6 +22,7 @@ pub mod names;
 pub mod observation;
 pub mod overview;
 pub mod query;
+pub mod release;
 pub mod runway;
 pub mod safety;
 pub mod segments;
@@ -27,3 +30,4 @@ pub mod shell;
 pub mod stamp;
 pub mod state;
 pub mod token;
+pub mod unlock;

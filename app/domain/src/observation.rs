@@ -7,6 +7,7 @@ use crate::blockers::Blocker;
 use crate::generation::Generation;
 use crate::known::{Known, Why};
 use crate::names::{OwnerId, Resource, Source};
+use crate::release::BlastRadius;
 use crate::token::FencingToken;
 
 /// Milliseconds of our own monotonic clock since the process started. Never compared across processes.
@@ -72,7 +73,7 @@ pub struct ObservedLock {
 }
 
 /// What `inspect` adds to one lock read fresh.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Inspection {
     /// None: the lock is not there (any more).
     pub lock: Option<ObservedLock>,
@@ -85,6 +86,24 @@ pub struct Inspection {
     pub raw: Vec<RawField>,
     /// What else hangs on the same lease or session, as a sentence each.
     pub shares_fate_with: Vec<String>,
+    /// What a forced unlock of exactly this holding takes along. Unless it is known, none may be done.
+    pub blast_radius: Known<BlastRadius>,
+}
+
+impl Default for Inspection {
+    /// Not there.
+    fn default() -> Self {
+        Self {
+            lock: None,
+            waiters: Vec::new(),
+            owners: Vec::new(),
+            blockers: Vec::new(),
+            session: None,
+            raw: Vec::new(),
+            shares_fate_with: Vec::new(),
+            blast_radius: Known::absent("nobody holds it"),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::access::Visible;
 use crate::backend::BackendView;
 use crate::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, QUERY_BYTES_MAX};
 use crate::lock::Lock;
@@ -86,6 +87,9 @@ pub struct InventoryQuery {
     pub sort: Sort,
     pub limit: u32,
     pub cursor: Option<String>,
+    /// Set by the server from what the caller may see; never read from a request.
+    #[serde(skip)]
+    pub visible: Visible,
 }
 
 impl Default for InventoryQuery {
@@ -100,6 +104,7 @@ impl Default for InventoryQuery {
             sort: Sort::default(),
             limit: PAGE_ROWS_DEFAULT,
             cursor: None,
+            visible: Visible::default(),
         }
     }
 }

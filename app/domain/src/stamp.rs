@@ -4,6 +4,8 @@
 //! an error. The stamp is made of the very source of the types; a comment changes it too, and does no harm.
 
 const SOURCES: &[&str] = &[
+    include_str!("access.rs"),
+    include_str!("audit.rs"),
     include_str!("backend.rs"),
     include_str!("blockers.rs"),
     include_str!("detail.rs"),
@@ -17,10 +19,12 @@ const SOURCES: &[&str] = &[
     include_str!("observation.rs"),
     include_str!("overview.rs"),
     include_str!("query.rs"),
+    include_str!("release.rs"),
     include_str!("safety.rs"),
     include_str!("segments.rs"),
     include_str!("state.rs"),
     include_str!("token.rs"),
+    include_str!("unlock.rs"),
 ];
 
 /// The stamp of the types here and of those in `sources`, which are what their files hold.

@@ -57,6 +57,8 @@ pub fn Nav() -> impl IntoView {
                 <a href="/" aria-current=here.is(Place::Overview)>"Overview"</a>
                 <a href="/locks" aria-current=here.is(Place::Locks)>"Locks "{changing(held)}</a>
                 <a href="/backends" aria-current=here.is(Place::Backends)>"Backends"</a>
+                // A page of the server's alone.
+                <a href="/settings" rel="external">"Settings"</a>
             </nav>
             <div class="end">
                 <SearchBox/>

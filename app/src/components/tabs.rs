@@ -12,6 +12,7 @@ pub fn Tabs() -> impl IntoView {
             <a href="/" aria-current=here.is(Place::Overview)>"Overview"</a>
             <a href="/locks" aria-current=here.is(Place::Locks)>"Locks"</a>
             <a href="/backends" aria-current=here.is(Place::Backends)>"Backends"</a>
+            <a href="/settings" rel="external">"Settings"</a>
         </nav>
     }
 }

@@ -19,6 +19,7 @@ use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing::{get, post};
+use leasehold::http::ConsoleFor;
 
 use crate::canned::Canned;
 use crate::events::Stream;
@@ -40,7 +41,11 @@ async fn main() -> anyhow::Result<()> {
         .with_state(canned.clone());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     announce(&format!("http://{}", listener.local_addr()?));
-    axum::serve(listener, own.merge(leasehold::http::pages::router(canned))).await?;
+    axum::serve(
+        listener,
+        own.merge(leasehold::http::pages::router(ConsoleFor::everybody(canned))),
+    )
+    .await?;
     Ok(())
 }
 

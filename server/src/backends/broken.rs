@@ -1,8 +1,10 @@
 //! A backend whose configuration cannot be right: it has its place on the Backends page and says what is wrong.
 
 use domain::backend::{BackendKind, Capability, WatchState};
+use domain::generation::Generation;
 use domain::names::{Resource, Source};
 use domain::observation::Inspection;
+use domain::release::{Act, Release};
 use domain::safety::{Safety, SafetyClass};
 use futures::future::BoxFuture;
 
@@ -68,6 +70,16 @@ impl Backend for BrokenBackend {
         _: &'a Source,
         _: &'a Resource,
     ) -> BoxFuture<'a, Result<Inspection, BackendError>> {
+        self.refuse()
+    }
+
+    fn release<'a>(
+        &'a self,
+        _: &'a Source,
+        _: &'a Resource,
+        _: &'a Generation,
+        _: &'a Act,
+    ) -> BoxFuture<'a, Result<Release, BackendError>> {
         self.refuse()
     }
 

@@ -1,5 +1,7 @@
 //! The built-in lease service as a backend like any other: source `lease`, waiters in order, hints on every change.
 
+mod release;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -11,11 +13,14 @@ use domain::lease::scope::NameRange;
 use domain::lease::{Lease, StoreTime};
 use domain::names::{Resource, Source};
 use domain::observation::{Coverage, Inspection, Lifetime, ObservedLock, RawField, Waiter};
+use domain::release::{Act, BlastRadius, Release};
 use domain::safety::{Safety, SafetyClass};
 use futures::future::BoxFuture;
 use tokio::sync::broadcast::error::RecvError;
 
-use super::{Backend, BackendError, Batch, Budget, ClockReading, Hints, Pass, Probe, Sink, SourcePass};
+use super::{
+    Backend, BackendError, Batch, Budget, ClockReading, Hints, Pass, Probe, RELEASE, Sink, SourcePass,
+};
 use crate::clock::Clock;
 use crate::lease::store::{HeldRow, Read};
 use crate::lease::{Caller, LeaseError, LeaseService, ResourceNow};
@@ -41,6 +46,20 @@ impl Builtin {
 
     fn source() -> Source {
         Source::fixed("lease")
+    }
+
+    /// A lease stands alone: nothing else ends with it.
+    fn blast_radius(&self, now: &ResourceNow) -> BlastRadius {
+        let mut radius = BlastRadius {
+            next: now.waiters.first().map(|waiter| waiter.owner.clone()),
+            ..BlastRadius::default()
+        };
+        let delay = self.service.lock_delay();
+        if !delay.is_zero() {
+            let seconds = delay.as_secs();
+            radius.warn(format!("Nobody gets it for {seconds} s afterwards (lock_delay)."));
+        }
+        radius
     }
 
     async fn pass(&self, budget: Budget, sink: &mut dyn Sink) -> Result<Pass, BackendError> {
@@ -111,7 +130,7 @@ fn observed(
         owner: Known::Known(lease.owner.clone()),
         owner_count: 1,
         lease_id: Known::Known(lease.id.to_string().into()),
-        generation: Known::Known(Generation::new(format!("lease:{}", lease.id))),
+        generation: Known::Known(release::generation(lease.id)),
         fencing_token: Known::Known(lease.token),
         acquired_at: Known::Known(moment(lease.acquired_at)),
         renewed_at: Known::Known(moment(lease.renewed_at)),
@@ -162,6 +181,10 @@ impl Backend for Builtin {
             can("waiters", "in order"),
             can("fencing", "a token per grant, strictly increasing per resource"),
             can("ttl", "the store's clock judges expiry"),
+            can(
+                RELEASE,
+                "the lease is revoked; its owner hears who and why, and the token's counter stays",
+            ),
             can("clock", "read with each pass"),
         ]
     }
@@ -249,7 +272,12 @@ impl Backend for Builtin {
                 waited_ms: Known::Known(waiter.waited_ms),
                 lease_remaining_ms: None,
             };
+            let blast_radius = match &lock {
+                Some(_) => Known::Known(self.blast_radius(&now)),
+                None => Known::absent("nobody holds it"),
+            };
             Ok(Inspection {
+                blast_radius,
                 owners: now.holder.iter().map(|seen| seen.lease.owner.clone()).collect(),
                 waiters: now.waiters.iter().enumerate().map(waiter).collect(),
                 lock,
@@ -257,6 +285,16 @@ impl Backend for Builtin {
                 ..Inspection::default()
             })
         })
+    }
+
+    fn release<'a>(
+        &'a self,
+        source: &'a Source,
+        resource: &'a Resource,
+        generation: &'a Generation,
+        act: &'a Act,
+    ) -> BoxFuture<'a, Result<Release, BackendError>> {
+        Box::pin(release::release(self, source, resource, generation, act))
     }
 
     fn probe(&self) -> BoxFuture<'_, Result<Probe, BackendError>> {

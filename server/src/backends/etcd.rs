@@ -1,8 +1,9 @@
 //! The etcd adapter: keys on leases, and the queues of `concurrency` mutexes and elections.
 //!
-//! Owns reading etcd and telling what it says. Does not judge locks, keep an inventory, or change anything in etcd.
+//! Owns reading etcd and telling what it says, and forced unlocks. Does not judge locks or keep an inventory.
 //!
-//! **Invariant**: no request of this adapter writes, grants, renews or revokes.
+//! **Invariant**: the watching account's requests never write, grant, renew or revoke. The unlocking account deletes one
+//! key in a transaction that compares its revisions, and nothing else.
 
 mod detail;
 mod fault;
@@ -14,6 +15,7 @@ mod pass;
 mod probe;
 mod range;
 mod record;
+mod release;
 mod row;
 mod settings;
 mod watch;
@@ -22,12 +24,14 @@ use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
 use domain::backend::{BackendKind, Capability};
+use domain::generation::Generation;
 use domain::names::{Resource, Source};
 use domain::observation::Inspection;
+use domain::release::{Act, Release};
 use domain::safety::{Safety, SafetyClass};
 use futures::future::BoxFuture;
 
-use super::{Backend, BackendError, Budget, Hints, Pass, Probe, Sink};
+use super::{Backend, BackendError, Budget, Hints, Pass, Probe, RELEASE, Sink};
 use crate::clock::Clock;
 use crate::config::BackendConfig;
 use crate::config::etcd::EtcdConfig;
@@ -42,6 +46,8 @@ const GRAIN_MS: i64 = 1_000;
 pub struct EtcdBackend {
     link: Link,
     leases: Leases,
+    /// The account of forced unlocks, where one is configured.
+    unlocks: Option<Box<Link>>,
     /// Revision of the last complete list; 0 before there is one. The watch goes on from here.
     snapshot: AtomicI64,
 }
@@ -52,7 +58,9 @@ pub struct EtcdBackend {
 /// [`BackendError::Misconfigured`]: endpoints that are no URLs, TLS files that cannot be read.
 pub fn connect(config: &BackendConfig, etcd: &EtcdConfig, clock: Clock) -> Result<EtcdBackend, BackendError> {
     let settings = Settings::check(config, etcd)?;
+    let unlocks = Settings::for_unlocks(config, etcd)?;
     Ok(EtcdBackend {
+        unlocks: unlocks.map(|settings| Box::new(Link::new(settings, clock.clone()))),
         link: Link::new(settings, clock),
         leases: Leases::default(),
         snapshot: AtomicI64::new(0),
@@ -104,7 +112,10 @@ impl Backend for EtcdBackend {
                 true,
                 "LeaseTimeToLive, in whole seconds; the granted TTL as well",
             ),
-            capability("release", false, "not offered yet"),
+            match self.unlocks {
+                Some(_) => capability(RELEASE, true, release::HOW),
+                None => capability(RELEASE, false, release::NO_ACCOUNT),
+            },
             capability(
                 "clock",
                 false,
@@ -151,6 +162,16 @@ impl Backend for EtcdBackend {
     ) -> BoxFuture<'a, Result<Inspection, BackendError>> {
         let detail = async { self.detail(source, resource).await.map_err(|fault| fault.error) };
         Box::pin(self.within(self.link.settings.timeout, detail))
+    }
+
+    fn release<'a>(
+        &'a self,
+        source: &'a Source,
+        resource: &'a Resource,
+        generation: &'a Generation,
+        _act: &'a Act,
+    ) -> BoxFuture<'a, Result<Release, BackendError>> {
+        Box::pin(release::release(self, source, resource, generation))
     }
 
     fn probe(&self) -> BoxFuture<'_, Result<Probe, BackendError>> {

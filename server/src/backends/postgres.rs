@@ -1,8 +1,8 @@
 //! Postgres: lease tables, advisory locks, and sessions blocked on rows and tables.
 //!
-//! **Invariant:** nothing here writes, takes a lock that a user could wait for, or waits long for a user's lock:
-//! every session is read-only with `statement_timeout` and `lock_timeout`, there are at most three, and every wait
-//! of ours ends with the configured `timeout`.
+//! **Invariant:** the watching account never writes, takes a lock that a user could wait for, or waits long for a user's
+//! lock: every session is read-only with `statement_timeout` and `lock_timeout`, there are at most three, and every wait
+//! of ours ends with the configured `timeout`. A forced unlock is one statement of another account.
 
 mod advisory;
 mod catalog;
@@ -19,6 +19,8 @@ mod probe;
 mod record;
 mod relation;
 mod relay;
+mod release;
+mod row_act;
 mod rows;
 mod settings;
 mod snapshot;
@@ -27,12 +29,14 @@ mod tree;
 mod watch;
 
 use domain::backend::{BackendKind, Capability};
+use domain::generation::Generation;
 use domain::names::{Resource, Source};
 use domain::observation::Inspection;
+use domain::release::{Act, Release};
 use domain::safety::{Safety, SafetyClass};
 use futures::future::BoxFuture;
 
-use crate::backends::{Backend, BackendError, Budget, Hints, Pass, Probe, Sink};
+use crate::backends::{Backend, BackendError, Budget, Hints, Pass, Probe, RELEASE, Sink};
 use crate::clock::Clock;
 use crate::config::BackendConfig;
 use crate::config::postgres::{AdvisoryNameConfig, PostgresConfig};
@@ -43,6 +47,8 @@ use table::LeaseTable;
 #[derive(Debug)]
 pub struct PostgresBackend {
     links: Links,
+    /// The account of forced unlocks, where one is configured.
+    unlocks: Option<Links>,
     tables: Vec<LeaseTable>,
     advisory_locks: bool,
     blocked_sessions: bool,
@@ -60,6 +66,7 @@ pub fn connect(
     clock: Clock,
 ) -> Result<PostgresBackend, BackendError> {
     let settings = settings::read(config, postgres)?;
+    let unlocks = settings::for_unlocks(config, postgres)?;
     let tables = postgres
         .lease_tables
         .iter()
@@ -79,6 +86,7 @@ pub fn connect(
     let listens = tables.iter().any(|table| table.notify.is_some());
     Ok(PostgresBackend {
         links: Links::new(settings, listens),
+        unlocks: unlocks.map(|settings| Links::new(settings, false)),
         tables,
         advisory_locks: postgres.advisory_locks,
         blocked_sessions: postgres.blocked_sessions,
@@ -142,11 +150,10 @@ impl Backend for PostgresBackend {
                 !self.tables.is_empty(),
                 "the lease table's expiry, by the server's clock; sessions have no TTL",
             ),
-            can(
-                "release",
-                false,
-                "a forced unlock is not offered on this backend yet",
-            ),
+            match self.unlocks {
+                Some(_) => can(RELEASE, true, release::HOW),
+                None => can(RELEASE, false, release::NO_ACCOUNT),
+            },
             can("clock", true, "clock_timestamp(), read once in each pass"),
         ]
     }
@@ -192,6 +199,16 @@ impl Backend for PostgresBackend {
         resource: &'a Resource,
     ) -> BoxFuture<'a, Result<Inspection, BackendError>> {
         Box::pin(inspect::inspect(self, source, resource))
+    }
+
+    fn release<'a>(
+        &'a self,
+        source: &'a Source,
+        resource: &'a Resource,
+        generation: &'a Generation,
+        _act: &'a Act,
+    ) -> BoxFuture<'a, Result<Release, BackendError>> {
+        Box::pin(release::release(self, source, resource, generation))
     }
 
     fn probe(&self) -> BoxFuture<'_, Result<Probe, BackendError>> {

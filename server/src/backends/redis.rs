@@ -1,7 +1,10 @@
 //! Locks on one Redis server: `SET NX PX` keys with raw or JSON values, and Redisson's hashes.
 //!
-//! Reads only. Deliberately not here: cluster, sentinel and redlock, and every command that writes. What Redis does
-//! not tell (who waits, since when, what TTL was granted) is unknown with the reason, never guessed.
+//! Deliberately not here: cluster, sentinel and redlock. What Redis does not tell (who waits, since when, what TTL was
+//! granted) is unknown with the reason, never guessed.
+//!
+//! **Invariant:** the watching account only reads. The unlocking account runs one script, which deletes one key if it
+//! still holds what was seen.
 
 mod fault;
 mod fingerprint;
@@ -16,6 +19,7 @@ mod page;
 mod pass;
 mod probe;
 mod redisson;
+mod release;
 mod rights;
 mod rows;
 mod server_info;
@@ -28,8 +32,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use domain::backend::{BackendKind, Capability};
+use domain::generation::Generation;
 use domain::names::{Resource, Source};
 use domain::observation::Inspection;
+use domain::release::{Act, Release};
 use domain::safety::{Safety, SafetyClass};
 use futures::future::BoxFuture;
 
@@ -53,6 +59,8 @@ pub struct RedisBackend {
     /// Two connections, so that one look at a lock does not queue behind the pages of a pass.
     passes: Link,
     asks: Link,
+    /// The account of forced unlocks, where one is configured.
+    unlocks: Option<Link>,
     /// Ask for the lengths of values before reading them: long ones were met, or the last pass failed.
     careful: AtomicBool,
     /// What the watch last found out, for the Backends page.
@@ -69,6 +77,7 @@ pub fn connect(
     clock: Clock,
 ) -> Result<RedisBackend, BackendError> {
     let target = Arc::new(Target::new(config, redis)?);
+    let unlocks = Target::for_unlocks(config, redis)?;
     let mut patterns = redis.patterns.clone();
     patterns.retain(|pattern| !pattern.is_empty());
     if patterns.iter().any(|pattern| pattern == "*") {
@@ -77,6 +86,7 @@ pub fn connect(
     Ok(RedisBackend {
         passes: Link::new(Arc::clone(&target)),
         asks: Link::new(Arc::clone(&target)),
+        unlocks: unlocks.map(|target| Link::new(Arc::new(target))),
         target,
         clock,
         rows: Rows::new(redis.values),
@@ -139,6 +149,16 @@ impl Backend for RedisBackend {
         resource: &'a Resource,
     ) -> BoxFuture<'a, Result<Inspection, BackendError>> {
         Box::pin(named::inspect(self, source, resource))
+    }
+
+    fn release<'a>(
+        &'a self,
+        source: &'a Source,
+        resource: &'a Resource,
+        generation: &'a Generation,
+        _act: &'a Act,
+    ) -> BoxFuture<'a, Result<Release, BackendError>> {
+        Box::pin(release::release(self, source, resource, generation))
     }
 
     fn probe(&self) -> BoxFuture<'_, Result<Probe, BackendError>> {

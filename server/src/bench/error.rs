@@ -1,6 +1,7 @@
 //! What can keep a figure from being measured. A missed goal is no error.
 
 use crate::backends::BackendError;
+use crate::identity::IdentityError;
 use crate::lease::LeaseOpenError;
 use crate::serve::ServeError;
 use crate::throwaway::StartError;
@@ -13,6 +14,8 @@ pub enum BenchError {
     Serve(#[from] ServeError),
     #[error("the store of the lease service: {0}")]
     Store(#[from] LeaseOpenError),
+    #[error("no token for the clients: {0}")]
+    Token(#[from] IdentityError),
     #[error(transparent)]
     Backend(#[from] BackendError),
     #[error("the {what} of the load generator failed: {source}")]

@@ -72,7 +72,7 @@ pub async fn measure(leases: usize, lead_s: i64) -> Result<Expiry, BenchError> {
     let (to, mut results) = mpsc::channel(RENEWED);
     let stop = CancellationToken::new();
     for lease in living {
-        let http = Http::connect(served.address()).await?;
+        let http = served.connect().await?;
         let (to, stop) = (to.clone(), stop.clone());
         tasks::spawn("client of the load", CancellationToken::new(), async move {
             let _ = to.send(renew(http, lease, stop).await).await;

@@ -14,10 +14,11 @@ pub(super) struct Http {
     stream: TcpStream,
     request: String,
     answer: Vec<u8>,
+    token: String,
 }
 
 impl Http {
-    pub(super) async fn connect(address: SocketAddr) -> Result<Self, BenchError> {
+    pub(super) async fn connect(address: SocketAddr, token: &str) -> Result<Self, BenchError> {
         let stream = TcpStream::connect(address)
             .await
             .map_err(BenchError::io("connection"))?;
@@ -26,23 +27,28 @@ impl Http {
             stream,
             request: String::new(),
             answer: Vec::new(),
+            token: token.to_owned(),
         })
     }
 
     /// The body of a 200; any other status is an error.
     pub(super) async fn post(&mut self, path: &str, body: &str) -> Result<&str, BenchError> {
         self.request.clear();
-        let length = body.len();
+        let (length, token) = (body.len(), &self.token);
         let _ = write!(
             self.request,
-            "POST {path} HTTP/1.1\r\nhost: bench\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+            "POST {path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
         );
         self.call().await
     }
 
     pub(super) async fn delete(&mut self, path: &str) -> Result<&str, BenchError> {
         self.request.clear();
-        let _ = write!(self.request, "DELETE {path} HTTP/1.1\r\nhost: bench\r\n\r\n");
+        let token = &self.token;
+        let _ = write!(
+            self.request,
+            "DELETE {path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {token}\r\n\r\n"
+        );
         self.call().await
     }
 

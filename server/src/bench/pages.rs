@@ -7,7 +7,7 @@ use futures::StreamExt as _;
 use super::error::BenchError;
 use super::figure::Figure;
 use super::fill::fill;
-use super::http::{Http, member};
+use super::http::member;
 use super::served::Served;
 use super::stopwatch::Stopwatch;
 
@@ -57,9 +57,8 @@ impl Pages {
 pub async fn measure(locks: usize) -> Result<Pages, BenchError> {
     let (served, _folder) = Served::on_sqlite().await?;
     fill(served.leases(), "tenant_1:job", locks, || 3_600).await?;
-    let base = format!("http://{}", served.address());
-    let (html_ms, html_kb) = html(&base, locks).await?;
-    let mut told = told(&served, &base).await?;
+    let (html_ms, html_kb) = html(&served, locks).await?;
+    let mut told = told(&served).await?;
     served.end().await;
     told.sort_by(f64::total_cmp);
     Ok(Pages {
@@ -71,14 +70,13 @@ pub async fn measure(locks: usize) -> Result<Pages, BenchError> {
     })
 }
 
-async fn html(base: &str, locks: usize) -> Result<(f64, f64), BenchError> {
-    let client = reqwest::Client::new();
-    let url = format!("{base}/locks?limit={locks}");
+async fn html(served: &Served, locks: usize) -> Result<(f64, f64), BenchError> {
+    let url = format!("/locks?limit={locks}");
     let last = format!("tenant_1:job:{:06}", locks - 1);
     let began = Stopwatch::start();
     loop {
         // Until the console has seen them all.
-        let page = client.get(&url).send().await?.text().await?;
+        let page = served.get(&url).await?.text().await?;
         if page.contains(&last) {
             break;
         }
@@ -90,7 +88,7 @@ async fn html(base: &str, locks: usize) -> Result<(f64, f64), BenchError> {
     let (mut times, mut bytes) = (Vec::new(), 0);
     for _ in 0..PAGES {
         let watch = Stopwatch::start();
-        bytes = client.get(&url).send().await?.bytes().await?.len();
+        bytes = served.get(&url).await?.bytes().await?.len();
         times.push(watch.ms());
     }
     times.sort_by(f64::total_cmp);
@@ -98,9 +96,9 @@ async fn html(base: &str, locks: usize) -> Result<(f64, f64), BenchError> {
 }
 
 /// Acquires now and then while a stream is open: how long after the answer its hint comes, in milliseconds.
-async fn told(served: &Served, base: &str) -> Result<Vec<f64>, BenchError> {
-    let mut stream = reqwest::get(format!("{base}/v1/events")).await?.bytes_stream();
-    let mut http = Http::connect(served.address()).await?;
+async fn told(served: &Served) -> Result<Vec<f64>, BenchError> {
+    let mut stream = served.get("/v1/events").await?.bytes_stream();
+    let mut http = served.connect().await?;
     let mut told = Vec::new();
     for number in 0..CHANGES {
         let rest = tokio::time::sleep(CHANGE_EVERY);

@@ -144,6 +144,7 @@ fn connect(redis: &Redis, clock: Clock) -> Result<impl Backend, BenchError> {
     let config = RedisConfig {
         mode: RedisMode::Standalone,
         urls: vec![redis.url().into()],
+        unlock_url: None,
         patterns: vec!["lock:*".to_owned()],
         values: RedisValues::Fingerprint,
     };

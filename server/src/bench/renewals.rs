@@ -59,7 +59,7 @@ pub async fn measure(leases: usize, time: Duration) -> Result<Renewals, BenchErr
     let stop = CancellationToken::new();
     let share = leases.div_ceil(CLIENTS).max(1);
     for part in ids.chunks(share) {
-        let http = Http::connect(served.address()).await?;
+        let http = served.connect().await?;
         let (to, part, stop) = (to.clone(), Arc::from(part), stop.clone());
         tasks::spawn("client of the load", CancellationToken::new(), async move {
             let _ = to.send(renew_all(http, part, stop).await).await;

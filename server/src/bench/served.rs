@@ -1,14 +1,17 @@
 //! Our own server for a measurement: the very stack that `leasehold serve` runs, on a free port of this process.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use domain::access::{Grant, Role};
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
 use super::error::BenchError;
+use super::http::Http;
 use crate::clock::Clock;
-use crate::config::BackendConfig;
+use crate::config::{AccessConfig, BackendConfig};
+use crate::identity::{NewToken, Secret, Who};
 use crate::lease::{LeaseConfig, LeaseService};
 use crate::serve::{self, Serving, Setup};
 use crate::throwaway::ThrowawayFolder;
@@ -16,6 +19,9 @@ use crate::throwaway::ThrowawayFolder;
 pub(super) struct Served {
     pub(super) serving: Serving,
     stop: CancellationToken,
+    token: Secret,
+    /// Made when a page or a stream is asked for first.
+    client: OnceLock<reqwest::Client>,
 }
 
 impl Served {
@@ -26,11 +32,23 @@ impl Served {
             store,
             lease: LeaseConfig::default(),
             backends,
+            access: AccessConfig::default(),
             clock: Clock::start(),
             stop: stop.clone(),
         };
         let serving = Box::pin(serve::start(setup)).await?;
-        Ok(Self { serving, stop })
+        let new = NewToken {
+            name: "bench".to_owned(),
+            grants: vec![Grant::everywhere(Role::Operator)],
+            expires_in: None,
+        };
+        let token = serving.identity.create_token(&Who::system("bench"), new).await?;
+        Ok(Self {
+            serving,
+            stop,
+            token,
+            client: OnceLock::new(),
+        })
     }
 
     /// On SQLite in a folder of its own.
@@ -44,8 +62,16 @@ impl Served {
         &self.serving.leases
     }
 
-    pub(super) fn address(&self) -> SocketAddr {
-        self.serving.address
+    pub(super) async fn connect(&self) -> Result<Http, BenchError> {
+        Http::connect(self.serving.address, self.token.expose()).await
+    }
+
+    /// Asks for a page or a stream, as whoever holds the token.
+    pub(super) async fn get(&self, path: &str) -> Result<reqwest::Response, BenchError> {
+        let url = format!("http://{}{path}", self.serving.address);
+        let client = self.client.get_or_init(reqwest::Client::new);
+        let request = client.get(url).bearer_auth(self.token.expose());
+        Ok(request.send().await?.error_for_status()?)
     }
 
     pub(super) async fn end(self) {

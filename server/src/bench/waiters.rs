@@ -48,11 +48,11 @@ impl Waiters {
 /// The server does not start, or a waiter is not granted within its minute.
 pub async fn measure(waiters: usize) -> Result<Waiters, BenchError> {
     let (served, _folder) = Served::on_sqlite().await?;
-    let mut holder = Http::connect(served.address()).await?;
+    let mut holder = served.connect().await?;
     let held = acquire(&mut holder, 0, 0).await?;
     let (to, mut granted) = mpsc::channel(waiters.max(1));
     for number in 1..=waiters {
-        let mut http = Http::connect(served.address()).await?;
+        let mut http = served.connect().await?;
         let to = to.clone();
         tasks::spawn("waiter of the bench", CancellationToken::new(), async move {
             let lease = acquire(&mut http, number, WAIT_S).await;

@@ -3,12 +3,15 @@
 use std::net::SocketAddr;
 use std::process::ExitCode;
 
+use domain::access::{Grant, Role};
+
 use super::exit::Exit;
 use super::output::{print, report};
 use crate::clock::Clock;
-use crate::config::{LISTEN_DEFAULT, LeaseConfig, LogConfig};
+use crate::config::{AccessConfig, LISTEN_DEFAULT, LeaseConfig, LogConfig};
 use crate::demo;
-use crate::serve::{self, ServeError, Setup};
+use crate::identity::{NewPerson, NewToken, Secret, Who};
+use crate::serve::{self, ServeError, Serving, Setup};
 
 /// Serve the console on throwaway servers with a workload, to look around.
 #[derive(Debug, clap::Args)]
@@ -39,6 +42,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         store: store.clone().into(),
         lease: LeaseConfig::default(),
         backends: demo.backends(),
+        access: AccessConfig::default(),
         clock: Clock::start(),
         stop: stop.clone(),
     };
@@ -51,10 +55,15 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let served = match serving {
         Ok(serving) => {
-            let address = serving.address;
-            demo.work_on(&format!("http://{address}"))?;
-            let ready = format!("Ctrl-C ends everything. The console: http://{address}\n");
-            print(&ready)?;
+            let token = workers_token(&serving).await?;
+            demo.work_on(&format!("http://{}", serving.address), token.expose())?;
+            let link = visitor_link(&serving).await?;
+            print("Ctrl-C ends everything. This link signs you in, once, as an admin of the demo:\n")?;
+            print(&format!(
+                "http://{}/sign-in?link={}\n",
+                serving.address,
+                link.expose()
+            ))?;
             serving.ended().await;
             Ok(Exit::Ok.into())
         }
@@ -63,4 +72,29 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     report("ending the servers");
     demo.end().await;
     served
+}
+
+/// A person who may try everything, and the link that signs them in.
+async fn visitor_link(serving: &Serving) -> anyhow::Result<Secret> {
+    let visitor = NewPerson {
+        name: "visitor".to_owned(),
+        grants: vec![Grant::everywhere(Role::Admin)],
+        password: None,
+    };
+    let demo = Who::system("demo");
+    let person = serving.identity.add_person(&demo, visitor).await?;
+    Ok(serving.identity.person_link(&demo, &person).await?)
+}
+
+/// With which the demo's workers hold leases of the console's own service.
+async fn workers_token(serving: &Serving) -> anyhow::Result<Secret> {
+    let workers = NewToken {
+        name: "demo-workers".to_owned(),
+        grants: vec![Grant::everywhere(Role::Client)],
+        expires_in: None,
+    };
+    Ok(serving
+        .identity
+        .create_token(&Who::system("demo"), workers)
+        .await?)
 }

@@ -59,11 +59,19 @@ async fn serve(config: Config, stop: CancellationToken) -> anyhow::Result<ExitCo
         store: config.store,
         lease: config.lease,
         backends: config.backends,
+        access: config.access,
         clock: Clock::start(),
         stop,
     };
     let serving = Box::pin(serve::start(setup)).await?;
-    print(&format!("Leasehold: http://{}\n", serving.address))?;
+    let home = &serving.home;
+    print(&format!("Leasehold: {home}\n"))?;
+    if let Some(link) = serving.identity.setup_link().await? {
+        print(&format!(
+            "Nobody can sign in yet. This link makes the first admin; it works once, within an hour:\n{home}/setup?link={}\n",
+            link.expose()
+        ))?;
+    }
     serving.ended().await;
     Ok(Exit::Ok.into())
 }

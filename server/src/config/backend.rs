@@ -150,15 +150,14 @@ impl BackendConfig {
         }
         let tls = TlsConfig::read(&mut section);
         let user = section.optional("user", &rules::text("leasehold_watch"));
-        let any = |text: &str| {
-            if text.is_empty() {
-                Err("is empty".to_owned())
-            } else {
-                Ok(())
-            }
-        };
         let fits = "password = \"…\", or password_file, the path of a file that holds it";
-        let password = section.secret("password", "password_file", fits, &any, secrets::hidden);
+        let password = section.secret(
+            "password",
+            "password_file",
+            fits,
+            &secrets::not_empty,
+            secrets::hidden,
+        );
         // Without a kind nobody can tell which of the other keys are wrong.
         let system = match kind? {
             Kind::Postgres => PostgresConfig::read(&mut section).map(SystemConfig::Postgres),

@@ -1,6 +1,9 @@
 //! `kind = "etcd"`.
 
+use secrecy::SecretString;
+
 use super::reader::Section;
+use super::rules;
 use super::secrets;
 
 #[derive(Debug, Clone)]
@@ -9,7 +12,13 @@ pub struct EtcdConfig {
     pub endpoints: Vec<String>,
     /// `prefixes`: where locks, mutexes and elections are kept. Default `["/locks/"]`.
     pub prefixes: Vec<String>,
+    /// `unlock_user`: the separate account of forced unlocks. Absent: unlock is refused on this backend.
+    pub unlock_user: Option<String>,
+    /// `unlock_password` or `unlock_password_file`.
+    pub unlock_password: Option<SecretString>,
 }
+
+const UNLOCK_FIT: &str = "unlock_password = \"…\", or unlock_password_file, the path of a file that holds it";
 
 pub const PREFIXES_DEFAULT: &[&str] = &["/locks/"];
 
@@ -33,9 +42,22 @@ impl EtcdConfig {
                 }
             },
         );
+        let unlock_user = section.optional("unlock_user", &rules::text("leasehold-unlock"));
+        let unlock_password = section.secret(
+            "unlock_password",
+            "unlock_password_file",
+            UNLOCK_FIT,
+            &secrets::not_empty,
+            secrets::hidden,
+        );
+        if unlock_password.is_some() && unlock_user.is_none() {
+            section.missing("unlock_user", "Name the account that the password is of.");
+        }
         Some(Self {
             endpoints: endpoints?,
             prefixes: prefixes?,
+            unlock_user,
+            unlock_password,
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::limits::{MAX_LIFETIME, MAX_TTL};
+use super::limits::{LOCK_DELAY, MAX_LIFETIME, MAX_TTL};
 use super::reader::Section;
 use super::rules;
 
@@ -12,16 +12,20 @@ pub struct LeaseConfig {
     pub max_ttl: Duration,
     /// `max_lifetime`: longest life of one lease, by renewal. Default `24h`; at least `max_ttl`.
     pub max_lifetime: Duration,
+    /// `lock_delay`: how long nobody gets a resource after a forced unlock. Default `0ms`.
+    pub lock_delay: Duration,
 }
 
 pub const MAX_TTL_DEFAULT: Duration = Duration::from_secs(3600);
 pub const MAX_LIFETIME_DEFAULT: Duration = Duration::from_secs(24 * 3600);
+pub const LOCK_DELAY_DEFAULT: Duration = Duration::ZERO;
 
 impl Default for LeaseConfig {
     fn default() -> Self {
         Self {
             max_ttl: MAX_TTL_DEFAULT,
             max_lifetime: MAX_LIFETIME_DEFAULT,
+            lock_delay: LOCK_DELAY_DEFAULT,
         }
     }
 }
@@ -53,10 +57,12 @@ impl LeaseConfig {
                 "Raise max_lifetime or lower max_ttl.".to_owned(),
             );
         }
+        let lock_delay = section.or("lock_delay", LOCK_DELAY_DEFAULT, &rules::duration(&LOCK_DELAY));
         section.finish();
         Self {
             max_ttl,
             max_lifetime,
+            lock_delay,
         }
     }
 }

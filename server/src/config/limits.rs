@@ -14,6 +14,8 @@ pub const MAX_TTL: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration:
 /// `lease.max_lifetime`: longest life of one lease by renewal.
 pub const MAX_LIFETIME: RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(30 * 24 * 3600);
+/// `lease.lock_delay`: pause after a forced unlock.
+pub const LOCK_DELAY: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(3600);
 /// Elements of one list: backends, patterns, tables, names.
 pub const LIST_MAX: usize = 1000;
 /// Size of the configuration file, in bytes.

@@ -36,6 +36,15 @@ pub struct LeaseTableConfig {
     pub columns: BTreeMap<String, String>,
     /// `notify`: channel of the optional trigger (docs/backends/postgres.md); a notification shortens the wait for a change.
     pub notify: Option<String>,
+    /// `release`: what a forced unlock does to a row of the common shape, `delete` or `expire`. Default: `delete`, but
+    /// `expire` where the row's token would be lost with it, because no sequence draws it.
+    pub release: Option<LeaseTableRelease>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeaseTableRelease {
+    Delete,
+    Expire,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -83,6 +92,10 @@ impl Choice for LeaseTablePreset {
         ("shedlock", Self::Shedlock),
         ("liquibase", Self::Liquibase),
     ];
+}
+
+impl Choice for LeaseTableRelease {
+    const WORDS: &'static [(&'static str, Self)] = &[("delete", Self::Delete), ("expire", Self::Expire)];
 }
 
 impl PostgresConfig {
@@ -144,6 +157,7 @@ impl LeaseTableConfig {
         }
         columns.finish();
         let notify = section.optional("notify", &channel());
+        let release = section.optional("release", &rules::choice());
         section.finish();
         let columns = words
             .into_iter()
@@ -154,6 +168,7 @@ impl LeaseTableConfig {
             preset,
             columns,
             notify,
+            release,
         })
     }
 }

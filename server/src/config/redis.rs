@@ -12,6 +12,8 @@ pub struct RedisConfig {
     pub mode: RedisMode,
     /// `urls` or `urls_file` (one a line): `redis://user:password@host:port/database`, or `rediss://` for TLS.
     pub urls: Vec<SecretString>,
+    /// `unlock_url` or `unlock_url_file`: the separate account of forced unlocks. Absent: unlock is refused on this backend.
+    pub unlock_url: Option<SecretString>,
     /// `patterns`: globs of the keys that are locks. Default `["lock:*"]`.
     pub patterns: Vec<String>,
     /// `values`: `fingerprint` (default) or `show`: raw values are secrets unless told otherwise.
@@ -37,6 +39,9 @@ pub enum RedisValues {
 pub const PATTERNS_DEFAULT: &[&str] = &["lock:*"];
 const URLS_FIT: &str = "urls = [\"redis://host:6379\"] (rediss:// for TLS), or urls_file, the path of a file with \
                         one a line";
+
+const UNLOCK_FIT: &str =
+    "unlock_url = \"redis://user:password@host:6379\" (rediss:// for TLS), or unlock_url_file, or neither";
 
 impl Choice for RedisMode {
     const WORDS: &'static [(&'static str, Self)] = &[
@@ -80,6 +85,13 @@ impl RedisConfig {
             let origin = section.place_of("urls");
             section.error_at("urls", &origin, message, mend);
         }
+        let unlock_url = section.secret(
+            "unlock_url",
+            "unlock_url_file",
+            UNLOCK_FIT,
+            &secrets::url_of(&["redis", "rediss"]),
+            secrets::without_credentials,
+        );
         let patterns = section.list(
             "patterns",
             Some(PATTERNS_DEFAULT),
@@ -96,6 +108,7 @@ impl RedisConfig {
         Some(Self {
             mode,
             urls: urls?,
+            unlock_url,
             patterns: patterns?,
             values,
         })

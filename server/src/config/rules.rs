@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use url::Url;
@@ -87,6 +87,32 @@ pub(super) fn path() -> Rule<'static, PathBuf> {
                 Ok(_) => Taken::Unfit("is not a file".to_owned()),
                 Err(error) => Taken::Unfit(format!("cannot be read: {error}")),
             },
+        }),
+        show: |path| quoted(&path.display().to_string()),
+    }
+}
+
+/// A file that we write: it may be missing, its folder may not.
+pub(super) fn written_path() -> Rule<'static, PathBuf> {
+    Rule {
+        fits: "the path of a file in a folder that exists".to_owned(),
+        take: from_text(|text| {
+            let path = PathBuf::from(text);
+            let folder = match path.parent() {
+                Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
+                Some(folder) => folder,
+                None => Path::new(""),
+            };
+            if path.is_dir() || path.file_name().is_none() {
+                return Taken::Unfit("is not a file".to_owned());
+            }
+            if !folder.is_dir() {
+                return Taken::Unfit(format!(
+                    "cannot be written: there is no folder {}",
+                    folder.display()
+                ));
+            }
+            Taken::Fits(path)
         }),
         show: |path| quoted(&path.display().to_string()),
     }

@@ -171,6 +171,15 @@ fn read_secret(path: &Path) -> Result<String, String> {
     }
 }
 
+/// For passwords.
+pub(super) fn not_empty(secret: &str) -> Result<(), String> {
+    if secret.is_empty() {
+        Err("is empty".to_owned())
+    } else {
+        Ok(())
+    }
+}
+
 /// Nothing of it.
 pub(super) fn hidden(_secret: &str) -> String {
     "***".to_owned()

@@ -19,6 +19,7 @@ pub(super) const DATABASE: &str = "orders";
 pub(super) const APP_ROLE: &str = "orders_app";
 /// The account of the console: `pg_monitor` and `SELECT` on the tables it shows, nothing else.
 pub(super) const WATCH_ROLE: &str = "leasehold_watch";
+pub(super) const UNLOCK_ROLE: &str = "leasehold_unlock";
 
 /// Reaches the database as the workload does.
 #[derive(Clone)]

@@ -14,6 +14,16 @@ use super::fault::Fault;
 use crate::throwaway::Redis;
 
 pub(super) const WATCH_USER: &str = "leasehold_watch";
+pub(super) const UNLOCK_USER: &str = "leasehold_unlock";
+
+/// The account of forced unlocks of docs/backends/redis.md.
+pub(super) fn unlock_acl(password: &str) -> String {
+    format!(
+        "{UNLOCK_USER} on >{password} resetkeys resetchannels ~lock:* ~redisson_lock_queue:{{lock:*}} \
+         &redisson_lock__channel:* &redisson_rwlock:* -@all +ping +select +type +strlen +get +hlen +hget +hgetall \
+         +hexists +lrange +eval +del +publish"
+    )
+}
 
 /// The console's account as docs/backends/redis.md has it: reads lock keys, hears notifications, changes nothing.
 /// Redis 6 does not know all of it.

@@ -13,7 +13,9 @@ use super::redis;
 use super::{chance, fault::Fault};
 use crate::config::backend::{BUDGET_DEFAULT, POLL_DEFAULT, TIMEOUT_DEFAULT};
 use crate::config::etcd::EtcdConfig;
-use crate::config::postgres::{AdvisoryNameConfig, LeaseTableConfig, LeaseTablePreset, PostgresConfig};
+use crate::config::postgres::{
+    AdvisoryNameConfig, LeaseTableConfig, LeaseTablePreset, LeaseTableRelease, PostgresConfig,
+};
 use crate::config::redis::{RedisConfig, RedisMode, RedisValues};
 use crate::config::tls::TlsConfig;
 use crate::config::{BackendConfig, SystemConfig};
@@ -38,6 +40,7 @@ pub(super) struct Orders {
 pub(super) struct Cache {
     pub(super) server: Arc<Redis>,
     watch_password: String,
+    unlock_password: String,
 }
 
 impl Servers {
@@ -78,7 +81,13 @@ impl Servers {
             let (endpoints, prefixes) = (vec![server.endpoint()], vec![etcd::PREFIX.to_owned()]);
             backend(
                 "etcd-coord",
-                SystemConfig::Etcd(EtcdConfig { endpoints, prefixes }),
+                SystemConfig::Etcd(EtcdConfig {
+                    endpoints,
+                    prefixes,
+                    // The demo's etcd has authentication off: the account is only a name.
+                    unlock_user: Some("leasehold-unlock".to_owned()),
+                    unlock_password: None,
+                }),
             )
         });
         orders.chain(cache).chain(cache_eu).chain(coord).collect()
@@ -111,11 +120,16 @@ impl Orders {
         let url =
             self.server
                 .url_with_password(postgres::WATCH_ROLE, &self.passwords.watch, postgres::DATABASE);
+        let unlock_url =
+            self.server
+                .url_with_password(postgres::UNLOCK_ROLE, &self.passwords.unlock, postgres::DATABASE);
         let table = |name: &str, preset, notify| LeaseTableConfig {
             table: format!("public.{name}"),
             preset,
             columns: Default::default(),
             notify,
+            // Its tokens come from a table of their own.
+            release: (preset == LeaseTablePreset::Common).then_some(LeaseTableRelease::Delete),
         };
         let hash_of = |text: &str| AdvisoryNameConfig {
             key: None,
@@ -126,7 +140,7 @@ impl Orders {
         };
         SystemConfig::Postgres(PostgresConfig {
             url: SecretString::from(url),
-            unlock_url: None,
+            unlock_url: Some(SecretString::from(unlock_url)),
             advisory_locks: true,
             blocked_sessions: true,
             lease_tables: vec![
@@ -156,9 +170,11 @@ impl Orders {
 impl Cache {
     fn config(&self) -> SystemConfig {
         let url = self.server.url_for(redis::WATCH_USER, &self.watch_password);
+        let unlock_url = self.server.url_for(redis::UNLOCK_USER, &self.unlock_password);
         SystemConfig::Redis(RedisConfig {
             mode: RedisMode::Standalone,
             urls: vec![SecretString::from(url)],
+            unlock_url: Some(SecretString::from(unlock_url)),
             patterns: vec!["lock:*".to_owned()],
             values: RedisValues::Fingerprint,
         })
@@ -185,6 +201,7 @@ async fn orders() -> Result<Orders, DemoError> {
     let passwords = schema::Passwords {
         app: chance::secret(),
         watch: chance::secret(),
+        unlock: chance::secret(),
     };
     schema::make(&server, &passwords)
         .await
@@ -193,12 +210,15 @@ async fn orders() -> Result<Orders, DemoError> {
 }
 
 async fn cache(notify_keyspace_events: Option<&str>) -> Result<Cache, DemoError> {
-    let (password, watch_password) = (chance::secret(), chance::secret());
+    let (password, watch_password, unlock_password) = (chance::secret(), chance::secret(), chance::secret());
     let options = |is_old| RedisOptions {
         append_only: true,
         notify_keyspace_events: notify_keyspace_events.map(str::to_owned),
         password: Some(password.clone()),
-        acl_users: vec![redis::watch_acl(&watch_password, is_old)],
+        acl_users: vec![
+            redis::watch_acl(&watch_password, is_old),
+            redis::unlock_acl(&unlock_password),
+        ],
         ..Default::default()
     };
     // It ends at once over an account that it does not understand.
@@ -209,6 +229,7 @@ async fn cache(notify_keyspace_events: Option<&str>) -> Result<Cache, DemoError>
     Ok(Cache {
         server: Arc::new(server),
         watch_password,
+        unlock_password,
     })
 }
 

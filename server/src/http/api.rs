@@ -13,6 +13,8 @@ use utoipa::OpenApi;
         (name = "inventory", description = "Locks, the segment tree, backends"),
         (name = "leases", description = "The built-in lease service: acquire, renew, release, listen"),
         (name = "fencing", description = "For resources: check a token, report what was refused"),
+        (name = "unlocks", description = "Forced unlocks in two steps: an intent, then exactly that act, or nothing"),
+        (name = "people", description = "People, tokens, sessions, roles"),
         (name = "health", description = "For load balancers and supervisors")
     )
 )]

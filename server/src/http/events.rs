@@ -6,13 +6,14 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::response::Sse;
 use axum::response::sse::Event;
+use domain::access::Visible;
 use domain::backend::{BackendStatus, BackendView};
 use futures::stream::{self, Stream};
 use serde::Serialize;
 use tokio::sync::watch;
 use utoipa::ToSchema;
 
-use super::state::AppState;
+use super::state::{AppState, InSight};
 
 /// At most two hints a second, and at least one every five seconds so that a cut line shows.
 const GAP: Duration = Duration::from_millis(500);
@@ -46,10 +47,12 @@ pub struct BackendHint {
 )]
 pub(super) async fn stream(
     State(state): State<AppState>,
+    InSight(visible): InSight,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
     let woken = state.inventory.subscribe();
     let start = Position {
         state,
+        visible,
         woken,
         changes: 0,
         statuses: Vec::new(),
@@ -63,6 +66,7 @@ pub(super) async fn stream(
 
 struct Position {
     state: AppState,
+    visible: Visible,
     woken: watch::Receiver<u64>,
     changes: u64,
     statuses: Vec<BackendStatus>,
@@ -111,7 +115,7 @@ impl Position {
 
     fn hint(&mut self) -> Hint {
         let now = self.state.clock.now();
-        let views = self.state.inventory.backends(now);
+        let views = self.state.inventory.backends_visible(&self.visible, now);
         self.statuses = views.iter().map(|view| view.status).collect();
         let changes = self.state.inventory.changes();
         let since = changes.saturating_sub(std::mem::replace(&mut self.changes, changes));

@@ -3,13 +3,13 @@
 use app::console::ConsoleError;
 use axum::Json;
 use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{Path, RawQuery};
 use axum::http::HeaderMap;
 use domain::names::{BackendName, Source};
 use domain::query::{InventoryQuery, QueryError};
 
 use super::problem::Problem;
-use super::state::AppState;
+use super::state::Seen;
 use super::wire::backend::BackendWire;
 use super::wire::detail::DetailWire;
 use super::wire::page::PageWire;
@@ -36,13 +36,13 @@ use super::wire::prefix::PrefixWire;
     )
 )]
 pub(super) async fn list(
-    State(state): State<AppState>,
+    Seen(console): Seen,
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Result<Json<PageWire>, Problem> {
     let query = parse(query.as_deref().unwrap_or_default());
     let page = match query {
-        Ok(query) => state.console.inventory(query).await,
+        Ok(query) => console.inventory(query).await,
         Err(error) => Err(ConsoleError::BadQuery(error)),
     };
     page.map(|page| Json(PageWire::from(page)))
@@ -69,7 +69,7 @@ fn parse(query: &str) -> Result<InventoryQuery, QueryError> {
     )
 )]
 pub(super) async fn detail(
-    State(state): State<AppState>,
+    Seen(console): Seen,
     headers: HeaderMap,
     path: Result<Path<(String, String)>, PathRejection>,
     RawQuery(query): RawQuery,
@@ -81,7 +81,7 @@ pub(super) async fn detail(
         Ok((which(&backend, query.as_deref().unwrap_or_default())?, resource))
     });
     let detail = match asked {
-        Ok(((backend, source), resource)) => state.console.lock(backend, source, resource).await,
+        Ok(((backend, source), resource)) => console.lock(backend, source, resource).await,
         Err(error) => Err(error),
     };
     detail
@@ -115,7 +115,7 @@ fn which(backend: &str, query: &str) -> Result<(BackendName, Option<Source>), Co
     )
 )]
 pub(super) async fn prefixes(
-    State(state): State<AppState>,
+    Seen(console): Seen,
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Result<Json<PrefixWire>, Problem> {
@@ -127,7 +127,7 @@ pub(super) async fn prefixes(
         }
         prefix = value.into_owned();
     }
-    let node = state.console.prefixes(prefix).await;
+    let node = console.prefixes(prefix).await;
     node.map(|it| Json(PrefixWire::from(it)))
         .map_err(|error| Problem::from(error).with_request_id(&headers))
 }
@@ -135,10 +135,10 @@ pub(super) async fn prefixes(
 /// Every configured backend: how it answers, what it can tell, what this account may do.
 #[utoipa::path(get, path = "/v1/backends", tag = "inventory", responses((status = 200, body = Vec<BackendWire>)))]
 pub(super) async fn backends(
-    State(state): State<AppState>,
+    Seen(console): Seen,
     headers: HeaderMap,
 ) -> Result<Json<Vec<BackendWire>>, Problem> {
-    let backends = state.console.backends().await;
+    let backends = console.backends().await;
     backends
         .map(|all| Json(all.into_iter().map(BackendWire::from).collect()))
         .map_err(|error| Problem::from(error).with_request_id(&headers))

@@ -7,8 +7,8 @@ pub mod site;
 
 use app::api::error::SetStatus;
 use app::app::{App, shell};
-use app::console::SharedConsole;
 use axum::Router;
+use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::map_response;
 use axum::response::Response;
@@ -19,6 +19,8 @@ use leptos_axum::{LeptosRoutes, ResponseOptions, generate_route_list, render_app
 use std::sync::Arc;
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
+
+use super::state::ConsoleFor;
 
 /// What holds for every answer of this router that does not say otherwise.
 const HEADERS: [(HeaderName, &str); 6] = [
@@ -40,13 +42,16 @@ const HEADERS: [(HeaderName, &str); 6] = [
 ];
 
 /// All pages, ready to be merged with the API.
-pub fn router(console: SharedConsole) -> Router {
+pub fn router(console: ConsoleFor) -> Router {
     let options = LeptosOptions::builder()
         .output_name("leasehold")
         .site_pkg_dir("pkg")
         .build();
     let context = move || {
-        provide_context(console.clone());
+        // Without a request, as when the list of routes is made, there is nobody to answer.
+        if let Some(parts) = use_context::<Parts>() {
+            provide_context(console.of(&parts.extensions));
+        }
         provide_context(SetStatus(Arc::new(set_status)));
         set_policy();
     };
@@ -87,7 +92,7 @@ fn set_policy() {
     }
 }
 
-async fn set_headers(mut response: Response) -> Response {
+pub(super) async fn set_headers(mut response: Response) -> Response {
     for (name, value) in HEADERS {
         response
             .headers_mut()

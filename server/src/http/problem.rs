@@ -12,6 +12,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::lease::body::BodyError;
+use super::wire::unlock::HoldingWire;
 use crate::lease::LeaseError;
 
 /// RFC 9457 problem details.
@@ -42,6 +43,14 @@ pub struct Problem {
     /// What is left of a lease that cannot live longer; with code `lifetime_reached`.
     #[serde(skip_serializing_if = "Option::is_none")]
     remaining_ms: Option<i64>,
+    /// Whose holding an operator looked at, and whose it is now; with code `holder_changed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<Box<HoldingWire>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    now: Option<Box<HoldingWire>>,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mend: Option<String>,
     request_id: String,
     /// Goes into `Retry-After`, in seconds.
     #[serde(skip)]
@@ -62,9 +71,117 @@ impl Problem {
             reason: None,
             audit_id: None,
             remaining_ms: None,
+            before: None,
+            now: None,
+            mend: None,
             request_id: String::new(),
             retry_after_s: None,
         }
+    }
+
+    pub(super) fn status(&self) -> u16 {
+        self.status
+    }
+
+    pub(super) fn unlock(status: StatusCode, code: &'static str, detail: &str) -> Self {
+        let mut chars = detail.chars();
+        let first = chars.next().map(|first| first.to_uppercase().collect::<String>());
+        Self::new(status, code, first.unwrap_or_default() + chars.as_str())
+    }
+
+    pub(super) fn with_field(self, field: &str) -> Self {
+        Self {
+            field: Some(field.to_owned()),
+            ..self
+        }
+    }
+
+    pub(super) fn with_sources(self, sources: &[domain::names::Source]) -> Self {
+        Self {
+            sources: sources.iter().map(ToString::to_string).collect(),
+            ..self
+        }
+    }
+
+    pub(super) fn with_holders(self, before: Option<HoldingWire>, now: Option<HoldingWire>) -> Self {
+        Self {
+            before: before.map(Box::new),
+            now: now.map(Box::new),
+            ..self
+        }
+    }
+
+    pub(super) fn with_mend(self, mend: Option<String>) -> Self {
+        Self { mend, ..self }
+    }
+
+    pub(super) fn unauthenticated(detail: &str) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "unauthenticated", sentence(detail))
+    }
+
+    pub(super) fn forbidden(detail: String) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "forbidden", detail)
+    }
+
+    pub(super) fn not_found(detail: String) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", sentence(&detail))
+    }
+
+    pub(super) fn conflict(code: &'static str, detail: String) -> Self {
+        Self::new(StatusCode::CONFLICT, code, sentence(&detail))
+    }
+
+    pub(super) fn invalid(field: &str, detail: String) -> Self {
+        Self {
+            field: Some(field.to_owned()),
+            ..Self::new(StatusCode::BAD_REQUEST, "invalid", detail)
+        }
+    }
+
+    pub(super) fn too_many(detail: String, wait_s: u64) -> Self {
+        Self {
+            retry_after_s: Some(u32::try_from(wait_s).unwrap_or(u32::MAX)),
+            ..Self::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "too_many_guesses",
+                sentence(&detail),
+            )
+        }
+    }
+
+    pub(super) fn too_many_streams(max: usize) -> Self {
+        Self {
+            retry_after_s: Some(5),
+            ..Self::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "too_many_streams",
+                format!("You have {max} event streams open already, which is the most"),
+            )
+        }
+    }
+
+    pub(super) fn store_unavailable() -> Self {
+        Self {
+            retry_after_s: Some(1),
+            ..Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "store_unavailable",
+                "The console's store is unavailable: nothing was done",
+            )
+        }
+    }
+
+    pub(super) fn no_such_route(uri: &axum::http::Uri) -> Self {
+        let detail = format!(
+            "There is no {} here; /v1/openapi.json lists what there is",
+            uri.path()
+        );
+        Self::new(StatusCode::NOT_FOUND, "no_such_route", detail)
+    }
+
+    pub(super) fn no_such_method(method: &axum::http::Method) -> Self {
+        let detail = format!("{method} is not possible here; /v1/openapi.json lists what is");
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "no_such_method", detail)
     }
 
     #[must_use]
@@ -187,16 +304,11 @@ impl IntoResponse for Problem {
 }
 
 pub(super) async fn no_such_route(headers: HeaderMap, uri: axum::http::Uri) -> Problem {
-    let detail = format!(
-        "There is no {} here; /v1/openapi.json lists what there is",
-        uri.path()
-    );
-    Problem::new(StatusCode::NOT_FOUND, "no_such_route", detail).with_request_id(&headers)
+    Problem::no_such_route(&uri).with_request_id(&headers)
 }
 
 pub(super) async fn no_such_method(headers: HeaderMap, method: axum::http::Method) -> Problem {
-    let detail = format!("{method} is not possible here; /v1/openapi.json lists what is");
-    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "no_such_method", detail).with_request_id(&headers)
+    Problem::no_such_method(&method).with_request_id(&headers)
 }
 
 /// A bug: said in the log by the panic hook, and without details to the caller.

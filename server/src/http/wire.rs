@@ -6,7 +6,9 @@ pub mod backend;
 pub mod detail;
 pub mod lock;
 pub mod page;
+pub mod people;
 pub mod prefix;
+pub mod unlock;
 
 use std::collections::BTreeMap;
 

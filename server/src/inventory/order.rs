@@ -67,7 +67,7 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    fn lock(&mut self, entry: &Entry) {
+    pub(super) fn lock(&mut self, entry: &Entry) {
         self.states.add(entry.state, 1);
         self.waiters += known_waiters(entry);
     }

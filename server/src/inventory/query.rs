@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use domain::access::Visible;
 use domain::backend::BackendStatus;
 use domain::detail::SeenEvent;
+use domain::lease::Scope;
 use domain::limits::PREFIX_CHILDREN_MAX;
 use domain::lock::Lock;
 use domain::names::{BackendName, Resource, Source};
@@ -60,7 +62,10 @@ impl Inventory {
         let prefix = prefixes.last().map_or(&b""[..], Resource::as_bytes);
         let mut rows = Vec::new();
         let mut states = StateCounts::default();
-        let asked = |slot: &Slot| query.backends.is_empty() || query.backends.contains(&slot.info.name);
+        let asked = |slot: &Slot| {
+            let is_named = query.backends.is_empty() || query.backends.contains(&slot.info.name);
+            is_named && !query.visible.on(&slot.info.name).is_nothing()
+        };
         for slot in self.slots.iter().filter(|slot| asked(slot)) {
             let state = slot.read();
             slot.count(&state, query, prefix, now, &mut states);
@@ -82,7 +87,7 @@ impl Inventory {
         let limit = query.limit as usize;
         let more = rows.len() > limit;
         rows.truncate(limit);
-        let backends = self.backends(now);
+        let backends = self.backends_visible(&query.visible, now);
         let seen_whole = |name: &BackendName| {
             backends
                 .iter()
@@ -117,8 +122,8 @@ impl Inventory {
         )
     }
 
-    /// Children of the last whole segment of `prefix`; only those that start with all of it.
-    pub fn prefixes(&self, prefix: &str, now: Now) -> PrefixNode {
+    /// Children of the last whole segment of `prefix`; only those that start with all of it, and only what is visible.
+    pub fn prefixes(&self, prefix: &str, visible: &Visible, now: Now) -> PrefixNode {
         let resource = Resource::from_text(prefix);
         let wanted = resource.as_bytes();
         let node = &wanted[..boundary(wanted)];
@@ -128,15 +133,23 @@ impl Inventory {
             let state = slot.read();
             let blind = slot.status(&state, now).blinds_rows();
             let shard = &state.shard;
-            let all = shard
-                .order
-                .sums(&shard.order.prefix_range(wanted, &shard.slab), &shard.slab);
+            let all = || {
+                shard
+                    .order
+                    .sums(&shard.order.prefix_range(wanted, &shard.slab), &shard.slab)
+            };
+            let scope = visible.on(&slot.info.name);
+            let (all, children) = if scope.is_everything() {
+                (all(), shard.children(node, PREFIX_CHILDREN_MAX))
+            } else {
+                shard.visible_children(wanted, node.len(), &scope)
+            };
             add(&mut total, blinded(all, blind));
             for Child {
                 prefix,
                 sums,
                 is_leaf,
-            } in shard.children(node, PREFIX_CHILDREN_MAX)
+            } in children
             {
                 if prefix.starts_with(wanted) {
                     let child = merged.entry(prefix).or_default();
@@ -241,7 +254,8 @@ impl Slot {
         if is_plain(query) {
             sums = shard.order.sums(&range, &shard.slab);
         } else {
-            let wanted = filter(query, shard);
+            let scope = query.visible.on(&self.info.name);
+            let wanted = filter(query, &scope, shard);
             for entry in shard.order.ids(&range).filter_map(|id| shard.slab.get(id)) {
                 if wanted(entry) {
                     sums.states.add(entry.state, 1);
@@ -262,7 +276,8 @@ impl Slot {
     ) {
         let shard = &state.shard;
         let blind = self.blind(state, now);
-        let wanted = filter(query, shard);
+        let scope = query.visible.on(&self.info.name);
+        let wanted = filter(query, &scope, shard);
         let name = self.info.name.as_str();
         let selection = Selection {
             prefix,
@@ -330,10 +345,10 @@ fn turns_names(sort: Sort) -> bool {
 
 /// Only prefix, backend and state are asked for: the blocks' sums answer that.
 fn is_plain(query: &InventoryQuery) -> bool {
-    query.owners.is_empty() && query.q.is_empty() && query.safety.is_none()
+    query.owners.is_empty() && query.q.is_empty() && query.safety.is_none() && query.visible.is_everything()
 }
 
-fn filter<'a>(query: &'a InventoryQuery, shard: &'a Shard) -> impl Fn(&Entry) -> bool + 'a {
+fn filter<'a>(query: &'a InventoryQuery, scope: &'a Scope, shard: &'a Shard) -> impl Fn(&Entry) -> bool + 'a {
     move |entry| {
         let owner = entry.owner.as_deref();
         let owned = query.owners.is_empty() || owner.is_some_and(|o| query.owners.iter().any(|w| w == o));
@@ -343,7 +358,7 @@ fn filter<'a>(query: &'a InventoryQuery, shard: &'a Shard) -> impl Fn(&Entry) ->
         let found = query.q.is_empty()
             || contains(&entry.name, query.q.as_bytes())
             || owner.is_some_and(|owner| owner.contains(&query.q));
-        owned && safe && found
+        owned && safe && found && scope.covers_bytes(&entry.name)
     }
 }
 

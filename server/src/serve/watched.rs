@@ -9,6 +9,7 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio_util::sync::CancellationToken;
 
 use crate::backends::Backend;
+use crate::backends::announcing::Announcing;
 use crate::backends::builtin::Builtin;
 use crate::backends::connect::connect;
 use crate::clock::Clock;
@@ -53,6 +54,10 @@ impl Watched {
         }
     }
 
+    pub(super) const fn name(&self) -> &BackendName {
+        &self.name
+    }
+
     fn info(&self) -> BackendInfo {
         BackendInfo {
             name: self.name.clone(),
@@ -86,15 +91,16 @@ pub(super) fn observe(
     stop: &CancellationToken,
 ) -> (Arc<Inventory>, Adapters) {
     let inventory = Inventory::new(watched.iter().map(Watched::info).collect());
-    for Watched { name, adapter, pace } in &watched {
+    let mut adapters = Adapters::new();
+    for Watched { name, adapter, pace } in watched {
         let describe = {
             let adapter = adapter.clone();
             move |source: &Source| (adapter.safety(source), adapter.grain_ms(source))
         };
-        if let Some(feed) = inventory.feed(name, clock.now(), describe) {
-            observer::start(adapter.clone(), feed, *pace, clock.clone(), stop);
+        if let Some(feed) = inventory.feed(&name, clock.now(), describe) {
+            let hints = observer::start(adapter.clone(), feed, pace, clock.clone(), stop);
+            adapters.insert(name, Arc::new(Announcing::new(adapter, hints)));
         }
     }
-    let adapters = watched.into_iter().map(|it| (it.name, it.adapter)).collect();
     (inventory, adapters)
 }

@@ -7,6 +7,7 @@ mod keys;
 mod leases;
 mod passes;
 mod queues;
+mod releasing;
 mod tls;
 mod watching;
 mod world;

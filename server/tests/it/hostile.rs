@@ -67,10 +67,7 @@ async fn no_request_that_the_description_suggests_breaks_the_server() {
     let console = Console::start("").await;
     console.ready().await;
     let document = console.json("/v1/openapi.json").await;
-    let http = reqwest::Client::builder()
-        .timeout(std::time::Duration::from_secs(10))
-        .build()
-        .unwrap();
+    let http = console.client.clone();
     let body = json!({"resource": "kept", "ownerId": "o", "ttlSeconds": 3_600});
     let kept = http
         .post(console.url("/v1/locks/acquire"))

@@ -134,7 +134,8 @@ async fn bad_parameters_are_problems_that_name_the_field() {
         assert_eq!(answer.status(), 404, "{path}");
         assert_eq!(answer.json::<Value>().await.unwrap()["code"], code, "{path}");
     }
-    let posted = reqwest::Client::new()
+    let posted = console
+        .client
         .post(console.url("/v1/inventory"))
         .send()
         .await
@@ -278,7 +279,7 @@ async fn the_event_stream_greets_and_tells_of_changes() {
     let (redis, etcd) = servers().await;
     let console = Console::start(&toml(&redis, &etcd)).await;
     console.ready().await;
-    let mut stream = reqwest::get(console.url("/v1/events")).await.unwrap();
+    let mut stream = console.get("/v1/events").await;
     let mut text = String::new();
     while !text.contains("event: hello") {
         text.push_str(&String::from_utf8_lossy(&stream.chunk().await.unwrap().unwrap()));
@@ -317,7 +318,7 @@ async fn the_description_names_every_path_that_answers() {
 async fn shutdown_ends_open_streams_and_drains() {
     // An open event stream does not hold the server up.
     let console = Console::start("").await;
-    let mut stream = reqwest::get(console.url("/v1/events")).await.unwrap();
+    let mut stream = console.get("/v1/events").await;
     let _hello = stream.chunk().await.unwrap();
     let address = console.serving.address;
     drop(console);
@@ -336,6 +337,7 @@ async fn an_address_beyond_loopback_is_refused_with_the_reason() {
         lease: leasehold::lease::LeaseConfig::default(),
         listen: "0.0.0.0:0".parse().unwrap(),
         backends: Vec::new(),
+        access: leasehold::config::AccessConfig::default(),
         clock: leasehold::clock::Clock::start(),
         stop: tokio_util::sync::CancellationToken::new(),
     };

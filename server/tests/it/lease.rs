@@ -15,3 +15,4 @@ mod reaper;
 mod stage;
 mod tokens;
 mod traps;
+mod unlocking;

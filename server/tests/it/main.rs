@@ -4,6 +4,8 @@
 //! `cfg(test)` on each module, always true here, lets clippy know that helpers may unwrap too.
 
 #[cfg(test)]
+mod audit;
+#[cfg(test)]
 mod cli;
 #[cfg(test)]
 mod client;
@@ -20,6 +22,8 @@ mod http_inventory;
 #[cfg(test)]
 mod lease;
 #[cfg(test)]
+mod people;
+#[cfg(test)]
 mod postgres_adapter;
 #[cfg(test)]
 mod proxy;
@@ -31,3 +35,5 @@ mod support;
 mod throwaway;
 #[cfg(test)]
 mod truth;
+#[cfg(test)]
+mod unlock;

@@ -3,9 +3,11 @@
 mod advisory;
 mod blocked;
 mod docs;
+mod ending;
 mod faults;
 mod mapping;
 mod presets;
+mod releasing;
 mod rig;
 mod sessions;
 mod tables;

@@ -5,6 +5,7 @@ mod faults;
 mod hints;
 mod inspecting;
 mod logging_in;
+mod releasing;
 mod scanning;
 mod shapes;
 
@@ -32,6 +33,7 @@ impl Setup {
         let redis = RedisConfig {
             mode: RedisMode::Standalone,
             urls: vec![url.into()],
+            unlock_url: None,
             patterns: vec!["lock:*".to_owned()],
             values: RedisValues::Fingerprint,
         };
@@ -50,6 +52,11 @@ impl Setup {
 
     fn patterns(mut self, patterns: &[&str]) -> Self {
         self.redis.patterns = patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
+        self
+    }
+
+    fn unlocking(mut self, url: &str) -> Self {
+        self.redis.unlock_url = Some(url.into());
         self
     }
 

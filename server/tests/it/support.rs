@@ -6,3 +6,4 @@ pub(crate) mod dice;
 pub(crate) mod eventually;
 pub(crate) mod proxy;
 pub(crate) mod traces;
+pub(crate) mod unlocking;

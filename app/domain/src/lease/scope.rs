@@ -48,12 +48,27 @@ impl Scope {
     }
 
     pub fn covers(&self, resource: &str) -> bool {
+        self.covers_bytes(resource.as_bytes())
+    }
+
+    /// The same for a name that may not be UTF-8.
+    pub fn covers_bytes(&self, resource: &[u8]) -> bool {
         let Some(prefixes) = &self.0 else { return true };
+        let separates = |byte: Option<&u8>| byte.is_some_and(|byte| SEPARATORS.contains(&char::from(*byte)));
         prefixes.iter().any(|prefix| {
-            resource.strip_prefix(prefix.as_str()).is_some_and(|rest| {
-                prefix.ends_with(SEPARATORS) || rest.is_empty() || rest.starts_with(SEPARATORS)
+            resource.strip_prefix(prefix.as_bytes()).is_some_and(|rest| {
+                separates(prefix.as_bytes().last()) || rest.is_empty() || separates(rest.first())
             })
         })
+    }
+
+    pub fn is_everything(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// It covers no name at all.
+    pub fn is_nothing(&self) -> bool {
+        self.0.as_ref().is_some_and(|prefixes| prefixes.is_empty())
     }
 
     /// The same as ranges, sorted and apart from each other, cut to what begins with `prefix`.

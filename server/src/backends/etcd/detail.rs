@@ -13,6 +13,7 @@ use super::leases::{self, Left, Reading};
 use super::named::{Found, GONE_LEASE, Look, find};
 use super::pass::no_lease;
 use super::record::{Record, cut, hex};
+use super::release;
 
 /// Longest value shown raw, in characters, and most keys named that share a lease.
 const RAW_CHARS_MAX: usize = 4_096;
@@ -56,7 +57,12 @@ impl EtcdBackend {
         let reading = lease.as_ref().map(|lease| lease.reading);
         let lifetime = reading.as_ref().map_or_else(no_lease, Reading::lifetime);
         let waiters = self.waiters(&found.row.waiters).await?;
+        let others = lease
+            .as_ref()
+            .and_then(|lease| lease.keys.as_ref().ok())
+            .map_or(0, |keys| keys.len().saturating_sub(1));
         Ok(Inspection {
+            blast_radius: release::radius(&found.row, others),
             raw: raw(&found.holder, &lifetime),
             lock: Some(found.row.lock(lifetime)),
             waiters,

@@ -1,7 +1,7 @@
 //! Calls to etcd that end: one client for the endpoint in use, remade when it breaks, the next endpoint when one fails.
 //!
 //! etcd's Rust client would spread calls over all endpoints, dead ones included, so each client here has one
-//! endpoint. Only reads go through here, so a call may be tried again.
+//! endpoint. Only reads go through [`Link::call`], so a call may be tried again.
 //!
 //! **Invariant**: no call takes longer than the configured timeout, whatever the endpoints do.
 
@@ -151,6 +151,12 @@ impl Link {
     /// The endpoint in use, as a number to count on from.
     pub(super) fn index(&self) -> usize {
         self.slot().index
+    }
+
+    /// The client in use may be broken: the next call makes a new one.
+    pub(super) fn forget(&self) {
+        let epoch = self.slot().epoch;
+        self.give_up(epoch, 1);
     }
 
     fn give_up(&self, epoch: u64, step: usize) {

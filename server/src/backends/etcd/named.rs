@@ -94,7 +94,7 @@ async fn find_queue(link: &Link, resource: &Resource, pages_max: usize) -> Resul
     Ok(Look::TooWide)
 }
 
-fn prefix_of<'a>(link: &'a Link, key: &[u8]) -> Option<&'a [u8]> {
+pub(super) fn prefix_of<'a>(link: &'a Link, key: &[u8]) -> Option<&'a [u8]> {
     link.settings
         .prefixes
         .iter()

@@ -78,6 +78,10 @@ pub(super) fn mutex_source() -> Source {
     Source::fixed("mutex")
 }
 
+/// Why a key is shown alone although it may be one of many.
+pub(super) const CUT_QUEUE: &str =
+    "it looks like a place in a queue of which the configured prefix shows only a part";
+
 /// A lease id as etcd's own tools write it: Go's `%x` of a signed number.
 pub(super) fn hex(lease: i64) -> String {
     let sign = if lease < 0 { "-" } else { "" };

@@ -7,8 +7,9 @@ use domain::known::{Known, Why};
 use domain::names::{Resource, Source};
 use domain::observation::{Condition, Lifetime, ObservedLock, Tick};
 use domain::token::FencingToken;
+use sha2::{Digest, Sha256};
 
-use super::record::{Place, Record, hex, key_source, mutex_source, place};
+use super::record::{CUT_QUEUE, Place, Record, hex, key_source, mutex_source, place};
 
 /// One lock before its lease was asked about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +65,7 @@ impl Row {
                 0 => Known::absent("the key hangs on no lease"),
                 id => Known::Known(hex(id).into_boxed_str()),
             },
-            generation: Known::Known(Generation::new(format!("rev:{}", self.holder.create_revision))),
+            generation: Known::Known(generation(&self.source, &self.holder)),
             fencing_token: match u64::try_from(self.holder.create_revision) {
                 Ok(revision) => Known::Known(FencingToken::new(revision)),
                 Err(_) => Known::unknown("etcd gave no create revision"),
@@ -83,6 +84,20 @@ impl Row {
             condition: self.note.clone().map(|why| Condition::Note { why }),
         }
     }
+}
+
+/// What tells one holding from the next. A place in a queue is named after its lease and made once, so its create
+/// revision says all. A plain key may be overwritten by somebody else and keep its create revision: there the owner
+/// belongs to it.
+pub(super) fn generation(source: &Source, holder: &Record) -> Generation {
+    let revision = holder.create_revision;
+    if *source == mutex_source() {
+        return Generation::new(format!("rev:{revision}"));
+    }
+    let digest: [u8; 32] = Sha256::digest(holder.owner.as_str().as_bytes()).into();
+    let [a, b, c, d, e, f, g, h, ..] = digest;
+    let owner = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
+    Generation::new(format!("rev:{revision}@{owner:016x}"))
 }
 
 /// Sorts keys, given in ascending order, into rows. A queue is complete once a key after all of its keys was seen.
@@ -111,10 +126,7 @@ impl<'a> Rows<'a> {
                 None
             }
             Place::Key => Some(Row::key(record, None, read_at)),
-            Place::CutQueue => {
-                let why = "it looks like a place in a queue of which the configured prefix shows only a part";
-                Some(Row::key(record, Some(why.into()), read_at))
-            }
+            Place::CutQueue => Some(Row::key(record, Some(CUT_QUEUE.into()), read_at)),
         }
     }
 

@@ -87,6 +87,23 @@ impl Settings {
         })
     }
 
+    /// The same endpoints with the account of forced unlocks; none where it is not configured.
+    pub(super) fn for_unlocks(
+        config: &BackendConfig,
+        etcd: &EtcdConfig,
+    ) -> Result<Option<Self>, BackendError> {
+        let Some(name) = etcd.unlock_user.clone() else {
+            return Ok(None);
+        };
+        let password = etcd.unlock_password.clone();
+        let mut settings = Self::check(config, etcd)?;
+        settings.user = Some(User {
+            name,
+            password: password.unwrap_or_else(|| SecretString::from(String::new())),
+        });
+        Ok(Some(settings))
+    }
+
     /// `login`: whether to authenticate first.
     pub(super) fn options(&self, login: bool) -> ConnectOptions {
         let mut options = ConnectOptions::new()

@@ -1,13 +1,18 @@
 //! One lock read fresh, with everything that hangs on it.
 
+use domain::human;
 use domain::known::Known;
 use domain::limits;
 use domain::names::{OwnerId, Resource, Source};
 use domain::observation::{Inspection, Waiter};
+use domain::release::BlastRadius;
 
 use super::fault::Failure;
 use super::link::Link;
 use super::party::Party;
+use super::record::Fate;
+use super::release::radius;
+use super::row_act::{self, RowAct};
 use super::snapshot::{self, LockRow, Snapshot};
 use super::tree::Waits;
 use super::{PostgresBackend, advisory, catalog, known_keys, lease_tables, record, relation};
@@ -52,14 +57,13 @@ async fn lease(
     };
     let read = async {
         let lock = lease_tables::named(link, &plan, &[resource]).await?.pop();
-        let raw = if lock.is_some() {
-            record::of_row(link, &plan, resource).await?
-        } else {
-            Vec::new()
-        };
-        Ok((lock, raw))
+        if lock.is_none() {
+            return Ok((lock, Vec::new(), RowAct::None));
+        }
+        let raw = record::of_row(link, &plan, resource).await?;
+        Ok((lock, raw, row_act::of(link, &plan).await?))
     };
-    let (lock, raw) = match read.await {
+    let (lock, raw, act) = match read.await {
         Ok(read) => read,
         Err(failure) => {
             let detail = lease_tables::explain(link, &plan, failure)
@@ -73,6 +77,7 @@ async fn lease(
         .filter_map(|lock| lock.owner.known().cloned())
         .collect();
     Ok(Inspection {
+        blast_radius: radius::of_row(lock.as_ref(), act, table.preset),
         lock,
         owners,
         raw,
@@ -104,7 +109,9 @@ async fn advisory_lock(
         .map(|row| row.pid)
         .chain(holders.iter().copied())
         .collect();
+    let fate = record::fate(link, &snapshot, &holders, &group.holders).await?;
     Ok(Inspection {
+        blast_radius: radius::of_sessions(&snapshot, &holders, &fate),
         lock: Some(group.lock(&snapshot)),
         waiters: waiters(&snapshot, &group.waiters),
         owners: kept(group.owners(&snapshot)),
@@ -115,7 +122,7 @@ async fn advisory_lock(
         },
         session: session(&snapshot, &holders),
         raw: record::of_advisory(&snapshot, group, name.as_deref()),
-        shares_fate_with: record::shares_fate(link, &snapshot, &holders, &group.holders).await?,
+        shares_fate_with: fate.sentences(),
     })
 }
 
@@ -125,15 +132,39 @@ async fn blocked_relation(link: &mut Link<'_>, resource: &Resource) -> Result<In
     let Some(group) = groups.iter().find(|group| group.resource() == *resource) else {
         return Ok(Inspection::default());
     };
+    let fate = record::fate(link, &snapshot, &group.roots, &[]).await?;
     Ok(Inspection {
+        blast_radius: first_root(link, &snapshot, &group.roots, &fate).await?,
         lock: Some(group.lock(&snapshot)),
         waiters: waiters(&snapshot, &group.waiters),
         owners: kept(group.owners(&snapshot)),
         blockers: Waits::of(&snapshot).trees(&group.pids()),
         session: session(&snapshot, &group.roots),
         raw: record::of_relation(&snapshot, group),
-        shares_fate_with: record::shares_fate(link, &snapshot, &group.roots, &[]).await?,
+        shares_fate_with: fate.sentences(),
     })
+}
+
+/// An unlock ends the session that is shown as the holder, not the others that block as well.
+async fn first_root(
+    link: &mut Link<'_>,
+    snapshot: &Snapshot,
+    roots: &[i32],
+    fate: &Fate,
+) -> Result<Known<BlastRadius>, Failure> {
+    let [first, others @ ..] = roots else {
+        return Ok(Known::unknown("nobody is known to block"));
+    };
+    if others.is_empty() {
+        return Ok(radius::of_sessions(snapshot, &[*first], fate));
+    }
+    let fate = record::fate(link, snapshot, &[*first], &[]).await?;
+    let radius = radius::of_sessions(snapshot, &[*first], &fate);
+    Ok(radius.map(|mut radius| {
+        let sessions = human::counted(others.len() as u64, "other session", "other sessions");
+        radius.warn(format!("It stays blocked: {sessions} block it as well."));
+        radius
+    }))
 }
 
 fn waiters(snapshot: &Snapshot, rows: &[&LockRow]) -> Vec<Waiter> {

@@ -162,6 +162,11 @@ impl Link<'_> {
         Ok(())
     }
 
+    /// Ends the session: it is not kept for others.
+    pub(super) fn close(&mut self) {
+        self.connection = None;
+    }
+
     fn take(&mut self) -> Result<PgConnection, Failure> {
         let lost = || {
             Failure::Lost(BackendError::Unreachable {

@@ -12,7 +12,7 @@ use sqlx::postgres::PgRow;
 const IDLE_LEAK_S: i64 = 600;
 /// Poolers by the name they give themselves, or the role they log in as.
 const POOLERS: [&str; 6] = ["pgbouncer", "pgcat", "odyssey", "pgpool", "supavisor", "pgagroal"];
-const HIDDEN: &str = "this account is not a member of pg_monitor or pg_read_all_stats";
+pub(super) const HIDDEN: &str = "this account is not a member of pg_monitor or pg_read_all_stats";
 
 pub(super) const SESSIONS: &str = "
 SELECT pid, coalesce(application_name, '') AS application_name, usename::text AS account, host(client_addr) AS client,
@@ -107,11 +107,11 @@ impl SessionRow {
         owner_of(&self.application_name, self.pid)
     }
 
-    fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.state.as_deref() == Some("idle")
     }
 
-    fn pooler(&self) -> Option<&'static str> {
+    pub(super) fn pooler(&self) -> Option<&'static str> {
         let application = self.application_name.to_lowercase();
         let account = self.account.as_deref().unwrap_or_default().to_lowercase();
         POOLERS
@@ -287,7 +287,7 @@ impl Party {
     }
 }
 
-fn exact(at: DateTime<Utc>) -> String {
+pub(super) fn exact(at: DateTime<Utc>) -> String {
     at.format("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }
 

@@ -6,6 +6,9 @@ use super::table::{LeaseTable, Role};
 use crate::config::postgres::LeaseTablePreset;
 use domain::limits;
 
+/// Characters read of a token: more than any number has.
+const TOKEN_CHARS_MAX: usize = 101;
+
 /// A column of a found table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Column {
@@ -56,6 +59,8 @@ pub(super) struct Plan {
     held: String,
     /// Text of the resource, for comparing with a bound text.
     key: String,
+    /// The columns by what they tell.
+    columns: Vec<(Role, Column)>,
     /// A time without zone that is not known to be UTC: Liquibase writes its client's own time.
     pub(super) local_times: bool,
 }
@@ -85,16 +90,11 @@ impl Plan {
                 found.shown, found.account
             ));
         }
-        Ok(Self::build(table, found, &columns))
+        Ok(Self::build(table, found, columns))
     }
 
-    fn build(table: &LeaseTable, found: Found, columns: &[(Role, Column)]) -> Self {
-        let of = |role: Role| {
-            columns
-                .iter()
-                .find(|(played, _)| *played == role)
-                .map(|(_, column)| column)
-        };
+    fn build(table: &LeaseTable, found: Found, columns: Vec<(Role, Column)>) -> Self {
+        let of = |role: Role| played(&columns, role);
         let text = |role: Role, chars_max: usize| {
             of(role).map_or_else(
                 || "NULL::text".to_owned(),
@@ -117,7 +117,7 @@ impl Plan {
             text(Role::Resource, limits::RESOURCE_BYTES_MAX),
             text(Role::Owner, limits::OWNER_CHARS_MAX),
             text(Role::LeaseId, limits::OWNER_CHARS_MAX),
-            text(Role::FencingToken, 100),
+            text(Role::FencingToken, TOKEN_CHARS_MAX - 1),
             time(Role::ExpiresAt),
             time(Role::CreatedAt),
             time(Role::UpdatedAt),
@@ -138,8 +138,45 @@ impl Plan {
             select,
             held,
             key,
+            columns,
             local_times,
         }
+    }
+
+    pub(super) fn column(&self, role: Role) -> Option<&Column> {
+        played(&self.columns, role)
+    }
+
+    pub(super) fn quoted_table(&self) -> String {
+        format!("{}.{}", quoted(&self.found.schema), quoted(&self.found.name))
+    }
+
+    /// Whether a row is the lock of the resource `$1`, held as the generation `$2` says: the same text as in `rows`.
+    pub(super) fn guard(&self) -> String {
+        let text = |role: Role| {
+            self.column(role).map_or_else(
+                || "NULL::text".to_owned(),
+                |column| format!("{}::text", quoted(&column.name)),
+            )
+        };
+        let whole = |role: Role| format!("char_length({}) <= {}", text(role), limits::OWNER_CHARS_MAX);
+        let created = self
+            .column(Role::CreatedAt)
+            .map_or_else(|| "NULL::text".to_owned(), |column| micros(&instant(column)));
+        format!(
+            "{} AND {} = $1 AND $2 = CASE WHEN {} THEN 'lease:' || {} \
+             WHEN {} AND {created} NOT IN ('far', 'past') THEN 'owner:' || {} || '@' || {created} \
+             WHEN {} THEN 'owner:' || {} ELSE '' END || coalesce('#' || left({}, {TOKEN_CHARS_MAX}), '')",
+            self.held,
+            self.key,
+            whole(Role::LeaseId),
+            text(Role::LeaseId),
+            whole(Role::Owner),
+            text(Role::Owner),
+            whole(Role::Owner),
+            text(Role::Owner),
+            text(Role::FencingToken),
+        )
     }
 
     /// Every lock of the table.
@@ -175,6 +212,13 @@ impl Plan {
             .filter(|column| column.may_read)
             .map(|column| column.name.as_str())
     }
+}
+
+fn played(columns: &[(Role, Column)], role: Role) -> Option<&Column> {
+    let mut columns = columns.iter();
+    columns
+        .find(|(played, _)| *played == role)
+        .map(|(_, column)| column)
 }
 
 /// A column as a moment. Without a zone it is UTC, as ShedLock writes it.

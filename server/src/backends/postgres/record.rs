@@ -16,6 +16,8 @@ use super::tree;
 
 /// Longest value shown of one column, in characters.
 const VALUE_CHARS_MAX: usize = 64 * 1024;
+/// Locks asked for when a session's fate is told.
+const HELD_MAX: i64 = 1000;
 /// Locks named when a session's fate is told; more are counted.
 const FATE_SHOWN: usize = 20;
 
@@ -28,7 +30,7 @@ LEFT JOIN pg_class c ON c.oid = l.relation AND d.datname = current_database()
 LEFT JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE l.pid = ANY($1) AND l.granted AND l.locktype IN ('advisory', 'relation')
   AND coalesce(c.relkind IN ('r', 'p', 'm'), true) AND coalesce(n.nspname <> 'pg_catalog', true)
-ORDER BY l.locktype, name, l.mode, l.classid, l.objid LIMIT 1000";
+ORDER BY l.locktype, name, l.mode, l.classid, l.objid LIMIT $2";
 
 /// Every column that we may read, in the table's order.
 pub(super) async fn of_row(
@@ -135,28 +137,57 @@ fn of_party(party: &Party) -> Vec<RawField> {
         .collect()
 }
 
-/// What else these sessions hold, as a sentence each; `known` is the lock itself.
-pub(super) async fn shares_fate(
+/// What else ends with some sessions.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Fate {
+    pub(super) transactions: Vec<String>,
+    pub(super) locks: Vec<String>,
+    /// There are more locks than were asked for.
+    pub(super) is_cut: bool,
+}
+
+impl Fate {
+    /// A sentence each, of many locks the first ones.
+    pub(super) fn sentences(&self) -> Vec<String> {
+        let mut told = self.transactions.clone();
+        told.extend(self.locks.iter().take(FATE_SHOWN).cloned());
+        let more = self.locks.len().saturating_sub(FATE_SHOWN);
+        if more > 0 {
+            told.push(format!(
+                "and {} more",
+                human::counted(more as u64, "lock", "locks")
+            ));
+        }
+        told
+    }
+}
+
+/// What else these sessions hold; `known` is the lock itself.
+pub(super) async fn fate(
     link: &mut Link<'_>,
     snapshot: &Snapshot,
     pids: &[i32],
     known: &[&LockRow],
-) -> Result<Vec<String>, Failure> {
-    let mut told: Vec<String> = pids
+) -> Result<Fate, Failure> {
+    let transactions = pids
         .iter()
         .filter_map(|pid| transaction(snapshot.parties.get(pid)?))
         .collect();
+    let mut fate = Fate {
+        transactions,
+        ..Fate::default()
+    };
     let sessions: Vec<i32> = pids.iter().copied().filter(|pid| *pid > 0).collect();
     if sessions.is_empty() {
-        return Ok(told);
+        return Ok(fate);
     }
-    let rows = link.rows(sqlx::query(HELD).bind(sessions)).await?;
+    let rows = link.rows(sqlx::query(HELD).bind(sessions).bind(HELD_MAX)).await?;
+    fate.is_cut = rows.len() >= usize::try_from(HELD_MAX).unwrap_or(usize::MAX);
     let itself = |class: u32, object: u32, sub: i32| {
         known
             .iter()
             .any(|row| (row.class, row.object, row.sub) == (class, object, sub))
     };
-    let mut held = Vec::new();
     for row in &rows {
         let number = |name: &str| row.try_get::<Option<i64>, _>(name).ok().flatten();
         let half = |name: &str| {
@@ -176,23 +207,14 @@ pub(super) async fn shares_fate(
                 .unwrap_or_default();
             if !itself(half("class"), half("object"), sub) {
                 let key = Key::decode(half("class"), half("object"), sub);
-                held.push(format!("advisory lock {} ({mode})", key.text()));
+                fate.locks.push(format!("advisory lock {} ({mode})", key.text()));
             }
         } else {
             let name: Option<String> = row.try_get("name").ok().flatten();
-            held.push(format!("{mode} on {}", name.unwrap_or_default()));
+            fate.locks.push(format!("{mode} on {}", name.unwrap_or_default()));
         }
     }
-    let more = held.len().saturating_sub(FATE_SHOWN);
-    held.truncate(FATE_SHOWN);
-    told.extend(held);
-    if more > 0 {
-        told.push(format!(
-            "and {} more",
-            human::counted(more as u64, "lock", "locks")
-        ));
-    }
-    Ok(told)
+    Ok(fate)
 }
 
 fn transaction(party: &Party) -> Option<String> {

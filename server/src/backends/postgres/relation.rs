@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use domain::generation::Generation;
 use domain::known::Known;
 use domain::names::{OwnerId, Resource, Source};
 use domain::observation::{Lifetime, ObservedLock};
 
-use super::party::Party;
+use super::party::{self, Party};
 use super::snapshot::{LockRow, Relation, Snapshot};
 use super::tree::Waits;
 
@@ -127,6 +128,17 @@ fn row_of<'a>(snapshot: &'a Snapshot, waiter: &LockRow) -> Option<&'a Relation> 
     }
 }
 
+/// A row or table lock ends with its transaction, so the session's next transaction is another holding.
+fn generation(root: &Party) -> Known<Generation> {
+    match (root.generation(), root) {
+        (Known::Known(session), Party::Session(row)) => match row.xact_start {
+            Some(start) => Known::Known(Generation::new(format!("{session}~{}", party::exact(start)))),
+            None => Known::unknown("its transaction ended while we looked"),
+        },
+        (generation, _) => generation,
+    }
+}
+
 impl Group<'_> {
     pub(super) fn resource(&self) -> Resource {
         let thing = match &self.target {
@@ -146,7 +158,7 @@ impl Group<'_> {
             owner: root.map_or(Known::unknown(ended), |party| Known::Known(party.owner_id())),
             owner_count: u32::try_from(self.roots.len()).unwrap_or(u32::MAX),
             lease_id: Known::absent("row and table locks have no lease"),
-            generation: root.map_or(Known::unknown(ended), Party::generation),
+            generation: root.map_or(Known::unknown(ended), generation),
             fencing_token: Known::absent("row and table locks have no fencing tokens"),
             acquired_at: root.map_or(Known::unknown(ended), Party::acquired_at),
             renewed_at: Known::absent("row and table locks are not renewed"),

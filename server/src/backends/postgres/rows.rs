@@ -142,20 +142,25 @@ fn lease_id(plan: &Plan, fields: &Fields<'_>) -> Known<Box<str>> {
     }
 }
 
-/// The lease id; without one the token, then the owner with the time it took the lock.
+/// The lease id; without one the owner with the time it took the lock, to the microsecond; and the token, where there is
+/// one. `Plan::guard` writes the same in SQL.
 fn generation(fields: &Fields<'_>) -> Known<Generation> {
-    if let Some(id) = fields.lease_id.filter(|id| !is_cut(id, limits::OWNER_CHARS_MAX)) {
-        return Known::Known(Generation::new(format!("lease:{id}")));
-    }
-    if let Some(token) = fields.token {
-        return Known::Known(Generation::new(format!("token:{token}")));
-    }
-    match (fields.owner, fields.created) {
-        (Some(owner), Some(Moment::At(micros))) if !is_cut(owner, limits::OWNER_CHARS_MAX) => {
-            Known::Known(Generation::new(format!("owner:{owner}@{micros}")))
-        }
-        _ => Known::unknown("nothing in this row tells one acquisition from the next"),
-    }
+    let whole = |text: &&str| !is_cut(text, limits::OWNER_CHARS_MAX);
+    let holder = match (
+        fields.lease_id.filter(whole),
+        fields.owner.filter(whole),
+        fields.created,
+    ) {
+        (Some(id), _, _) => format!("lease:{id}"),
+        (None, Some(owner), Some(Moment::At(micros))) => format!("owner:{owner}@{micros}"),
+        (None, Some(owner), _) if fields.token.is_some() => format!("owner:{owner}"),
+        (None, None, _) if fields.token.is_some() => String::new(),
+        _ => return Known::unknown("nothing in this row tells one acquisition from the next"),
+    };
+    Known::Known(Generation::new(match fields.token {
+        Some(token) => format!("{holder}#{token}"),
+        None => holder,
+    }))
 }
 
 fn token(plan: &Plan, fields: &Fields<'_>) -> Known<FencingToken> {

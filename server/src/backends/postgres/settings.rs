@@ -14,6 +14,8 @@ use crate::config::postgres::PostgresConfig;
 
 /// Our sessions' name in `pg_stat_activity`.
 pub(super) const APPLICATION_NAME: &str = "leasehold";
+/// Those of forced unlocks.
+const UNLOCK_APPLICATION_NAME: &str = "leasehold-unlock";
 /// Parameters of a URL that the driver knows.
 const PARAMETERS: [&str; 18] = [
     "sslmode",
@@ -86,6 +88,37 @@ pub(super) fn read(config: &BackendConfig, postgres: &PostgresConfig) -> Result<
         address,
         timeout: config.timeout,
     })
+}
+
+/// How sessions of forced unlocks are opened; none where that is not configured. `user` and `password` are the other
+/// account's.
+pub(super) fn for_unlocks(
+    config: &BackendConfig,
+    postgres: &PostgresConfig,
+) -> Result<Option<Settings>, BackendError> {
+    let Some(url) = &postgres.unlock_url else {
+        return Ok(None);
+    };
+    let theirs = PostgresConfig {
+        url: url.clone(),
+        ..postgres.clone()
+    };
+    let config = BackendConfig {
+        user: None,
+        password: None,
+        ..config.clone()
+    };
+    let mut settings = read(&config, &theirs)?;
+    let patience = (config.timeout / 2).as_millis().max(10).to_string();
+    settings.options = settings
+        .options
+        .application_name(UNLOCK_APPLICATION_NAME)
+        .options([
+            ("default_transaction_read_only", "off".to_owned()),
+            // The holder itself may have the row locked for a while.
+            ("lock_timeout", patience),
+        ]);
+    Ok(Some(settings))
 }
 
 fn parse(text: &str) -> Result<Url, BackendError> {

@@ -6,7 +6,7 @@ use domain::safety::{Safety, SafetyClass};
 
 use super::ident::{self, Name};
 use crate::backends::BackendError;
-use crate::config::postgres::{LeaseTableConfig, LeaseTablePreset};
+use crate::config::postgres::{LeaseTableConfig, LeaseTablePreset, LeaseTableRelease};
 
 /// What a column tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +84,7 @@ pub(super) struct LeaseTable {
     /// The roles that a column plays; a role without a column is not in here.
     pub(super) columns: Vec<(Role, Name)>,
     pub(super) notify: Option<String>,
+    pub(super) release: Option<LeaseTableRelease>,
 }
 
 impl LeaseTable {
@@ -109,6 +110,7 @@ impl LeaseTable {
             preset: config.preset,
             columns,
             notify: config.notify.clone(),
+            release: config.release,
         })
     }
 

@@ -93,6 +93,10 @@ impl Link {
 }
 
 impl Line {
+    pub(super) fn timeout(&self) -> std::time::Duration {
+        self.target.timeout
+    }
+
     /// One command; an error of the server is an `Err`.
     pub(super) async fn ask(&self, command: &Cmd) -> Result<Value, BackendError> {
         self.raw(command)
@@ -113,7 +117,8 @@ impl Line {
         }
     }
 
-    async fn raw(&self, command: &Cmd) -> Result<Value, RedisError> {
+    /// As [`Self::ask`], with the driver's own error: whoever changes something must know whether there was an answer.
+    pub(super) async fn raw(&self, command: &Cmd) -> Result<Value, RedisError> {
         command.query_async(&mut self.connection.clone()).await
     }
 }

@@ -15,7 +15,7 @@ use super::odd::fields;
 use super::page::{self, on_key};
 use super::redisson::RedissonLock;
 use super::server_info::text;
-use super::{RedisBackend, fault, glob};
+use super::{RedisBackend, fault, glob, release};
 use crate::backends::{BackendError, Batch, Sink};
 
 /// Reads the named keys. A name is read whatever it holds by now, string or hash, and is said to be gone from each
@@ -104,6 +104,7 @@ async fn read_one(
         owners.extend(lock.owner.known().cloned());
     }
     Ok(Inspection {
+        blast_radius: release::radius(&lock, &owners),
         lock: Some(lock),
         owners,
         raw: raw.fields,
@@ -112,7 +113,7 @@ async fn read_one(
 }
 
 /// Whether the operator's patterns make it a lock. Names come from URLs too: no other key is ever read for them.
-fn is_ours(backend: &RedisBackend, resource: &Resource) -> bool {
+pub(super) fn is_ours(backend: &RedisBackend, resource: &Resource) -> bool {
     backend
         .patterns
         .iter()

@@ -7,8 +7,8 @@ use domain::backend::Capability;
 use domain::known::Known;
 
 use super::server_info::{ServerInfo, text};
-use super::{RedisBackend, fault, glob, rights};
-use crate::backends::{BackendError, Probe};
+use super::{RedisBackend, fault, glob, release, rights};
+use crate::backends::{BackendError, Probe, RELEASE};
 
 pub(super) async fn run(backend: &RedisBackend) -> Result<Probe, BackendError> {
     let line = backend.asks.line().await?;
@@ -80,7 +80,10 @@ pub(super) fn capabilities(backend: &RedisBackend) -> Vec<Capability> {
             true,
             "PTTL tells what is left, to the millisecond, not what was granted",
         ),
-        told("release", false, "not offered yet"),
+        match backend.unlocks {
+            Some(_) => told(RELEASE, true, release::HOW),
+            None => told(RELEASE, false, release::NO_ACCOUNT),
+        },
         told("clock", true, "TIME, once in a pass"),
     ]
 }

@@ -9,9 +9,9 @@ use std::time::Duration;
 use ::redis::io::AsyncDNSResolver;
 use ::redis::{
     AsyncConnectionConfig, Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo,
-    ProtocolVersion, RedisFuture, TlsCertificates,
+    ProtocolVersion, RedisConnectionInfo, RedisFuture, TlsCertificates,
 };
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 
 use crate::backends::BackendError;
 use crate::config::redis::{RedisConfig, RedisMode};
@@ -33,14 +33,36 @@ pub(super) struct Target {
 impl Target {
     pub(super) fn new(config: &BackendConfig, redis: &RedisConfig) -> Result<Self, BackendError> {
         let info = standalone(redis)?;
-        // Naming our library would need one more right, and its refusal would fill the server's ACL LOG.
-        let mut login = info.redis_settings().clone().set_skip_set_lib_name();
+        let mut login = info.redis_settings().clone();
         if let Some(user) = &config.user {
             login = login.set_username(user);
         }
         if let Some(password) = &config.password {
             login = login.set_password(password.expose_secret());
         }
+        Self::of(info, login, config)
+    }
+
+    /// Where forced unlocks log in; none where that is not configured. `user` and `password` are the other account's.
+    pub(super) fn for_unlocks(
+        config: &BackendConfig,
+        redis: &RedisConfig,
+    ) -> Result<Option<Self>, BackendError> {
+        let Some(url) = &redis.unlock_url else {
+            return Ok(None);
+        };
+        let info = parsed(url, "unlock_url")?;
+        let login = info.redis_settings().clone();
+        Self::of(info, login, config).map(Some)
+    }
+
+    fn of(
+        info: ConnectionInfo,
+        login: RedisConnectionInfo,
+        config: &BackendConfig,
+    ) -> Result<Self, BackendError> {
+        // Naming our library would need one more right, and its refusal would fill the server's ACL LOG.
+        let login = login.set_skip_set_lib_name();
         let database = login.db();
         let address = address(info.addr(), database);
         let (info, host) = with_tls(info, &config.tls)?;
@@ -115,10 +137,14 @@ fn standalone(redis: &RedisConfig) -> Result<ConnectionInfo, BackendError> {
             "Say which keys are locks, e.g. patterns = [\"lock:*\"].".to_owned(),
         ));
     }
+    parsed(url, "urls")
+}
+
+fn parsed(url: &SecretString, key: &str) -> Result<ConnectionInfo, BackendError> {
     let parsed = ::redis::parse_redis_url(url.expose_secret());
     parsed.and_then(|url| url.into_connection_info().ok()).ok_or_else(|| {
         misconfigured(
-            "`urls` holds no address of a Redis server".to_owned(),
+            format!("`{key}` holds no address of a Redis server"),
             "Write redis://user:password@host:port/database (or rediss:// for TLS), with special characters in the \
              password percent-encoded, or give the password as `password_file`."
                 .to_owned(),

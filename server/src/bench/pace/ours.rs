@@ -34,7 +34,7 @@ pub(super) async fn measure(served: Served, span: Span) -> Result<Pace, BenchErr
     let mut clients = Vec::new();
     for number in 0..CLIENTS {
         clients.push(Ours {
-            http: Http::connect(served.address()).await?,
+            http: served.connect().await?,
             number,
             path: String::new(),
         });

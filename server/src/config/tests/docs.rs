@@ -9,6 +9,8 @@ const REFERENCE: &str = include_str!("../../../../docs/configuration.md");
 const EXAMPLE: &str = include_str!("../../../../docs/leasehold.example.toml");
 /// Where examples keep their files.
 const FOLDER: &str = "/etc/leasehold/";
+/// Where they write.
+const WRITTEN: &str = "/var/log/leasehold/";
 
 /// Loads an example whose files exist: each path under [`FOLDER`] is made in a temporary folder.
 fn load_example(text: &str, variables: &[(&str, &str)]) -> Loaded {
@@ -23,7 +25,7 @@ fn load_example(text: &str, variables: &[(&str, &str)]) -> Loaded {
         };
         std::fs::write(folder.path().join(name), secret).unwrap();
     }
-    explain(&text.replace(FOLDER, &root), variables)
+    explain(&text.replace(FOLDER, &root).replace(WRITTEN, &root), variables)
 }
 
 /// The fenced blocks of one language.

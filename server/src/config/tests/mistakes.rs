@@ -265,6 +265,25 @@ fn files_that_are_named_must_be_there() {
 }
 
 #[test]
+fn a_file_that_we_write_may_be_missing_but_not_its_folder() {
+    // A folder in its place, a folder that is not there; then new ones beside others and in the present folder.
+    let folder = tempfile::tempdir().unwrap();
+    let heads = |path: &str| format!("audit_heads_file = {path:?}");
+    each_has_one_mistake(&[
+        (heads(folder.path().to_str().unwrap()), &["is not a file"]),
+        (heads(""), &["is not a file"]),
+        (
+            heads("/nowhere/heads"),
+            &["there is no folder /nowhere", "Write the path of a file"],
+        ),
+    ]);
+    for path in [folder.path().join("heads"), "heads".into()] {
+        let config = load(&heads(path.to_str().unwrap()), &[]).unwrap();
+        assert_eq!(config.access.audit_heads_file, Some(path));
+    }
+}
+
+#[test]
 fn listening_beyond_loopback_is_refused_with_the_reason() {
     // Open to all, open to one network, and a name instead of an address; from the file and from the flag.
     each_has_one_mistake(&[

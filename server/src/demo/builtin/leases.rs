@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use reqwest::Method;
 use serde_json::json;
 
 use super::Access;
 use crate::demo::fault::Fault;
-use crate::demo::leases::{ANSWER_MAX, Leases};
+use crate::demo::leases::Leases;
 
 /// A lease id.
 pub(in crate::demo) struct Held(String);
@@ -28,8 +29,8 @@ impl Leases for Access {
     }
 
     async fn release(&self, held: Held) -> Result<(), Fault> {
-        let request = self.http.delete(format!("{}/v1/locks/{}", self.base, held.0));
-        request.timeout(ANSWER_MAX).send().await?;
+        let path = format!("/v1/locks/{}", held.0);
+        self.call(Method::DELETE, &path).send().await?;
         Ok(())
     }
 }

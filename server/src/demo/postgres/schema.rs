@@ -2,7 +2,7 @@
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
-use super::{APP_ROLE, DATABASE, WATCH_ROLE};
+use super::{APP_ROLE, DATABASE, UNLOCK_ROLE, WATCH_ROLE};
 use crate::demo::fault::Fault;
 use crate::throwaway::Postgres;
 
@@ -61,19 +61,25 @@ const GRANTS: &str = "
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO orders_app;
 GRANT pg_monitor TO leasehold_watch;
 GRANT SELECT ON distributed_locks, shedlock, databasechangeloglock TO leasehold_watch;
+GRANT pg_signal_backend, pg_read_all_stats TO leasehold_unlock;
+GRANT SELECT, DELETE ON distributed_locks TO leasehold_unlock;
+GRANT SELECT, UPDATE (lock_until) ON shedlock TO leasehold_unlock;
+GRANT SELECT, UPDATE (locked, lockgranted, lockedby) ON databasechangeloglock TO leasehold_unlock;
 ";
 
 pub(in crate::demo) struct Passwords {
     pub(in crate::demo) app: String,
     pub(in crate::demo) watch: String,
+    pub(in crate::demo) unlock: String,
 }
 
 pub(in crate::demo) async fn make(server: &Postgres, passwords: &Passwords) -> Result<(), Fault> {
     let mut root = PgConnection::connect(&server.superuser_url()).await?;
     // The passwords are hex digits: nothing to escape.
     let accounts = format!(
-        "CREATE ROLE {APP_ROLE} LOGIN PASSWORD '{}'; CREATE ROLE {WATCH_ROLE} LOGIN PASSWORD '{}';",
-        passwords.app, passwords.watch
+        "CREATE ROLE {APP_ROLE} LOGIN PASSWORD '{}'; CREATE ROLE {WATCH_ROLE} LOGIN PASSWORD '{}'; \
+         CREATE ROLE {UNLOCK_ROLE} LOGIN PASSWORD '{}';",
+        passwords.app, passwords.watch, passwords.unlock
     );
     root.execute(sqlx::raw_sql(AssertSqlSafe(accounts))).await?;
     root.execute(sqlx::raw_sql(AssertSqlSafe(format!(

@@ -41,7 +41,19 @@ pub(super) async fn acquire(
     let request = parse(&service, &context, body)
         .await
         .map_err(|error| context.problem(error))?;
-    let acquired = service.acquire(&context.caller, request).await;
+    let waits = !request.wait.is_zero();
+    let acquiring = service.acquire(&context.caller, request);
+    let acquired = match &context.standing {
+        // Who is not let in any more when its turn comes has left the line.
+        Some(standing) if waits => tokio::select! {
+            acquired = acquiring => acquired,
+            () = standing.gone() => {
+                let problem = Problem::unauthenticated("This token was revoked, has expired or may do something else now");
+                return Err(problem.with_request_id(&context.headers));
+            }
+        },
+        _ => acquiring.await,
+    };
     acquired
         .map(|it| Json(AcquiredWire::from(it)))
         .map_err(|error| context.problem(error))

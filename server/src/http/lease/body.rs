@@ -1,6 +1,7 @@
 //! Strict JSON bodies: an object, whole numbers, no unknown field. Every refusal names the field.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, header};
@@ -43,6 +44,26 @@ async fn read_whole(body: Body) -> Result<Vec<u8>, BodyError> {
         return Err(BodyError::TooLarge);
     }
     Ok(bytes)
+}
+
+/// How long a sender that is refused anyway is listened to.
+const DROPPED_FOR_MAX: Duration = Duration::from_secs(2);
+
+/// Of a request that is refused unread: what its sender still sends is read and dropped, within bounds, so that it hears
+/// the refusal and may ask again on the same connection.
+pub(in crate::http) async fn drop_rest(body: Body) {
+    let mut parts = body.into_data_stream();
+    let mut sent = 0_usize;
+    let rest = async {
+        while let Some(Ok(part)) = parts.next().await {
+            sent = sent.saturating_add(part.len());
+            if sent > DROPPED_BYTES_MAX {
+                break;
+            }
+        }
+    };
+    // Whether it came to its end or not, the answer is the same.
+    let _ended = tokio::time::timeout(DROPPED_FOR_MAX, rest).await;
 }
 
 /// The fields of a body, taken one by one.
@@ -154,6 +175,37 @@ impl Fields {
             strings.insert(name, text);
         }
         Metadata::new(strings, bytes)
+    }
+
+    pub(in crate::http) fn flag(&mut self, name: &str) -> Result<bool, Invalid> {
+        match self.0.remove(name) {
+            Some(Value::Bool(flag)) => Ok(flag),
+            None => Err(required(name)),
+            Some(other) => Err(Invalid::new(
+                name,
+                format!("must be true or false, but is {}", kind(&other)),
+            )),
+        }
+    }
+
+    /// An array of objects, each with fields of its own.
+    pub(in crate::http) fn objects(&mut self, name: &str) -> Result<Vec<Self>, Invalid> {
+        let array = match self.0.remove(name) {
+            Some(Value::Array(array)) => array,
+            None | Some(Value::Null) => return Err(required(name)),
+            Some(other) => {
+                let message = format!("must be an array of objects, but is {}", kind(&other));
+                return Err(Invalid::new(name, message));
+            }
+        };
+        let object = |value| match value {
+            Value::Object(fields) => Ok(Self(fields)),
+            other => Err(Invalid::new(
+                name,
+                format!("must hold objects, but holds {}", kind(&other)),
+            )),
+        };
+        array.into_iter().map(object).collect()
     }
 
     /// Nothing may be left.

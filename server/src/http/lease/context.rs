@@ -6,6 +6,7 @@ use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 
+use crate::http::access::Standing;
 use crate::http::problem::Problem;
 use crate::lease::Caller;
 
@@ -13,6 +14,8 @@ use crate::lease::Caller;
 pub(in crate::http) struct Context {
     pub(in crate::http) caller: Caller,
     pub(in crate::http) headers: HeaderMap,
+    /// Where there is a guard.
+    pub(in crate::http) standing: Option<Standing>,
 }
 
 impl Context {
@@ -28,6 +31,7 @@ impl<S: Sync> FromRequestParts<S> for Context {
         let caller = parts.extensions.get::<Caller>().cloned();
         Ok(Self {
             caller: caller.unwrap_or_else(Caller::open),
+            standing: parts.extensions.remove::<Standing>(),
             headers: std::mem::take(&mut parts.headers),
         })
     }

@@ -11,15 +11,16 @@ use tower::ServiceExt;
 use super::router;
 use crate::clock::Clock;
 use crate::console::ServerConsole;
+use crate::http::state::ConsoleFor;
 use crate::inventory::Inventory;
 
 fn pages() -> Router {
     let inventory = Inventory::new(Vec::new());
-    router(Arc::new(ServerConsole::new(
+    router(ConsoleFor::everybody(Arc::new(ServerConsole::new(
         inventory,
         HashMap::new(),
         Clock::start(),
-    )))
+    ))))
 }
 
 async fn get(path: &str, headers: &[(header::HeaderName, &str)]) -> (StatusCode, HeaderMap, String) {

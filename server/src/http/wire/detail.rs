@@ -36,11 +36,11 @@ pub struct DetailWire {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WaiterWire {
-    position: u32,
-    owner_id: String,
-    waited_ms: Option<i64>,
+    pub(super) position: u32,
+    pub(super) owner_id: String,
+    pub(super) waited_ms: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    lease_remaining_ms: Option<i64>,
+    pub(super) lease_remaining_ms: Option<i64>,
 }
 
 #[derive(Debug, Clone, Serialize, ToSchema)]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use domain::access::Visible;
 use domain::names::Resource;
 use domain::observation::Tick;
 use domain::query::{InventoryQuery, Sort, SortKey};
@@ -135,11 +136,11 @@ proptest! {
         let locks = world.iter().map(|(name, lock)| observed(name, "key", lock, 0)).collect();
         feeds[0].accept(Batch { sent_at: Tick(0), locks, gone: Vec::new() });
         feeds[0].end(whole(&["key"]), now(0));
-        let root = inventory.prefixes("", now(0));
+        let root = inventory.prefixes("", &Visible::default(), now(0));
         prop_assert_eq!(root.total as usize, world.len());
         prop_assert_eq!(root.children.iter().map(|child| child.locks).sum::<u64>(), root.total);
         for child in root.children.iter().filter(|child| !child.is_leaf) {
-            let node = inventory.prefixes(&child.prefix, now(0));
+            let node = inventory.prefixes(&child.prefix, &Visible::default(), now(0));
             prop_assert_eq!(node.total, child.locks);
             let listed: u64 = node.children.iter().map(|grandchild| grandchild.locks).sum();
             prop_assert_eq!(listed, child.locks);

@@ -19,7 +19,10 @@ async fn console(redis: &Redis) -> Console {
 /// Runs `leasehold locks` beside the server.
 async fn locks(console: &Console, args: &[&str]) -> (i32, String, String) {
     let mut command = leasehold(std::env::temp_dir().as_path());
-    command.args(["locks", "--server", &console.url("")]).args(args);
+    command
+        .args(["locks", "--server", &console.url("")])
+        .args(args)
+        .env("LEASEHOLD_TOKEN", console.token.expose());
     tokio::task::spawn_blocking(move || run(&mut command))
         .await
         .unwrap()

@@ -39,6 +39,7 @@ async fn output(world: &World, program: &str, script: &str, more: &[(&str, &str)
         .env_clear()
         .env("PATH", path.unwrap())
         .env("LEASEHOLD_SERVER", world.direct())
+        .env("LEASEHOLD_TOKEN", world.token())
         .envs(more.iter().copied())
         .current_dir(folder.path())
         .stdin(Stdio::null())
@@ -114,8 +115,8 @@ async fn the_python_of_the_page_holds_renews_and_releases() {
     assert!(said.contains("\"code\":\"released\""), "{said}");
 }
 
-async fn close_the_month(server: &str) -> Result<u64, Box<dyn std::error::Error + Send + Sync>> {
-    let client = Client::new(server)?;
+async fn close_the_month(server: &str, token: &str) -> Result<u64, Box<dyn std::error::Error + Send + Sync>> {
+    let client = Client::builder(server).token(token).build()?;
     let request = Request::new("billing:close:2026-06", Duration::from_secs(30));
     let lease = client
         .acquire(request.owner("worker-7").wait(Duration::from_secs(60)))
@@ -154,7 +155,7 @@ async fn the_rust_of_the_pages_is_what_these_tests_run() {
         assert!(is_imports || sources.contains(code), "not tested:\n{code}");
     }
     let world = World::start().await;
-    assert_eq!(close_the_month(&world.direct()).await.unwrap(), 1);
+    assert_eq!(close_the_month(&world.direct(), world.token()).await.unwrap(), 1);
     was_held_once(&world, "billing:close:2026-06").await;
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use leasehold::lease::LeaseConfig;
-use leasehold_client::{AcquireError, Checkpoint, Client, Loss, Request};
+use leasehold_client::{AcquireError, Checkpoint, Loss, Request};
 use serde_json::json;
 
 use super::world::{World, aside, no_later, now};
@@ -84,7 +84,7 @@ async fn what_is_left_of_an_old_lease_neither_renews_nor_stops_the_next_one() {
 async fn a_revocation_is_heard_within_a_second_with_who_and_why() {
     // TTL 60 s: the next renewal is far away; the event stream tells.
     let world = World::start().await;
-    let client = Client::new(&world.linked()).unwrap();
+    let client = world.builder().build().unwrap();
     let lease = client
         .acquire(Request::new("r", Duration::from_secs(60)))
         .await
@@ -178,6 +178,7 @@ async fn a_lease_that_may_live_no_longer_is_held_to_its_end_and_lost_then() {
     let config = LeaseConfig {
         max_ttl: TTL,
         max_lifetime: Duration::from_secs(3),
+        ..LeaseConfig::default()
     };
     let world = World::start_with(config).await;
     let began = now();

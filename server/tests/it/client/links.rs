@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use leasehold::lease::LeaseConfig;
-use leasehold_client::{AcquireError, Client, Request};
+use leasehold_client::{AcquireError, Request};
 
 use super::world::{World, aside, no_later, now};
 use crate::support::proxy::Link;
@@ -128,10 +128,7 @@ async fn acquire_gives_up_when_its_patience_ends() {
     let world = World::start().await;
     world.link.set(Link::Blackhole).await;
     let patience = Duration::from_secs(1);
-    let client = Client::builder(&world.linked())
-        .patience(patience)
-        .build()
-        .unwrap();
+    let client = world.builder().patience(patience).build().unwrap();
     let began = now();
     let error = client.acquire(Request::new("r", TTL)).await.unwrap_err();
     assert!(matches!(error, AcquireError::Unknown { .. }), "{error}");

@@ -48,12 +48,7 @@ async fn the_command_is_told_its_lease() {
         (&seen["holder"]["ownerId"], &seen["holder"]["fencingToken"]),
         (&"w7".into(), &2.into())
     );
-    let lease: serde_json::Value = reqwest::get(format!("{}/v1/locks/{}", world.direct(), told[1]))
-        .await
-        .unwrap()
-        .json()
-        .await
-        .unwrap();
+    let lease = world.get(&format!("/v1/locks/{}", told[1])).await;
     assert_eq!(lease["state"], "held");
     std::fs::write(run.file("seen"), "").unwrap();
     assert_eq!(run.ended().await, (0, String::new()));
@@ -203,6 +198,7 @@ async fn a_command_that_reads_the_terminal_says_why_it_stands_still() {
     let mut terminal = tokio::process::Command::new("script")
         .args(["-qec", &line, "/dev/null"])
         .env("LEASEHOLD_SERVER", world.linked())
+        .env("LEASEHOLD_TOKEN", world.token())
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::piped())
         .kill_on_drop(true)

@@ -1,21 +1,26 @@
 //! A lease service on a port of its own, a link to it that can be broken, and commands run under its leases.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::Arc;
 use std::time::Duration;
 
+use domain::access::Role;
 use domain::lease::{LeaseId, Revocation};
 use leasehold::clock::Clock;
-use leasehold::lease::{LeaseConfig, LeaseService};
+use leasehold::config::AccessConfig;
+use leasehold::identity::Secret;
+use leasehold::lease::LeaseConfig;
+use leasehold::serve::{self, Serving, Setup};
 use leasehold::throwaway::free_port;
-use leasehold_client::{Client, Moment, clock};
+use leasehold_client::{Builder, Client, Moment, clock};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
+use crate::support::console;
 use crate::support::eventually::eventually;
 use crate::support::proxy::Proxy;
 
@@ -28,13 +33,13 @@ pub(super) struct World {
     server: Option<Server>,
     /// In front of the server.
     pub(super) link: Proxy,
+    token: Option<Secret>,
     http: reqwest::Client,
 }
 
 struct Server {
-    service: Arc<LeaseService>,
+    serving: Serving,
     stop: CancellationToken,
-    task: tokio::task::JoinHandle<()>,
 }
 
 impl World {
@@ -50,6 +55,7 @@ impl World {
             port,
             server: None,
             link: Proxy::start(port).await,
+            token: None,
             http: reqwest::Client::new(),
         };
         world.serve(config).await;
@@ -58,28 +64,39 @@ impl World {
 
     /// Again on the same port and store.
     pub(super) async fn serve(&mut self, config: LeaseConfig) {
-        let store = format!("sqlite:{}", self.folder.path().join("leases.db").display());
         let stop = CancellationToken::new();
-        let service = LeaseService::open(&store, config, Clock::start(), stop.clone())
-            .await
-            .unwrap();
-        let app = leasehold::http::lease::standalone(service.clone());
-        let listener = tokio::net::TcpListener::bind(("127.0.0.1", self.port))
-            .await
-            .unwrap();
-        let end = stop.clone();
-        let task = aside(async move {
-            let served = axum::serve(listener, app).with_graceful_shutdown(end.cancelled_owned());
-            served.await.unwrap();
-        });
-        self.server = Some(Server { service, stop, task });
+        let setup = Setup {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, self.port)),
+            store: format!("sqlite:{}", self.folder.path().join("leases.db").display()).into(),
+            lease: config,
+            backends: Vec::new(),
+            access: AccessConfig::default(),
+            clock: Clock::start(),
+            stop: stop.clone(),
+        };
+        let serving = serve::start(setup).await.unwrap();
+        if self.token.is_none() {
+            let token = console::token(&serving, Role::Client).await;
+            self.http = console::client(token.expose(), Duration::from_secs(30));
+            self.token = Some(token);
+        }
+        self.server = Some(Server { serving, stop });
     }
 
     pub(super) async fn stop_serving(&mut self) {
         let server = self.server.take().unwrap();
         server.stop.cancel();
-        server.task.await.unwrap();
-        server.service.close().await;
+        server.serving.ended().await;
+    }
+
+    /// What a program must bring.
+    pub(super) fn token(&self) -> &str {
+        self.token.as_ref().unwrap().expose()
+    }
+
+    /// Without a link, and with the token.
+    pub(super) fn http(&self) -> &reqwest::Client {
+        &self.http
     }
 
     /// Past the link.
@@ -92,9 +109,14 @@ impl World {
         format!("http://127.0.0.1:{}", self.link.port())
     }
 
+    /// Over the link.
+    pub(super) fn builder(&self) -> Builder {
+        Client::builder(&self.linked()).token(self.token())
+    }
+
     /// Over the link, and without the event stream: what is proved must not need it.
     pub(super) fn client(&self) -> Client {
-        Client::builder(&self.linked()).without_events().build().unwrap()
+        self.builder().without_events().build().unwrap()
     }
 
     pub(super) async fn post(&self, path: &str, body: &Value) -> Value {
@@ -103,8 +125,12 @@ impl World {
     }
 
     pub(super) async fn resource(&self, name: &str) -> Value {
-        let url = format!("{}/v1/resources/{name}", self.direct());
-        self.http.get(url).send().await.unwrap().json().await.unwrap()
+        self.get(&format!("/v1/resources/{name}")).await
+    }
+
+    pub(super) async fn get(&self, path: &str) -> Value {
+        let request = self.http.get(format!("{}{path}", self.direct()));
+        request.send().await.unwrap().json().await.unwrap()
     }
 
     pub(super) async fn is_free(&self, name: &str) -> bool {
@@ -120,7 +146,7 @@ impl World {
 
     /// The ledger of rejections, newest first: token, highest token, source, reason.
     pub(super) async fn ledger(&self) -> Vec<(i64, Option<i64>, String, String)> {
-        let service = &self.server.as_ref().unwrap().service;
+        let service = &self.server.as_ref().unwrap().serving.leases;
         let rows = service.rejections(None).await.unwrap();
         rows.into_iter()
             .map(|row| (row.token, row.highest, row.source, row.reason))
@@ -134,7 +160,7 @@ impl World {
             reason: "stuck since noon".into(),
             audit_id: "audit-7".into(),
         };
-        let service = &self.server.as_ref().unwrap().service;
+        let service = &self.server.as_ref().unwrap().serving.leases;
         service
             .revoke(LeaseId::parse(lease_id).unwrap(), revocation, Duration::ZERO)
             .await
@@ -152,6 +178,7 @@ impl World {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap())
             .env("LEASEHOLD_SERVER", self.linked())
+            .env("LEASEHOLD_TOKEN", self.token())
             .current_dir(folder.path())
             .arg("run")
             .args(flags)

@@ -19,6 +19,8 @@ use crate::support::eventually::eventually;
 struct Resource {
     document: Arc<Mutex<Document>>,
     leasehold: String,
+    /// With the resource's own token.
+    http: reqwest::Client,
 }
 
 impl Resource {
@@ -28,9 +30,7 @@ impl Resource {
         body.as_object_mut()
             .unwrap()
             .extend(more.as_object().unwrap().clone());
-        let request = reqwest::Client::new()
-            .post(format!("{}{path}", self.leasehold))
-            .json(&body);
+        let request = self.http.post(format!("{}{path}", self.leasehold)).json(&body);
         request.send().await.unwrap().json().await.unwrap_or_default()
     }
 }
@@ -63,6 +63,7 @@ async fn late_write(world: &World, way: &str) -> (String, String) {
     let resource = Resource {
         document: Arc::default(),
         leasehold: world.direct(),
+        http: world.http().clone(),
     };
     let app = Router::new()
         .route("/compares", put(compares))

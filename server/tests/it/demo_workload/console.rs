@@ -1,7 +1,9 @@
 //! The console on the demo: what visitors come for.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
+use domain::access::Role;
 use leasehold::clock::Clock;
 use leasehold::demo::{self, Demo};
 use leasehold::serve::{self, Setup};
@@ -10,6 +12,7 @@ use sqlx::ConnectOptions as _;
 use sqlx::sqlite::SqliteConnectOptions;
 use tokio_util::sync::CancellationToken;
 
+use crate::support::console::{client, token};
 use crate::support::eventually::within;
 
 use super::MINUTE;
@@ -47,17 +50,22 @@ async fn the_console_shows_every_state_within_a_minute() {
         store: format!("sqlite:{}", demo.folder().join("leasehold.db").display()).into(),
         lease: leasehold::lease::LeaseConfig::default(),
         backends: demo.backends(),
+        access: leasehold::config::AccessConfig::default(),
         clock: Clock::start(),
         stop: stop.clone(),
     };
     let serving = serve::start(setup).await.unwrap();
-    demo.work_on(&format!("http://{}", serving.address)).unwrap();
+    let workers = token(&serving, Role::Client).await;
+    demo.work_on(&format!("http://{}", serving.address), workers.expose())
+        .unwrap();
+    let viewer = token(&serving, Role::Viewer).await;
+    let viewer = client(viewer.expose(), Duration::from_secs(10));
     let url = format!("http://{}/v1/inventory?limit=1000", serving.address);
     let mut seen: BTreeMap<String, String> = BTreeMap::new();
     let mut most = 0;
     let mut ours: BTreeSet<String> = BTreeSet::new();
     within(MINUTE, "every state", async || {
-        let page: Value = reqwest::get(&url).await.unwrap().json().await.unwrap();
+        let page: Value = viewer.get(&url).send().await.unwrap().json().await.unwrap();
         let locks = page["locks"].as_array().unwrap();
         most = most.max(locks.len());
         for lock in locks {

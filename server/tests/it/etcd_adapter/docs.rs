@@ -4,20 +4,22 @@ use std::time::Duration;
 
 use domain::backend::WatchState;
 use domain::known::Known;
+use domain::release::Release;
 use leasehold::backends::etcd::EtcdBackend;
-use leasehold::backends::{Backend, Hints};
+use leasehold::backends::{Backend, BackendError, Hints};
 
-use super::world::{Seen, World, backend, etcdctl, refreshed, seen};
+use super::world::{Seen, World, backend, etcdctl, refreshed, seen, source_of, try_backend_with};
+use crate::support::unlocking::{act, generation, unlock};
 
 const GUIDE: &str = include_str!("../../../../docs/backends/etcd.md");
+const UNLOCK_PASSWORD: &str = "breaks-'glass'";
 const PASSWORD: &str = "it's-\"long\"-%enough\\";
 
-/// The one block of shell commands.
-fn commands() -> &'static str {
-    let mut blocks = GUIDE.split("```sh\n").skip(1);
-    let block = blocks.next().unwrap().split("```").next().unwrap();
-    assert!(blocks.next().is_none(), "the guide has one block of commands");
-    block
+/// The blocks of shell commands: of the account that watches, and of the one that unlocks.
+fn commands() -> [&'static str; 2] {
+    let blocks = GUIDE.split("```sh\n").skip(1);
+    let blocks: Vec<&str> = blocks.map(|rest| rest.split("```").next().unwrap()).collect();
+    blocks.try_into().expect("the guide has two blocks of commands")
 }
 
 /// Whether etcd refused `etcdctl args` to `user` for want of permission; any other failure fails the test.
@@ -55,11 +57,12 @@ async fn run_as_root(endpoint: &str) {
         );
     }
     let output = tokio::process::Command::new("sh")
-        .args(["-euc", commands()])
+        .args(["-euc", &commands().concat()])
         .env("ETCDCTL_API", "3")
         .env("ETCDCTL_ENDPOINTS", endpoint)
         .env("ETCDCTL_USER", "root:root-pw")
         .env("LEASEHOLD_PASSWORD", PASSWORD)
+        .env("LEASEHOLD_UNLOCK_PASSWORD", UNLOCK_PASSWORD)
         .output()
         .await
         .unwrap();
@@ -182,5 +185,78 @@ async fn the_documented_account_may_change_no_lock_and_the_guide_names_what_etcd
             "{args:?} is refused: the guide says otherwise"
         );
     }
+    guarded.sees_all().await;
+}
+
+#[tokio::test]
+async fn the_documented_unlock_account_unlocks_below_its_prefixes_and_nowhere_else() {
+    // Made by the guide's own commands: a plain key and a mutex are released; what it may not, and what etcd cannot
+    // keep from it, is as the guide says.
+    let mut guarded = Guarded::make().await;
+    let endpoint = guarded.world.etcd.endpoint();
+    guarded.watcher = try_backend_with(
+        std::slice::from_ref(&endpoint),
+        &["/locks/"],
+        |config| {
+            config.user = Some("leasehold-watch".to_owned());
+            config.password = Some(PASSWORD.to_owned().into());
+        },
+        |etcd| {
+            etcd.unlock_user = Some("leasehold-unlock".to_owned());
+            etcd.unlock_password = Some(UNLOCK_PASSWORD.to_owned().into());
+        },
+    )
+    .unwrap();
+    for (source, resource) in [("key", "/locks/a"), ("mutex", "/locks/job")] {
+        let answer = unlock(&guarded.watcher, &source_of(source), &resource.into()).await;
+        assert_eq!(answer, Release::Released, "{resource}");
+    }
+    let user = format!("leasehold-unlock:{UNLOCK_PASSWORD}");
+    let [_, foreign, _] = &guarded.leases;
+    for args in [
+        &["get", "/elsewhere"][..],
+        &["del", "/elsewhere"],
+        &["put", "/elsewhere", "x"],
+        &["lease", "revoke", foreign],
+        &["user", "list"],
+    ] {
+        assert!(refused(&endpoint, &user, args).await, "{args:?} is allowed");
+    }
+    assert!(!refused(&endpoint, &user, &["put", "/locks/a", "x"]).await);
+}
+
+#[tokio::test]
+async fn a_wrong_or_powerless_unlock_account_refuses_or_fails_and_changes_nothing() {
+    // The watching account itself as the unlocking one; a wrong password; the keys are there afterwards.
+    let guarded = Guarded::make().await;
+    let unlocker = |user: &str, password: &str| {
+        try_backend_with(
+            &[guarded.world.etcd.endpoint()],
+            &["/locks/"],
+            |config| {
+                config.user = Some("leasehold-watch".to_owned());
+                config.password = Some(PASSWORD.to_owned().into());
+            },
+            |etcd| {
+                etcd.unlock_user = Some(user.to_owned());
+                etcd.unlock_password = Some(password.to_owned().into());
+            },
+        )
+        .unwrap()
+    };
+    let source = source_of("key");
+    let powerless = unlocker("leasehold-watch", PASSWORD);
+    let answer = unlock(&powerless, &source, &"/locks/a".into()).await;
+    assert!(
+        matches!(&answer, Release::Refused { mend, .. } if mend.contains("readwrite '/locks/'")),
+        "{answer:?}"
+    );
+    let wrong = unlocker("leasehold-unlock", "wrong");
+    let seen = generation(&wrong, &source, &"/locks/a".into()).await;
+    let error = wrong
+        .release(&source, &"/locks/a".into(), &seen, &act())
+        .await
+        .unwrap_err();
+    assert!(matches!(error, BackendError::Denied { .. }), "{error:?}");
     guarded.sees_all().await;
 }

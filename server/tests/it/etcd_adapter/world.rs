@@ -91,10 +91,23 @@ pub(crate) fn try_backend(
     prefixes: &[&str],
     change: impl FnOnce(&mut BackendConfig),
 ) -> Result<EtcdBackend, BackendError> {
-    let etcd = EtcdConfig {
+    try_backend_with(endpoints, prefixes, change, |_| {})
+}
+
+/// As [`try_backend`], with what belongs to etcd alone changed as well.
+pub(crate) fn try_backend_with(
+    endpoints: &[String],
+    prefixes: &[&str],
+    change: impl FnOnce(&mut BackendConfig),
+    change_etcd: impl FnOnce(&mut EtcdConfig),
+) -> Result<EtcdBackend, BackendError> {
+    let mut etcd = EtcdConfig {
         endpoints: endpoints.to_vec(),
         prefixes: prefixes.iter().map(|prefix| (*prefix).to_owned()).collect(),
+        unlock_user: None,
+        unlock_password: None,
     };
+    change_etcd(&mut etcd);
     let mut config = BackendConfig {
         name: BackendName::parse("coord").unwrap(),
         poll: Duration::from_secs(2),

@@ -17,6 +17,7 @@ use tokio::time::sleep;
 
 use super::history::{Answer, Held, Micros, What, now};
 use super::register::{Question, Reply};
+use crate::support::console::bearer;
 use crate::support::dice::Dice;
 
 pub(super) const ORDER: &str = "LEASEHOLD_TEST_CLIENT";
@@ -34,6 +35,7 @@ pub(super) struct Order {
     pub(super) seed: u64,
     pub(super) lanes: u32,
     pub(super) server: String,
+    pub(super) token: String,
     pub(super) register: String,
 }
 
@@ -87,6 +89,7 @@ impl Lane {
     async fn new(order: Order, lane: u32, calls: Arc<AtomicU64>) -> Self {
         let http = reqwest::Client::builder()
             .no_proxy()
+            .default_headers(bearer(&order.token))
             .connect_timeout(Duration::from_secs(1))
             .timeout(PATIENCE)
             .build()

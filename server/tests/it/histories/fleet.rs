@@ -15,7 +15,7 @@ use super::client::{Line, MARK, ORDER, Order};
 use super::history::{Answer, Call, Micros, now};
 
 /// Each client is several workers of one process.
-const LANES: u32 = 4;
+pub(super) const LANES: u32 = 4;
 
 /// What was heard of one client so far.
 #[derive(Default)]
@@ -38,23 +38,11 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn start(
-        number: u32,
-        seed: u64,
-        server: String,
-        register: String,
-        tally: &Arc<Tally>,
-    ) -> Self {
-        let order = Order {
-            client: number,
-            seed,
-            lanes: LANES,
-            server,
-            register,
-        };
+    pub(super) fn start(order: &Order, tally: &Arc<Tally>) -> Self {
+        let number = order.client;
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "histories::client::client", "--ignored", "--nocapture"])
-            .env(ORDER, serde_json::to_string(&order).unwrap())
+            .env(ORDER, serde_json::to_string(order).unwrap())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)

@@ -8,6 +8,7 @@ use leasehold::throwaway::free_port;
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use tokio::process::{Child, Command};
 
+use crate::support::console::client;
 use crate::support::eventually::eventually;
 
 /// What stands between the server and the machine.
@@ -37,6 +38,9 @@ pub(super) struct Server {
     child: Option<Child>,
 }
 
+/// In the folder: a token that may hold every lease of its store.
+const TOKEN: &str = "token";
+
 impl Server {
     /// Started, and answering.
     pub(super) async fn start(
@@ -55,8 +59,42 @@ impl Server {
             settings,
             child: None,
         };
+        let is_reachable = !matches!(server.around, Around::SmallDisk { .. });
+        if is_reachable && !folder.join(TOKEN).exists() {
+            server.create_token().await;
+        }
         server.restart().await;
         server
+    }
+
+    /// Each server of a store has its own.
+    fn create_token_args(&self) -> [String; 6] {
+        let name = format!("test-{}", self.port);
+        ["token", "create", "--role", "client", "--name", &name].map(str::to_owned)
+    }
+
+    /// Before the server begins, as an operator may do.
+    async fn create_token(&self) {
+        let created = clean(env!("CARGO_BIN_EXE_leasehold"))
+            .args(self.create_token_args())
+            .current_dir(&self.folder)
+            .env("LEASEHOLD_STORE", &self.store)
+            .output()
+            .await
+            .unwrap();
+        assert!(created.status.success(), "{created:?}");
+        std::fs::write(self.folder.join(TOKEN), created.stdout).unwrap();
+    }
+
+    /// With which clients of this server are let in.
+    pub(super) fn token(&self) -> String {
+        let text = std::fs::read_to_string(self.folder.join(TOKEN)).unwrap();
+        text.trim_end().to_owned()
+    }
+
+    /// Sends the token.
+    pub(super) fn http(&self) -> reqwest::Client {
+        client(&self.token(), Duration::from_secs(30))
     }
 
     /// On the same port.
@@ -109,7 +147,11 @@ impl Server {
                 if !rustix::process::geteuid().is_root() {
                     command.args(["--user", "--map-root-user"]);
                 }
-                let script = format!("mount -t tmpfs -o size={mib}m none disk && exec \"$0\" serve");
+                // Only what lives in the same namespace sees the store.
+                let script = format!(
+                    "mount -t tmpfs -o size={mib}m none disk && \"$0\" {} >{TOKEN} && exec \"$0\" serve",
+                    self.create_token_args().join(" ")
+                );
                 std::fs::create_dir_all(self.folder.join("disk")).unwrap();
                 command.args(["--mount", "sh", "-c", &script, binary]);
                 return command;

@@ -15,15 +15,14 @@ const HOUR_S: i64 = 3_600;
 
 async fn acquire(server: &Server, resource: &str, ttl: i64) -> Value {
     let body = json!({"resource": resource, "ownerId": "o", "ttlSeconds": ttl});
-    let request = reqwest::Client::new()
-        .post(server.url("/v1/locks/acquire"))
-        .json(&body);
+    let request = server.http().post(server.url("/v1/locks/acquire")).json(&body);
     request.send().await.unwrap().json().await.unwrap()
 }
 
 async fn renew(server: &Server, lease: &Value) -> u16 {
     let path = format!("/v1/locks/{}/renew", lease["leaseId"].as_str().unwrap());
-    reqwest::Client::new()
+    server
+        .http()
         .post(server.url(&path))
         .send()
         .await
@@ -34,7 +33,8 @@ async fn renew(server: &Server, lease: &Value) -> u16 {
 
 async fn holder(server: &Server, resource: &str) -> Value {
     let url = server.url(&format!("/v1/resources/{resource}"));
-    reqwest::get(url).await.unwrap().json::<Value>().await.unwrap()["holder"].clone()
+    let seen = server.http().get(url).send().await.unwrap();
+    seen.json::<Value>().await.unwrap()["holder"].clone()
 }
 
 fn fast() -> PostgresOptions {
@@ -110,9 +110,9 @@ async fn an_hour_on_the_clock_of_postgres_grants_nothing_twice() {
     let postgres = Throwaway::postgres(fast()).await.unwrap();
     let url = postgres.superuser_url();
     clock::install(&url).await;
-    let (folder, other_folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let folder = tempfile::tempdir().unwrap();
     let mut server = Server::start(&url, folder.path(), Around::Nothing, &[]).await;
-    let mut other = Server::start(&url, other_folder.path(), Around::Nothing, &[]).await;
+    let mut other = Server::start(&url, folder.path(), Around::Nothing, &[]).await;
     let first = acquire(&server, "r", 600).await;
     clock::set(&url, HOUR_S).await;
     let second = acquire(&server, "r", 600).await;

@@ -9,12 +9,13 @@ use leasehold::throwaway::{Postgres, PostgresOptions, Throwaway};
 use rustix::process::Signal;
 use tokio::task::JoinHandle;
 
-use super::client::{acquired, send};
-use super::fleet::{Client, Tally};
+use super::client::{Order, acquired, send};
+use super::fleet::{Client, LANES, Tally};
 use super::history::{Answer, Call, Death, History, Micros, What, now};
 use super::register::Register;
 use super::rows;
 use super::servers::{Around, Server};
+use crate::support::console::client;
 use crate::support::eventually::eventually;
 use crate::support::proxy::Proxy;
 
@@ -43,6 +44,8 @@ pub(super) struct World {
     pub(super) postgres: Option<Postgres>,
     pub(super) url: String,
     pub(super) servers: Vec<Server>,
+    token: String,
+    http: reqwest::Client,
     pub(super) proxies: Vec<Proxy>,
     pub(super) register: Register,
     pub(super) clients: Vec<Client>,
@@ -75,6 +78,8 @@ impl World {
             folder,
             postgres,
             url,
+            token: servers[0].token(),
+            http: servers[0].http(),
             servers,
             proxies,
             register: Register::start().await,
@@ -95,7 +100,8 @@ impl World {
             world.clients.push(client);
         }
         let urls: Vec<String> = world.servers.iter().map(|server| server.url("")).collect();
-        world.looker = Some(super::aside(look(urls, world.looking.clone())));
+        let http = client(&world.token, Duration::from_secs(2));
+        world.looker = Some(super::aside(look(urls, http, world.looking.clone())));
         world
     }
 
@@ -103,8 +109,15 @@ impl World {
         let number = self.next_client;
         self.next_client += 1;
         let server = format!("http://127.0.0.1:{}", self.proxies[place].port());
-        let register = self.register.address.to_string();
-        Client::start(number, self.seed, server, register, &self.tally)
+        let order = Order {
+            client: number,
+            seed: self.seed,
+            lanes: LANES,
+            server,
+            token: self.token.clone(),
+            register: self.register.address.to_string(),
+        };
+        Client::start(&order, &self.tally)
     }
 
     /// Kills a client and puts another in its place.
@@ -124,7 +137,7 @@ impl World {
         let begin = now();
         let body = serde_json::json!({"resource": resource, "ownerId": owner, "ttlSeconds": 1});
         let url = self.servers[0].url("/v1/locks/acquire");
-        let answer = send(reqwest::Client::new().post(url).json(&body)).await;
+        let answer = send(self.http.post(url).json(&body)).await;
         let (status, answer) = (answer.0, acquired(answer));
         self.history.calls.push(Call {
             client: OBSERVER,
@@ -233,11 +246,7 @@ async fn store(kind: StoreKind, folder: &tempfile::TempDir) -> (Option<Postgres>
 }
 
 /// Looks at one lock after the other from outside, past the proxies.
-async fn look(servers: Vec<String>, looking: Arc<AtomicBool>) -> Vec<Call> {
-    let http = reqwest::Client::builder()
-        .timeout(Duration::from_secs(2))
-        .build()
-        .unwrap();
+async fn look(servers: Vec<String>, http: reqwest::Client, looking: Arc<AtomicBool>) -> Vec<Call> {
     let mut calls = Vec::new();
     for number in 0.. {
         if !looking.load(Ordering::Relaxed) {

@@ -60,6 +60,7 @@ on_both_stores!(renewals_cannot_make_a_lease_live_for_ever, |home| {
     let config = LeaseConfig {
         max_ttl: Duration::from_secs(2),
         max_lifetime: Duration::from_secs(3),
+        ..LeaseConfig::default()
     };
     let stage = home.serve_with(config, None).await;
     let body = json!({"resource": "r", "ownerId": "o", "ttlSeconds": 3});

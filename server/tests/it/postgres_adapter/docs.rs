@@ -31,7 +31,7 @@ async fn the_documented_role_can_watch_and_nothing_else() {
         "INSERT INTO distributed_locks (resource) VALUES ('a'); SELECT pg_advisory_lock(1)",
     )
     .await;
-    let [grants, _trigger] = blocks().try_into().unwrap();
+    let [grants, _trigger, _unlock] = blocks().try_into().unwrap();
     run(&mut root, grants).await;
     let url = server.url("leasehold_watch", "orders");
     let backend = backend(&url, vec![common("public.distributed_locks")]);
@@ -87,7 +87,7 @@ async fn the_documented_trigger_announces_each_change() {
     let server = server().await;
     let mut root = user(&server.superuser_url()).await;
     run(&mut root, COMMON).await;
-    let [_grants, trigger] = blocks().try_into().unwrap();
+    let [_grants, trigger, _unlock] = blocks().try_into().unwrap();
     run(&mut root, trigger).await;
     let mut table = lease_table("public.distributed_locks", LeaseTablePreset::Common, &[]);
     table.notify = Some("leasehold_locks".to_owned());

@@ -86,6 +86,7 @@ pub(super) fn lease_table(
         preset,
         columns,
         notify: None,
+        release: None,
     }
 }
 

@@ -66,7 +66,7 @@ async fn rows_of_the_common_table_tell_owner_token_lease_and_time() {
     assert_eq!(lock.owner.known().unwrap().as_str(), "worker-1");
     assert_eq!(lock.fencing_token.known().unwrap().number(), 41);
     assert_eq!(lock.lease_id.known().unwrap().as_ref(), "l-1");
-    assert_eq!(lock.generation.known().unwrap().as_str(), "lease:l-1");
+    assert_eq!(lock.generation.known().unwrap().as_str(), "lease:l-1#41");
     assert!(
         (20_000..=30_000).contains(&remaining_ms(&lock.lifetime)),
         "{lock:?}"

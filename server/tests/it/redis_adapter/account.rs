@@ -10,9 +10,11 @@ use super::{Setup, driver, hash, key, observe, run, start, start_with, try_obser
 
 const DOCS: &str = include_str!("../../../../docs/backends/redis.md");
 
-/// The one fenced block that begins with ACL SETUSER.
+/// The one fenced block that makes the account that watches.
 fn documented_account() -> Vec<String> {
-    let mut blocks = DOCS.split("```").filter(|block| block.contains("ACL SETUSER"));
+    let mut blocks = DOCS
+        .split("```")
+        .filter(|block| block.contains("ACL SETUSER leasehold-watch"));
     let block = blocks
         .next()
         .expect("docs/backends/redis.md has no ACL SETUSER block");
@@ -26,7 +28,7 @@ fn documented_account() -> Vec<String> {
     lines.split_whitespace().map(str::to_owned).collect()
 }
 
-async fn create(redis: &Redis, words: &[String]) {
+pub(super) async fn create(redis: &Redis, words: &[String]) {
     run(
         &mut driver(redis).await,
         &words.iter().map(String::as_str).collect::<Vec<_>>(),

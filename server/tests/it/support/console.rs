@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use domain::access::{Grant, Role};
 use leasehold::clock::Clock;
 use leasehold::config::{Config, FileSource, Sources};
+use leasehold::identity::{NewToken, Secret, Who};
 use leasehold::serve::{self, Serving, Setup};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -12,9 +15,37 @@ use super::eventually::eventually;
 
 pub(crate) struct Console {
     pub(crate) serving: Serving,
-    client: reqwest::Client,
+    /// Of an operator of everything, which `client` sends: what is tested here is what is seen; who may come in has tests
+    /// of its own.
+    pub(crate) token: Secret,
+    pub(crate) client: reqwest::Client,
     _stop: DropGuard,
     _folder: tempfile::TempDir,
+}
+
+/// A token of this role on everything.
+pub(crate) async fn token(serving: &Serving, role: Role) -> Secret {
+    let new = NewToken {
+        name: format!("test-{}", role.wire()),
+        grants: vec![Grant::everywhere(role)],
+        expires_in: None,
+    };
+    let who = Who::system("test");
+    serving.identity.create_token(&who, new).await.unwrap()
+}
+
+pub(crate) fn bearer(token: &str) -> HeaderMap {
+    let value = HeaderValue::try_from(format!("Bearer {token}")).unwrap();
+    HeaderMap::from_iter([(AUTHORIZATION, value)])
+}
+
+/// Sends the token with every request.
+pub(crate) fn client(token: &str, patience: Duration) -> reqwest::Client {
+    reqwest::Client::builder()
+        .default_headers(bearer(token))
+        .timeout(patience)
+        .build()
+        .unwrap()
 }
 
 impl Console {
@@ -38,16 +69,16 @@ impl Console {
             lease: config.lease,
             listen: "127.0.0.1:0".parse().unwrap(),
             backends: config.backends,
+            access: config.access,
             clock: Clock::start(),
             stop: stop.clone(),
         };
-        let client = reqwest::Client::builder()
-            .timeout(Duration::from_secs(10))
-            .build()
-            .unwrap();
+        let serving = serve::start(setup).await.unwrap();
+        let token = token(&serving, Role::Operator).await;
         Self {
-            serving: serve::start(setup).await.unwrap(),
-            client,
+            client: client(token.expose(), Duration::from_secs(10)),
+            serving,
+            token,
             _stop: stop.drop_guard(),
             _folder: folder,
         }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::ledger::{Holder, Locks, Place};
 use super::{coord, keys, table};
+use crate::support::console::{Console, client};
 
 /// Small, so that cursors are used.
 const PAGE: usize = 60;
@@ -25,12 +26,11 @@ pub(super) struct Shown {
 }
 
 impl View {
-    pub(super) fn new(url: String) -> Self {
-        let client = reqwest::Client::builder()
-            .timeout(Duration::from_secs(5))
-            .build()
-            .unwrap();
-        Self { client, url }
+    pub(super) fn new(console: &Console) -> Self {
+        Self {
+            client: client(console.token.expose(), Duration::from_secs(5)),
+            url: console.url(""),
+        }
     }
 
     pub(super) async fn all(&self) -> Shown {

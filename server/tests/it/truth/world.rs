@@ -60,7 +60,7 @@ impl World {
         ))
         .await;
         console.ready().await;
-        let view = View::new(console.url(""));
+        let view = View::new(&console);
         Self {
             table,
             keys: Keys::new(redis).await,

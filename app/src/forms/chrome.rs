@@ -1,0 +1,145 @@
+//! What stands around a form of somebody who is signed in: the same bar as on every page, and the sections of the
+//! settings. Deliberately without what needs a script: search, theme, the live figure.
+
+use leptos::prelude::*;
+
+use super::document::document_with;
+
+/// Where one is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Locks,
+    Settings(Section),
+}
+
+/// One page of the settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Section {
+    You,
+    People,
+    Tokens,
+    Sessions,
+    Roles,
+}
+
+impl Section {
+    const ALL: [Self; 5] = [Self::You, Self::People, Self::Tokens, Self::Sessions, Self::Roles];
+
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::You => "/settings",
+            Self::People => "/settings/people",
+            Self::Tokens => "/settings/tokens",
+            Self::Sessions => "/settings/sessions",
+            Self::Roles => "/settings/roles",
+        }
+    }
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::You => "You",
+            Self::People => "People",
+            Self::Tokens => "Tokens",
+            Self::Sessions => "Sessions",
+            Self::Roles => "Roles",
+        }
+    }
+
+    /// Only for those who administer.
+    const fn is_guarded(self) -> bool {
+        matches!(self, Self::People | Self::Tokens | Self::Sessions)
+    }
+}
+
+/// Who looks, and where.
+#[derive(Debug, Clone)]
+pub struct Chrome {
+    pub name: String,
+    pub is_admin: bool,
+    pub place: Place,
+    /// Nobody may change anything for now.
+    pub is_read_only: bool,
+}
+
+/// A whole page with its heading, which is a finding and not a label.
+pub struct Page {
+    pub title: String,
+    pub lead: Option<String>,
+    pub content: AnyView,
+}
+
+/// Made on the server only.
+pub fn page(chrome: &Chrome, page: Page) -> String {
+    let Page { title, lead, content } = page;
+    let lead = lead.map(|lead| view! { <p>{lead}</p> });
+    let read_only = chrome.is_read_only.then(|| {
+        view! {
+            <p class="notice warning" role="status">"The console is read-only: nobody can release a lock until an admin says otherwise."</p>
+        }
+    });
+    let body = match chrome.place {
+        Place::Locks => content,
+        Place::Settings(here) => view! {
+            <div class="settings">
+                {sections(chrome, here)}
+                <div class="stack">{content}</div>
+            </div>
+        }
+        .into_any(),
+    };
+    let main = view! {
+        {bar(chrome)}
+        <main id="main">
+            <div class="pagehead"><div><h1>{title.clone()}</h1>{lead}</div></div>
+            {read_only}
+            {body}
+        </main>
+        {tabs(chrome)}
+    };
+    document_with(&title, main.into_any())
+}
+
+const PAGES: [(&str, &str); 3] = [("/", "Overview"), ("/locks", "Locks"), ("/backends", "Backends")];
+
+fn links(chrome: &Chrome) -> AnyView {
+    let is_locks = chrome.place == Place::Locks;
+    let pages = PAGES.into_iter().map(|(path, word)| {
+        let here = (is_locks && path == "/locks").then_some("page");
+        view! { <a href=path aria-current=here>{word}</a> }
+    });
+    let here = (!is_locks).then_some("page");
+    view! { {pages.collect_view()}<a href="/settings" aria-current=here>"Settings"</a> }.into_any()
+}
+
+fn bar(chrome: &Chrome) -> AnyView {
+    view! {
+        <a class="skip" href="#main">"Skip to the page"</a>
+        <header class="bar">
+            <a class="brand" href="/">
+                <svg viewBox="0 0 16 16" aria-hidden="true"><path d="M1 3h14v3H1zM1 8.5h9v1.5H1zM1 12h5v1.5H1z" fill="currentColor"></path></svg>
+                "Leasehold"
+            </a>
+            <nav aria-label="pages">{links(chrome)}</nav>
+            <div class="end">
+                <a class="who" href="/settings">{chrome.name.clone()}</a>
+                <form method="post" action="/sign-out"><button class="btn plain s" r#type="submit">"Sign out"</button></form>
+            </div>
+        </header>
+    }
+    .into_any()
+}
+
+fn tabs(chrome: &Chrome) -> AnyView {
+    view! { <nav class="tabs" aria-label="pages, below">{links(chrome)}</nav> }.into_any()
+}
+
+fn sections(chrome: &Chrome, here: Section) -> AnyView {
+    let shown = Section::ALL
+        .into_iter()
+        .filter(|section| chrome.is_admin || !section.is_guarded());
+    let links = shown.map(|section| {
+        let current = (section == here).then_some("page");
+        view! { <li><a href=section.path() aria-current=current>{section.word()}</a></li> }
+    });
+    view! { <nav class="sections" aria-label="settings"><ul>{links.collect_view()}</ul></nav> }.into_any()
+}

@@ -1,0 +1,42 @@
+//! The document around a form: the same head and style as every page, and no script but the one line that sets the
+//! colours which somebody chose.
+
+use leptos::prelude::*;
+
+use crate::app::THEME;
+
+/// For who is not signed in: the name of the product, and one thing to do. Made on the server only.
+pub fn document(title: &str, content: AnyView) -> String {
+    let body = view! {
+        <header class="bar">
+            <a class="brand" href="/">
+                <svg viewBox="0 0 16 16" aria-hidden="true"><path d="M1 3h14v3H1zM1 8.5h9v1.5H1zM1 12h5v1.5H1z" fill="currentColor"></path></svg>
+                "Leasehold"
+            </a>
+        </header>
+        <main id="main">{content}</main>
+    };
+    document_with(title, body.into_any())
+}
+
+/// Around a whole body.
+pub(super) fn document_with(title: &str, body: AnyView) -> String {
+    let title = format!("{title} · Leasehold");
+    let html = view! {
+        <html lang="en">
+            <head>
+                <meta charset="utf-8"/>
+                <meta name="viewport" content="width=device-width, initial-scale=1"/>
+                <meta name="color-scheme" content="light dark"/>
+                <meta name="referrer" content="same-origin"/>
+                <script inner_html=THEME></script>
+                <link rel="preload" href="/fonts/inter-latin.woff2" r#as="font" r#type="font/woff2" crossorigin=""/>
+                <link rel="stylesheet" href="/pkg/leasehold.css"/>
+                <link rel="icon" href="/favicon.svg" r#type="image/svg+xml"/>
+                <title>{title}</title>
+            </head>
+            <body>{body}</body>
+        </html>
+    };
+    format!("<!DOCTYPE html>{}", html.to_html())
+}

@@ -1,0 +1,132 @@
+//! Parts of forms: a field with its label, its help and its fault; a choice; what is said of the whole; a secret.
+
+use leptos::prelude::*;
+
+/// One line of text. `kind` is `text` or `password`; `autocomplete` is for password managers.
+pub struct Field {
+    pub name: &'static str,
+    pub label: &'static str,
+    pub kind: &'static str,
+    pub autocomplete: &'static str,
+    pub value: String,
+    pub help: Option<&'static str>,
+    /// After a refusal: what is wrong with it.
+    pub fault: Option<String>,
+    pub is_required: bool,
+}
+
+impl Field {
+    /// A required line without help.
+    pub fn text(name: &'static str, label: &'static str, value: String) -> Self {
+        Self {
+            name,
+            label,
+            kind: "text",
+            autocomplete: "off",
+            value,
+            help: None,
+            fault: None,
+            is_required: true,
+        }
+    }
+
+    pub fn password(name: &'static str, label: &'static str, autocomplete: &'static str) -> Self {
+        Self {
+            kind: "password",
+            autocomplete,
+            ..Self::text(name, label, String::new())
+        }
+    }
+
+    pub fn view(self) -> AnyView {
+        let Self {
+            name,
+            label,
+            kind,
+            autocomplete,
+            value,
+            help,
+            fault,
+            is_required,
+        } = self;
+        let has_note = fault.is_some() || help.is_some();
+        let described = has_note.then(|| note_id(name));
+        let is_bad = fault.is_some().then_some("true");
+        view! {
+            <div class="entry">
+                <label for=name>{label}</label>
+                <input id=name name=name r#type=kind autocomplete=autocomplete value=value required=is_required
+                    aria-invalid=is_bad aria-describedby=described spellcheck="false" autocapitalize="none"/>
+                {note(name, help, fault)}
+            </div>
+        }
+        .into_any()
+    }
+}
+
+fn note_id(name: &str) -> String {
+    format!("{name}-note")
+}
+
+fn note(name: &str, help: Option<&'static str>, fault: Option<String>) -> AnyView {
+    match (fault, help) {
+        (Some(fault), _) => view! { <p class="fault" id=note_id(name)>{fault}</p> }.into_any(),
+        (None, Some(help)) => view! { <p class="help" id=note_id(name)>{help}</p> }.into_any(),
+        (None, None) => ().into_any(),
+    }
+}
+
+/// One of several; `options` are value and word.
+pub fn choice(
+    name: &'static str,
+    label: &'static str,
+    options: Vec<(String, String)>,
+    chosen: &str,
+) -> AnyView {
+    view! {
+        <div class="entry">
+            <label for=name>{label}</label>
+            <select id=name name=name>{options_of(options, chosen)}</select>
+        </div>
+    }
+    .into_any()
+}
+
+pub(super) fn options_of(options: Vec<(String, String)>, chosen: &str) -> AnyView {
+    options
+        .into_iter()
+        .map(|(value, word)| {
+            let is_chosen = value == chosen;
+            view! { <option value=value selected=is_chosen>{word}</option> }
+        })
+        .collect_view()
+        .into_any()
+}
+
+/// What went wrong with the whole, said where a screen reader hears it first.
+pub fn alert(text: Option<String>) -> AnyView {
+    match text {
+        Some(text) => view! { <p class="notice critical" role="alert">{text}</p> }.into_any(),
+        None => ().into_any(),
+    }
+}
+
+/// What was done.
+pub fn done(text: Option<String>) -> AnyView {
+    match text {
+        Some(text) => view! { <p class="notice healthy" role="status">{text}</p> }.into_any(),
+        None => ().into_any(),
+    }
+}
+
+/// A secret, in the one moment that it is known: easy to take along, and nothing else on the page looks like it.
+pub fn secret_once(title: String, secret: String, note: &'static str) -> AnyView {
+    view! {
+        <section class="once" role="status">
+            <h2>{title}</h2>
+            <p class="mono secret">{secret}</p>
+            <p class="small ink2">{note}</p>
+        </section>
+    }
+    .into_any()
+}

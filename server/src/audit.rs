@@ -1,0 +1,107 @@
+//! The audit record: rows that are appended before and after an act, and never changed.
+//!
+//! Owns the chain of hashes, the exported heads and reading it back. What is recorded is decided by those who act; who
+//! acted comes from the session or the token, never from a form.
+//!
+//! **Invariants:** rows are numbered 1, 2, 3, … in commit order; each holds the hash of the one before; no statement of
+//! ours updates or deletes one, and the store refuses both.
+
+mod append;
+pub mod chain;
+pub mod export;
+pub mod heads;
+mod read;
+pub mod verify;
+
+use std::sync::Arc;
+
+use domain::audit::{Action, Phase};
+
+use crate::clock::Clock;
+use crate::db::Db;
+
+pub use append::Appended;
+pub use heads::Heads;
+
+/// Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Audit {
+    db: Db,
+    clock: Clock,
+    heads: Arc<Heads>,
+}
+
+/// Who acts, as the session or the token says.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Actor {
+    /// Id of the person or the token; `anonymous`, or `system` for what nobody asked for.
+    pub id: String,
+    pub name: String,
+    /// The role by which it was allowed, or refused.
+    pub role: Option<String>,
+}
+
+/// Where a request came from.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Origin {
+    pub ip: Option<String>,
+    pub user_agent: Option<String>,
+    pub request_id: Option<String>,
+    pub trace_id: Option<String>,
+}
+
+/// What is acted on.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Subject {
+    pub backend: Option<String>,
+    pub source: Option<String>,
+    pub resource: Option<String>,
+    pub unlock_id: Option<String>,
+}
+
+/// One thing to record.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    pub action: Action,
+    pub phase: Phase,
+    pub outcome: String,
+    pub actor: Actor,
+    pub origin: Origin,
+    pub subject: Subject,
+    pub reason: Option<String>,
+    pub approver_id: Option<String>,
+    pub before: Option<serde_json::Value>,
+    pub after: Option<serde_json::Value>,
+}
+
+impl Entry {
+    /// Something done at once, with its outcome.
+    pub fn new(action: Action, outcome: impl Into<String>, actor: Actor, origin: Origin) -> Self {
+        Self {
+            action,
+            phase: Phase::Outcome,
+            outcome: outcome.into(),
+            actor,
+            origin,
+            subject: Subject::default(),
+            reason: None,
+            approver_id: None,
+            before: None,
+            after: None,
+        }
+    }
+}
+
+impl Audit {
+    pub fn new(db: Db, clock: Clock, heads: Heads) -> Self {
+        Self {
+            db,
+            clock,
+            heads: Arc::new(heads),
+        }
+    }
+
+    pub(crate) fn db(&self) -> &Db {
+        &self.db
+    }
+}

@@ -1,0 +1,166 @@
+//! Appending: the next number, the hash of the last row, one insert; one at a time over all processes.
+
+use domain::lease::StoreTime;
+use sqlx::Row as _;
+
+use super::{Audit, Entry, chain};
+use crate::db::{Tx, on_either};
+
+/// Serializes appenders on Postgres for the time of their transaction. SQLite has one writer anyway.
+const POSTGRES_TURN: &str = "SELECT pg_advisory_xact_lock(7811290231445)";
+
+const LAST: &str = "SELECT seq, hash FROM audit_rows ORDER BY seq DESC LIMIT 1";
+
+const INSERT: &str = "INSERT INTO audit_rows (seq, created_at, action, phase, outcome, actor_id, actor_name, role, backend,
+    source, resource, unlock_id, reason, approver_id, before, after, ip, user_agent, request_id, trace_id, prev_hash, hash)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)";
+
+/// A row as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Default, sqlx::FromRow)]
+pub struct Row {
+    pub seq: i64,
+    pub created_at: i64,
+    pub action: String,
+    pub phase: String,
+    pub outcome: String,
+    pub actor_id: String,
+    pub actor_name: String,
+    pub role: Option<String>,
+    pub backend: Option<String>,
+    pub source: Option<String>,
+    pub resource: Option<String>,
+    pub unlock_id: Option<String>,
+    pub reason: Option<String>,
+    pub approver_id: Option<String>,
+    pub before: Option<String>,
+    pub after: Option<String>,
+    pub ip: Option<String>,
+    pub user_agent: Option<String>,
+    pub request_id: Option<String>,
+    pub trace_id: Option<String>,
+    pub prev_hash: String,
+    pub hash: String,
+}
+
+/// What is known of a row once it stands in its transaction. It counts only after the commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Appended {
+    pub seq: i64,
+    pub hash: String,
+}
+
+impl Row {
+    /// Fields that every row has, in the order of the hash.
+    pub fn required(&self) -> [&str; 5] {
+        [
+            &self.action,
+            &self.phase,
+            &self.outcome,
+            &self.actor_id,
+            &self.actor_name,
+        ]
+    }
+
+    /// Fields that a row may lack, in the order of the hash.
+    pub fn optional(&self) -> [Option<&str>; 13] {
+        [
+            &self.role,
+            &self.backend,
+            &self.source,
+            &self.resource,
+            &self.unlock_id,
+            &self.reason,
+            &self.approver_id,
+            &self.before,
+            &self.after,
+            &self.ip,
+            &self.user_agent,
+            &self.request_id,
+            &self.trace_id,
+        ]
+        .map(Option::as_deref)
+    }
+
+    fn of(entry: Entry, seq: i64, prev_hash: String, now: StoreTime) -> Self {
+        let json = |value: Option<serde_json::Value>| value.map(|value| value.to_string());
+        let mut row = Self {
+            seq,
+            created_at: now.ms(),
+            action: entry.action.wire().to_owned(),
+            phase: entry.phase.wire().to_owned(),
+            outcome: entry.outcome,
+            actor_id: entry.actor.id,
+            actor_name: entry.actor.name,
+            role: entry.actor.role,
+            backend: entry.subject.backend,
+            source: entry.subject.source,
+            resource: entry.subject.resource,
+            unlock_id: entry.subject.unlock_id,
+            reason: entry.reason,
+            approver_id: entry.approver_id,
+            before: json(entry.before),
+            after: json(entry.after),
+            ip: entry.origin.ip,
+            user_agent: entry.origin.user_agent,
+            request_id: entry.origin.request_id,
+            trace_id: entry.origin.trace_id,
+            prev_hash,
+            hash: String::new(),
+        };
+        row.hash = chain::hash(&row);
+        row
+    }
+}
+
+impl Audit {
+    /// Records one thing by itself.
+    ///
+    /// # Errors
+    /// It is not recorded, or it is not known whether it is: the caller must not act.
+    pub async fn append(&self, entry: Entry) -> Result<Appended, sqlx::Error> {
+        let mut tx = self.db().begin().await?;
+        let appended = self.append_in(&mut tx, entry).await?;
+        tx.commit().await?;
+        self.export(&appended).await;
+        Ok(appended)
+    }
+
+    /// Records one thing together with what else the transaction changes. After the commit the caller must
+    /// [`export`](Self::export) it.
+    ///
+    /// # Errors
+    /// The store refuses or does not answer: the transaction must be given up.
+    pub async fn append_in(&self, tx: &mut Tx, entry: Entry) -> Result<Appended, sqlx::Error> {
+        if let Tx::Postgres(tx) = tx {
+            sqlx::query(POSTGRES_TURN).execute(&mut **tx).await?;
+        }
+        let (seq, prev_hash) = on_either!(tx, Tx, |tx| {
+            match sqlx::query(LAST).fetch_optional(&mut **tx).await? {
+                Some(last) => (last.try_get::<i64, _>(0)?, last.try_get::<String, _>(1)?),
+                None => (0, chain::GENESIS.to_owned()),
+            }
+        });
+        let now = StoreTime::from_ms(self.clock.now().wall.timestamp_millis());
+        let row = Row::of(entry, seq + 1, prev_hash, now);
+        on_either!(tx, Tx, |tx| {
+            let mut insert = sqlx::query(INSERT).bind(row.seq).bind(row.created_at);
+            for text in row.required() {
+                insert = insert.bind(text);
+            }
+            for text in row.optional() {
+                insert = insert.bind(text);
+            }
+            insert = insert.bind(&row.prev_hash).bind(&row.hash);
+            insert.execute(&mut **tx).await?;
+        });
+        Ok(Appended {
+            seq: row.seq,
+            hash: row.hash,
+        })
+    }
+
+    /// Tells the world outside of the store where the chain has come to, so that a cut end shows.
+    pub async fn export(&self, appended: &Appended) {
+        self.heads.tell(appended).await;
+    }
+}

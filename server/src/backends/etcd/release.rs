@@ -1,0 +1,181 @@
+//! Forced unlock: the holder's key is deleted in one transaction, if its revisions are those of the holding that was
+//! named. Its lease goes on, with every other key on it.
+//!
+//! **Invariant**: the act is sent once. A read may be tried again, a deletion may not.
+
+use domain::escape;
+use domain::generation::Generation;
+use domain::known::Known;
+use domain::names::{Resource, Source};
+use domain::release::{BlastRadius, Release};
+use etcd_client::{Compare, CompareOp, KeyValue, Txn, TxnOp};
+
+use super::EtcdBackend;
+use super::fault::{Fault, Kind};
+use super::link::Link;
+use super::named::{Look, find, prefix_of};
+use super::range;
+use super::record::{CUT_QUEUE, Place, Record, mutex_source, place};
+use super::row::{self, Row};
+use crate::backends::release::{Acted, same, settle};
+use crate::backends::{Backend, BackendError};
+
+pub(super) const HOW: &str = "the holder's key is deleted if its revisions are the ones seen; its lease and the lease's \
+                              other keys stay";
+pub(super) const NO_ACCOUNT: &str =
+    "no `unlock_user` is configured; docs/backends/etcd.md has the account to make";
+/// Times that a key which its holder keeps rewriting is read anew.
+const TRIES_MAX: usize = 10;
+
+/// Only the holder's key goes.
+pub(super) fn radius(row: &Row, others_on_lease: usize) -> Known<BlastRadius> {
+    if row.note.as_deref() == Some(CUT_QUEUE) {
+        return Known::unknown(CUT_QUEUE);
+    }
+    let mut radius = BlastRadius {
+        next: row.waiters.first().map(|waiter| waiter.owner.clone()),
+        ..BlastRadius::default()
+    };
+    radius.warn("etcd does not tell the holder: it goes on until it looks at its key.");
+    if others_on_lease > 0 {
+        let keys = domain::human::counted(others_on_lease as u64, "other key", "other keys");
+        radius.warn(format!(
+            "Its lease goes on with {keys}; only this one is deleted."
+        ));
+    }
+    Known::Known(radius)
+}
+
+pub(super) async fn release(
+    backend: &EtcdBackend,
+    source: &Source,
+    resource: &Resource,
+    wanted: &Generation,
+) -> Result<Release, BackendError> {
+    let Some(unlocks) = &backend.unlocks else {
+        return Ok(Release::refused(
+            NO_ACCOUNT,
+            "Set `unlock_user` and `unlock_password`.",
+        ));
+    };
+    let mut key = resource.as_bytes().to_vec();
+    if *source == mutex_source() {
+        key.push(b'/');
+    }
+    if prefix_of(&backend.link, &key).is_none() {
+        return Ok(Release::refused(
+            "the name lies below none of the configured prefixes",
+            "Add its folder to `prefixes`.",
+        ));
+    }
+    // Who holds is told by the whole queue: read by the account that watches.
+    let look = find(&backend.link, source, resource, usize::MAX).await;
+    let Look::There(found) = look.map_err(|fault| fault.error)? else {
+        return Ok(Release::AlreadyFree);
+    };
+    if row::generation(source, &found.row.holder) != *wanted {
+        let seen = backend.inspect(source, resource).await?;
+        if let Err(answer) = same(&seen, wanted) {
+            return Ok(answer);
+        }
+    }
+    if found.row.note.as_deref() == Some(CUT_QUEUE) {
+        return Ok(Release::refused(
+            CUT_QUEUE,
+            "Configure the folder that holds the whole queue in `prefixes`.",
+        ));
+    }
+    let acted = delete(unlocks, source, found.holder.key(), wanted).await?;
+    settle(backend, source, resource, wanted, acted).await
+}
+
+/// Reads the key with the unlocking account, which also makes its connection, and deletes it if it is still as named.
+async fn delete(
+    unlocks: &Link,
+    source: &Source,
+    key: &[u8],
+    wanted: &Generation,
+) -> Result<Acted, BackendError> {
+    for _ in 0..TRIES_MAX {
+        let read = match range::one(unlocks, key).await {
+            Ok((_, read)) => read,
+            Err(fault) if fault.kind == Kind::Denied => return Ok(denied(unlocks, key)),
+            Err(fault) => return Err(fault.error),
+        };
+        let Some(kv) = read.filter(|kv| is_named(unlocks, source, kv, wanted)) else {
+            return Ok(Acted::Missed);
+        };
+        match act(unlocks, source, &kv).await {
+            Ok(true) => return Ok(Acted::Done),
+            // Its holder has rewritten it in between, or it is another's by now: the next reading tells.
+            Ok(false) => {}
+            Err(acted) => return Ok(acted),
+        }
+    }
+    Ok(Acted::Refused {
+        why: format!("its holder rewrites the key all the time: it changed {TRIES_MAX} times while we tried"),
+        mend: "Try again, or stop the holder.".to_owned(),
+    })
+}
+
+fn is_named(link: &Link, source: &Source, kv: &KeyValue, wanted: &Generation) -> bool {
+    let in_queue = prefix_of(link, kv.key())
+        .is_some_and(|prefix| matches!(place(kv.key(), kv.lease(), prefix), Place::Queue(_)));
+    in_queue == (*source == mutex_source()) && row::generation(source, &Record::of(kv)) == *wanted
+}
+
+/// Whether the key was deleted. Of a plain key every rewrite counts: it may be another holder's.
+async fn act(unlocks: &Link, source: &Source, kv: &KeyValue) -> Result<bool, Acted> {
+    let key = kv.key();
+    let mut guard = vec![Compare::create_revision(
+        key,
+        CompareOp::Equal,
+        kv.create_revision(),
+    )];
+    if *source != mutex_source() {
+        guard.push(Compare::mod_revision(key, CompareOp::Equal, kv.mod_revision()));
+    }
+    let delete = Txn::new().when(guard).and_then([TxnOp::delete(key, None)]);
+    let connected = match tokio::time::timeout(unlocks.settings.timeout, unlocks.connected()).await {
+        Ok(Ok(connected)) => connected,
+        // Nothing was sent.
+        Ok(Err(fault)) => return Err(refused(&fault)),
+        Err(_) => return Err(refused(&Fault::no_answer(unlocks.settings.timeout_ms()))),
+    };
+    let mut keys = connected.client.kv_client();
+    let answer = tokio::time::timeout(unlocks.settings.timeout, keys.txn(delete)).await;
+    let fault = match answer {
+        Ok(Ok(answer)) => return Ok(answer.succeeded()),
+        Ok(Err(error)) => unlocks.fault(&error),
+        Err(_) => Fault::no_answer(unlocks.settings.timeout_ms()),
+    };
+    Err(match fault.kind {
+        Kind::Transport => {
+            unlocks.forget();
+            Acted::unanswered(&fault.error)
+        }
+        Kind::Denied => denied(unlocks, key),
+        Kind::LoginLost | Kind::AuthOff | Kind::Compacted | Kind::TooLarge | Kind::Other => refused(&fault),
+    })
+}
+
+fn refused(fault: &Fault) -> Acted {
+    Acted::Refused {
+        why: fault.error.to_string(),
+        mend: fault.error.mend(),
+    }
+}
+
+fn denied(unlocks: &Link, key: &[u8]) -> Acted {
+    let user = unlocks
+        .settings
+        .user
+        .as_ref()
+        .map_or("", |user| user.name.as_str());
+    let prefix = prefix_of(unlocks, key).unwrap_or(key);
+    let prefix = escape::text(prefix);
+    Acted::Refused {
+        why: format!("etcd does not let {user} read and delete the keys below {prefix}"),
+        mend: format!("etcdctl role grant-permission leasehold-unlock --prefix=true readwrite '{prefix}'"),
+    }
+}

@@ -1,0 +1,72 @@
+//! `leasehold audit`: verifies the record, and writes it out. Reads the store itself: it works without a server.
+
+mod export;
+mod verify;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use secrecy::ExposeSecret as _;
+
+use super::exit::Exit;
+use super::output::report;
+use crate::audit::{Audit, Heads};
+use crate::clock::Clock;
+use crate::config::{Config, Sources};
+use crate::db::Db;
+
+/// Verify or export the audit record.
+#[derive(Debug, clap::Args)]
+#[command(after_help = concat!(
+    "Examples:\n",
+    "  leasehold audit verify --config leasehold.toml --heads audit-heads.copy\n",
+    "  leasehold audit export --format csv > audit.csv\n\n",
+    "Exit codes: 0 done and whole, 1 failure or a record that is not as it was written, 2 wrong usage or configuration.",
+))]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Verify(verify::Args),
+    Export(export::Args),
+}
+
+/// Where the record is.
+#[derive(Debug, clap::Args)]
+struct Place {
+    /// Configuration file; without it, leasehold.toml in this folder, where there is one
+    #[arg(long, value_name = "FILE", env = "LEASEHOLD_CONFIG")]
+    config: Option<PathBuf>,
+}
+
+/// # Errors
+/// Standard output cannot be written.
+pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
+    match args.command {
+        Command::Verify(args) => verify::run(args).await,
+        Command::Export(args) => export::run(args).await,
+    }
+}
+
+impl Place {
+    async fn open(&self) -> Result<Audit, Exit> {
+        let sources = Sources::gather(self.config.as_deref(), Vec::new());
+        let config = sources
+            .and_then(|sources| Config::load(&sources))
+            .map_err(|errors| {
+                report(&errors.to_string());
+                Exit::Usage
+            })?;
+        let db = Db::open_existing(config.store.expose_secret())
+            .await
+            .map_err(|error| {
+                report(&error.to_string());
+                Exit::Failure
+            })?;
+        Ok(Audit::new(db, Clock::start(), Heads::default()))
+    }
+}

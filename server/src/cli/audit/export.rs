@@ -1,0 +1,78 @@
+//! `leasehold audit export`
+
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use domain::audit::{AuditQuery, AuditRow};
+
+use super::super::exit::Exit;
+use super::super::output::{print, report};
+use super::Place;
+use crate::audit::export::{csv_header, csv_row};
+
+const ROWS_OF_ONE_PAGE: u32 = 1_000;
+
+/// Write the whole record to standard output, newest first.
+#[derive(Debug, clap::Args)]
+#[command(after_help = concat!(
+    "Example:\n  leasehold audit export --format csv --prefix tenant_123: > audit.csv\n\n",
+    "Exit codes: 0 done, 1 failure, 2 wrong usage or configuration.",
+))]
+pub(super) struct Args {
+    #[command(flatten)]
+    place: Place,
+    /// csv for spreadsheets, json for one object a line
+    #[arg(long, value_name = "FORMAT", default_value = "json")]
+    format: Format,
+    /// Only resources that begin with this
+    #[arg(long, value_name = "PREFIX")]
+    prefix: Option<String>,
+    /// Only what this person or token did, by id or name
+    #[arg(long, value_name = "ACTOR")]
+    actor: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Csv,
+    Json,
+}
+
+pub(super) async fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let audit = match args.place.open().await {
+        Ok(audit) => audit,
+        Err(exit) => return Ok(exit.into()),
+    };
+    if args.format == Format::Csv {
+        print(&csv_header())?;
+    }
+    let mut query = AuditQuery {
+        prefix: args.prefix,
+        actor: args.actor,
+        limit: ROWS_OF_ONE_PAGE,
+        ..AuditQuery::default()
+    };
+    loop {
+        let page = match audit.page(&query).await {
+            Ok(page) => page,
+            Err(error) => {
+                report(&format!("cannot read the record: {error}"));
+                return Ok(Exit::Failure.into());
+            }
+        };
+        let lines: Vec<String> = page.rows.iter().map(|row| line(args.format, row)).collect();
+        print(&lines.concat())?;
+        query.before_seq = page.next_cursor.and_then(|cursor| cursor.parse().ok());
+        if query.before_seq.is_none() {
+            return Ok(Exit::Ok.into());
+        }
+    }
+}
+
+fn line(format: Format, row: &AuditRow) -> String {
+    match format {
+        Format::Csv => csv_row(row),
+        // A row of texts always has a JSON.
+        Format::Json => serde_json::to_string(row).unwrap_or_default() + "\n",
+    }
+}

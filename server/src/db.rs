@@ -1,0 +1,175 @@
+//! The SQL store of the console: people, unlocks, the audit record. SQLite beside the leases' file, or the same Postgres.
+//!
+//! Owns connecting and migrating, and the one way to run the same statement on either. What is stored is the affair of
+//! the modules that own the tables. With SQLite this is a file of its own, so that no page slows a lease.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr as _;
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
+use thiserror::Error;
+
+const CONNECTIONS_MAX: u32 = 4;
+/// An answer that takes longer is none: whoever asked is told that the store is unavailable.
+const PATIENCE: Duration = Duration::from_millis(1_500);
+const BUSY: Duration = Duration::from_millis(1_000);
+
+/// Cheap to clone.
+#[derive(Debug, Clone)]
+pub enum Db {
+    Sqlite(SqlitePool),
+    Postgres(PgPool),
+}
+
+/// Several statements that hold together or not at all. Dropped without [`commit`](Tx::commit) it never was.
+pub enum Tx {
+    Sqlite(Transaction<'static, Sqlite>),
+    Postgres(Transaction<'static, Postgres>),
+}
+
+#[derive(Debug, Error)]
+pub enum DbError {
+    #[error("the store is neither sqlite:path nor postgres://…")]
+    BadUrl,
+    #[error("there is no {}; `leasehold serve` makes it. Is `store` the right one, and is this the server's folder?", .0.display())]
+    NoFile(PathBuf),
+    #[error("cannot open the store: {0}")]
+    Open(sqlx::Error),
+    #[error("cannot bring the store's tables up to date: {0}")]
+    Migrate(#[from] sqlx::migrate::MigrateError),
+}
+
+/// Runs `$run` with `$on` as the pool or the connection of whichever store it is. The statement is one text for both:
+/// `$1`-style parameters, and types that both have.
+macro_rules! on_either {
+    ($db:expr, $kind:ident, |$on:ident| $run:expr) => {
+        match $db {
+            $crate::db::$kind::Sqlite($on) => $run,
+            $crate::db::$kind::Postgres($on) => $run,
+        }
+    };
+}
+pub(crate) use on_either;
+
+impl Db {
+    /// Opens the console's store beside the leases of `store`, `sqlite:path` or `postgres://…`, with its tables up to
+    /// date.
+    ///
+    /// # Errors
+    /// See [`DbError`].
+    pub async fn open(store: &str) -> Result<Self, DbError> {
+        if store.starts_with("postgres://") || store.starts_with("postgresql://") {
+            return Self::open_postgres(store).await;
+        }
+        let path = store.strip_prefix("sqlite:").ok_or(DbError::BadUrl)?;
+        let path = path.strip_prefix("//").unwrap_or(path);
+        Self::open_sqlite(&console_file(Path::new(path))).await
+    }
+
+    /// The same for a command beside the server: a file that is not there is a mistake and is not made.
+    ///
+    /// # Errors
+    /// See [`DbError`].
+    pub async fn open_existing(store: &str) -> Result<Self, DbError> {
+        if let Some(path) = store.strip_prefix("sqlite:") {
+            let file = console_file(Path::new(path.strip_prefix("//").unwrap_or(path)));
+            if !file.exists() {
+                return Err(DbError::NoFile(file));
+            }
+        }
+        Self::open(store).await
+    }
+
+    async fn open_sqlite(path: &Path) -> Result<Self, DbError> {
+        let options = SqliteConnectOptions::new()
+            .filename(path)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            // A record that is told to be written is on the disk.
+            .synchronous(SqliteSynchronous::Full)
+            .foreign_keys(true)
+            .busy_timeout(BUSY);
+        let pool = SqlitePoolOptions::new()
+            .max_connections(CONNECTIONS_MAX)
+            .acquire_timeout(PATIENCE)
+            .connect_with(options)
+            .await
+            .map_err(DbError::Open)?;
+        sqlx::migrate!("../migrations/sqlite").run(&pool).await?;
+        Ok(Self::Sqlite(pool))
+    }
+
+    async fn open_postgres(url: &str) -> Result<Self, DbError> {
+        let options = PgConnectOptions::from_str(url)
+            .map_err(|_| DbError::BadUrl)?
+            .application_name("leasehold console")
+            .options([
+                ("statement_timeout", "5s"),
+                ("lock_timeout", "2s"),
+                ("synchronous_commit", "on"),
+            ]);
+        let pool = PgPoolOptions::new()
+            .max_connections(CONNECTIONS_MAX)
+            .acquire_timeout(PATIENCE)
+            .connect_with(options)
+            .await
+            .map_err(DbError::Open)?;
+        sqlx::migrate!("../migrations/postgres").run(&pool).await?;
+        Ok(Self::Postgres(pool))
+    }
+
+    /// A transaction that writes. On SQLite it takes its turn at once: one that began by reading could not write later.
+    ///
+    /// # Errors
+    /// The store does not answer in time.
+    pub async fn begin(&self) -> Result<Tx, sqlx::Error> {
+        Ok(match self {
+            Self::Sqlite(pool) => Tx::Sqlite(pool.begin_with("BEGIN IMMEDIATE").await?),
+            Self::Postgres(pool) => Tx::Postgres(pool.begin().await?),
+        })
+    }
+
+    pub async fn close(&self) {
+        on_either!(self, Db, |pool| pool.close().await);
+    }
+}
+
+impl Tx {
+    /// # Errors
+    /// It may or may not have happened.
+    pub async fn commit(self) -> Result<(), sqlx::Error> {
+        on_either!(self, Tx, |tx| tx.commit().await)
+    }
+}
+
+/// `leasehold.db` → `leasehold.console.db`
+pub fn console_file(leases: &Path) -> PathBuf {
+    match leases.extension() {
+        Some(extension) => {
+            let mut name = std::ffi::OsString::from("console.");
+            name.push(extension);
+            leases.with_extension(name)
+        }
+        None => leases.with_extension("console.db"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_consoles_file_lies_beside_the_leases() {
+        // With an extension, without one, and with dots in the folder.
+        let named = |path: &str| console_file(Path::new(path)).display().to_string();
+        assert_eq!(named("leasehold.db"), "leasehold.console.db");
+        assert_eq!(
+            named("/var/lib/lease.hold/db"),
+            "/var/lib/lease.hold/db.console.db"
+        );
+        assert_eq!(named("a.b.sqlite"), "a.b.console.sqlite");
+    }
+}

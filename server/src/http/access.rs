@@ -1,0 +1,265 @@
+//! Who asks, and whether they may: one middleware before every route, one table of what each route needs.
+//!
+//! **Invariants:** a route that the table does not name is refused; a request that changes something through a cookie
+//! comes from our own pages; who somebody is comes from the cookie or the token, never from a body.
+
+pub mod cookie;
+mod cross_site;
+pub mod needs;
+mod origin;
+mod streams;
+
+use std::sync::Arc;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Redirect, Response};
+use domain::audit::Action;
+use domain::names::BackendName;
+
+use self::needs::Need;
+use super::REQUEST_ID;
+use super::lease::body::drop_rest;
+use super::problem::Problem;
+use crate::audit::{Audit, Entry, Origin};
+use crate::identity::{Identity, IdentityError, Subject, Who};
+use crate::lease::Caller;
+
+pub use origin::Proxies;
+pub use streams::Streams;
+
+/// What the middleware asks.
+#[derive(Clone)]
+pub struct Gate {
+    pub identity: Arc<Identity>,
+    pub audit: Audit,
+    pub proxies: Proxies,
+    pub streams: Streams,
+    /// Cookies are for HTTPS only.
+    pub is_secure: bool,
+}
+
+/// Lets a request pass with [`Who`] and [`Caller`] in its extensions, or answers in its place.
+pub async fn guard(State(gate): State<Gate>, mut request: Request, next: Next) -> Response {
+    let origin = origin::of(&request, &gate.proxies);
+    let matched = request
+        .extensions()
+        .get::<MatchedPath>()
+        .map(|path| path.as_str().to_owned());
+    let need = needs::need(request.method(), matched.as_deref());
+    let is_known = needs::is_known(matched.as_deref());
+    let who = match gate.who(request.headers(), origin).await {
+        Ok(who) => who,
+        Err(refusal) => {
+            let response = refused(refusal.with_request_id(request.headers()));
+            drop_rest(request.into_body()).await;
+            return response;
+        }
+    };
+    let checked = match need {
+        Some(need) => gate.check(&who, need, &request),
+        None if is_known => Err(Refusal::NoSuchMethod),
+        None => Err(Refusal::NoSuchRoute),
+    };
+    if let Err(refusal) = checked {
+        let response = answer(refusal, need, &request);
+        // Not the request itself: its body cannot be shared over a wait.
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        gate.note(&who, &method, &path, refusal).await;
+        drop_rest(request.into_body()).await;
+        return response;
+    }
+    request.extensions_mut().insert(caller(&who));
+    request.extensions_mut().insert(Standing {
+        identity: gate.identity.clone(),
+        who: who.clone(),
+    });
+    request.extensions_mut().insert(who.clone());
+    let request_id = request.headers().get(REQUEST_ID).cloned();
+    let response = next.run(request).await;
+    if streams::is_stream(&response) {
+        return gate
+            .streams
+            .open(response, gate.identity, who)
+            .unwrap_or_else(|max| {
+                let headers = request_id.map(|id| (REQUEST_ID, id)).into_iter().collect();
+                refused(Problem::too_many_streams(max).with_request_id(&headers))
+            });
+    }
+    response
+}
+
+/// Whether the caller may still stay, for handlers that make them wait.
+#[derive(Clone)]
+pub struct Standing {
+    identity: Arc<Identity>,
+    who: Who,
+}
+
+impl Standing {
+    pub async fn gone(&self) {
+        self.identity.gone(&self.who).await;
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Refusal {
+    NobodyKnown,
+    Forbidden,
+    CrossSite,
+    NoSuchMethod,
+    NoSuchRoute,
+}
+
+impl Gate {
+    /// A token wins over a cookie: programs say what they mean.
+    async fn who(&self, headers: &HeaderMap, origin: Origin) -> Result<Who, Problem> {
+        if let Some(value) = headers.get(header::AUTHORIZATION) {
+            let token = value
+                .to_str()
+                .ok()
+                .and_then(|value| value.strip_prefix("Bearer "));
+            let token = token.and_then(|secret| self.identity.token(secret.trim()));
+            let Some(token) = token else {
+                return Err(Problem::unauthenticated(
+                    "This token is not known, has expired or was revoked",
+                ));
+            };
+            return Ok(Who {
+                subject: Subject::Token {
+                    id: token.id.clone(),
+                    name: token.name.clone(),
+                },
+                grants: token.grants.clone(),
+                session: None,
+                origin,
+                read_only: self.identity.directory().read_only,
+            });
+        }
+        let Some(secret) = cookie::read(headers, self.is_secure) else {
+            return Ok(Who::anonymous(origin));
+        };
+        let session = self
+            .identity
+            .session(&secret)
+            .await
+            .map_err(|_| Problem::store_unavailable())?;
+        let known = session.and_then(|session| Some((self.identity.person_of(&session)?, session)));
+        let Some((person, session)) = known else {
+            return Ok(Who::anonymous(origin));
+        };
+        Ok(Who {
+            subject: Subject::Person {
+                id: person.id,
+                name: person.name,
+            },
+            grants: person.grants,
+            session: Some(Arc::new(session)),
+            origin,
+            read_only: self.identity.directory().read_only,
+        })
+    }
+
+    fn check(&self, who: &Who, need: Need, request: &Request) -> Result<(), Refusal> {
+        // Without a cookie there is nothing that another site could misuse; signing in is not to be forged either.
+        let by_form = who.session.is_some() || who.is_anonymous();
+        if by_form && !request.method().is_safe() && cross_site::is_foreign(request.headers()) {
+            return Err(Refusal::CrossSite);
+        }
+        match need {
+            Need::Nobody => Ok(()),
+            _ if who.is_anonymous() => Err(Refusal::NobodyKnown),
+            Need::Somebody => Ok(()),
+            Need::May(right) if who.may_anywhere(right) => Ok(()),
+            Need::May(_) => Err(Refusal::Forbidden),
+        }
+    }
+
+    /// Refusals of what would have changed something are in the record; a visitor without a session is not news.
+    async fn note(&self, who: &Who, method: &Method, path: &str, refusal: Refusal) {
+        let outcome = match refusal {
+            _ if method.is_safe() => return,
+            Refusal::NobodyKnown => "unauthenticated",
+            Refusal::Forbidden => "forbidden",
+            Refusal::CrossSite => "cross_site",
+            Refusal::NoSuchMethod | Refusal::NoSuchRoute => return,
+        };
+        let entry = Entry {
+            after: Some(serde_json::json!({"method": method.as_str(), "path": path})),
+            ..Entry::new(Action::Deny, outcome, who.actor(None), who.origin.clone())
+        };
+        if let Err(error) = self.audit.append(entry).await {
+            tracing::error!("a refusal could not be recorded: {error}");
+        }
+    }
+}
+
+/// The lease service's view of the same: names outside of the scope do not exist for it.
+fn caller(who: &Who) -> Caller {
+    let builtin = BackendName::builtin();
+    let right = if who.may_anywhere(domain::access::Right::Lease) {
+        domain::access::Right::Lease
+    } else {
+        domain::access::Right::View
+    };
+    Caller {
+        issuer: who.id().into(),
+        scope: who.scope_on(right, &builtin),
+        is_operator: who.may_anywhere(domain::access::Right::Unlock),
+    }
+}
+
+fn answer(refusal: Refusal, need: Option<Need>, request: &Request) -> Response {
+    let headers = request.headers();
+    let wants_page = request.method().is_safe() && needs::is_page(request.uri().path());
+    match refusal {
+        Refusal::NobodyKnown if wants_page => {
+            let next = request.uri().path_and_query().map_or("/", |path| path.as_str());
+            Redirect::to(&cookie::sign_in_path(next)).into_response()
+        }
+        Refusal::NobodyKnown => {
+            refused(Problem::unauthenticated("Sign in, or send a token").with_request_id(headers))
+        }
+        Refusal::Forbidden => {
+            let right = match need {
+                Some(Need::May(right)) => right.wire(),
+                _ => "more",
+            };
+            refused(Problem::forbidden(format!("This needs the right {right}")).with_request_id(headers))
+        }
+        Refusal::CrossSite => refused(
+            Problem::forbidden("This request comes from another site".to_owned()).with_request_id(headers),
+        ),
+        Refusal::NoSuchMethod => refused(Problem::no_such_method(request.method()).with_request_id(headers)),
+        Refusal::NoSuchRoute => refused(Problem::no_such_route(request.uri()).with_request_id(headers)),
+    }
+}
+
+fn refused(problem: Problem) -> Response {
+    let mut response = problem.into_response();
+    if response.status() == StatusCode::UNAUTHORIZED {
+        response
+            .headers_mut()
+            .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response
+}
+
+impl From<IdentityError> for Problem {
+    fn from(error: IdentityError) -> Self {
+        match error {
+            IdentityError::Invalid { field, ref why } => Self::invalid(field, format!("{field} {why}")),
+            IdentityError::Exists { .. } => Self::conflict("exists", error.to_string()),
+            IdentityError::NotFound { .. } => Self::not_found(error.to_string()),
+            IdentityError::WrongPassword | IdentityError::BadLink => {
+                Self::unauthenticated(&error.to_string())
+            }
+            IdentityError::TooManyGuesses { wait_s } => Self::too_many(error.to_string(), wait_s),
+            IdentityError::LastAdmin => Self::conflict("last_admin", error.to_string()),
+            IdentityError::NoChance | IdentityError::Busy | IdentityError::Store(_) => {
+                Self::store_unavailable()
+            }
+        }
+    }
+}

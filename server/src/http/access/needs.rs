@@ -1,0 +1,192 @@
+//! What each route needs: the one table. A test walks every route of the router and finds it here.
+
+use axum::http::Method;
+use domain::access::Right;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// Open to everybody: health, signing in, and what the sign-in page looks like.
+    Nobody,
+    /// Any person or token.
+    Somebody,
+    /// This right on something at least; the answer is cut to where it holds.
+    May(Right),
+}
+
+/// Method, path as routed, need. `*` is every method.
+pub const TABLE: &[(&str, &str, Need)] = &[
+    ("GET", "/healthz", Need::Nobody),
+    ("GET", "/readyz", Need::Nobody),
+    ("GET", "/pkg/{*file}", Need::Nobody),
+    ("GET", "/fonts/{*file}", Need::Nobody),
+    ("GET", "/favicon.svg", Need::Nobody),
+    ("GET", "/sign-in", Need::Nobody),
+    ("POST", "/sign-in", Need::Nobody),
+    ("GET", "/setup", Need::Nobody),
+    ("POST", "/setup", Need::Nobody),
+    ("POST", "/sign-out", Need::Somebody),
+    ("GET", "/v1/openapi.json", Need::Somebody),
+    ("GET", "/v1/inventory", Need::May(Right::View)),
+    (
+        "GET",
+        "/v1/inventory/{backend}/{resource}",
+        Need::May(Right::View),
+    ),
+    ("GET", "/v1/prefixes", Need::May(Right::View)),
+    ("GET", "/v1/backends", Need::May(Right::View)),
+    ("GET", "/v1/events", Need::May(Right::View)),
+    ("POST", "/v1/locks/acquire", Need::May(Right::Lease)),
+    ("POST", "/v1/locks/{lease_id}/renew", Need::May(Right::Lease)),
+    ("DELETE", "/v1/locks/{lease_id}", Need::May(Right::Lease)),
+    ("GET", "/v1/locks/{lease_id}", Need::May(Right::View)),
+    ("GET", "/v1/locks", Need::May(Right::View)),
+    ("GET", "/v1/resources/{resource}", Need::May(Right::View)),
+    ("GET", "/v1/locks/{lease_id}/events", Need::May(Right::View)),
+    ("POST", "/v1/fencing/check", Need::May(Right::Lease)),
+    ("POST", "/v1/fencing/rejections", Need::May(Right::Lease)),
+    ("POST", "/v1/unlocks", Need::May(Right::Unlock)),
+    ("POST", "/v1/unlocks/bulk", Need::May(Right::Unlock)),
+    ("POST", "/v1/unlocks/bulk/confirm", Need::May(Right::Unlock)),
+    ("GET", "/v1/unlocks/{unlock_id}", Need::May(Right::View)),
+    (
+        "POST",
+        "/v1/unlocks/{unlock_id}/confirm",
+        Need::May(Right::Unlock),
+    ),
+    (
+        "POST",
+        "/v1/unlocks/{unlock_id}/approve",
+        Need::May(Right::Approve),
+    ),
+    ("POST", "/v1/unlocks/{unlock_id}/cancel", Need::May(Right::Unlock)),
+    (
+        "POST",
+        "/v1/unlocks/{unlock_id}/review",
+        Need::May(Right::Approve),
+    ),
+    ("GET", "/v1/me", Need::Somebody),
+    ("GET", "/v1/roles", Need::Somebody),
+    ("GET", "/v1/sessions", Need::Somebody),
+    // Others' sessions only with the right; it is asked for there.
+    ("DELETE", "/v1/sessions/{id}", Need::Somebody),
+    ("GET", "/v1/people", Need::May(Right::Administer)),
+    ("POST", "/v1/people", Need::May(Right::Administer)),
+    ("PUT", "/v1/people/{id}/grants", Need::May(Right::Administer)),
+    ("PUT", "/v1/people/{id}/password", Need::May(Right::Administer)),
+    ("POST", "/v1/people/{id}/link", Need::May(Right::Administer)),
+    ("POST", "/v1/people/{id}/disable", Need::May(Right::Administer)),
+    ("POST", "/v1/people/{id}/enable", Need::May(Right::Administer)),
+    ("GET", "/v1/tokens", Need::May(Right::Administer)),
+    ("POST", "/v1/tokens", Need::May(Right::Administer)),
+    ("DELETE", "/v1/tokens/{id}", Need::May(Right::Administer)),
+    ("PUT", "/v1/read-only", Need::May(Right::Administer)),
+    ("GET", "/settings", Need::Somebody),
+    ("POST", "/settings/password", Need::Somebody),
+    ("GET", "/settings/roles", Need::Somebody),
+    ("GET", "/settings/people", Need::May(Right::Administer)),
+    ("POST", "/settings/people", Need::May(Right::Administer)),
+    ("GET", "/settings/people/{id}", Need::May(Right::Administer)),
+    (
+        "POST",
+        "/settings/people/{id}/grants",
+        Need::May(Right::Administer),
+    ),
+    ("POST", "/settings/people/{id}/link", Need::May(Right::Administer)),
+    (
+        "POST",
+        "/settings/people/{id}/disable",
+        Need::May(Right::Administer),
+    ),
+    (
+        "POST",
+        "/settings/people/{id}/enable",
+        Need::May(Right::Administer),
+    ),
+    ("GET", "/settings/tokens", Need::May(Right::Administer)),
+    ("POST", "/settings/tokens", Need::May(Right::Administer)),
+    (
+        "POST",
+        "/settings/tokens/{id}/revoke",
+        Need::May(Right::Administer),
+    ),
+    ("GET", "/settings/sessions", Need::May(Right::Administer)),
+    ("POST", "/settings/sessions/{id}/end", Need::Somebody),
+    ("GET", "/", Need::May(Right::View)),
+    ("GET", "/locks", Need::May(Right::View)),
+    ("GET", "/locks/{backend}/{*resource}", Need::May(Right::View)),
+    ("GET", "/backends", Need::May(Right::View)),
+    // The pages' own questions. All of them read.
+    ("GET", "/api/{question}", Need::May(Right::View)),
+];
+
+/// None: there is no such route, or nobody has said what it needs.
+pub fn need(method: &Method, matched: Option<&str>) -> Option<Need> {
+    // Pages that are not there are told so to people who are signed in.
+    let Some(path) = matched else {
+        return method.is_safe().then_some(Need::Somebody);
+    };
+    let method = if *method == Method::HEAD {
+        "GET"
+    } else {
+        method.as_str()
+    };
+    let fits = |(own, pattern, _): &&(&str, &str, Need)| *own == method && is_same(pattern, path);
+    TABLE.iter().find(fits).map(|(_, _, need)| *need)
+}
+
+/// Some other method is possible there.
+pub fn is_known(matched: Option<&str>) -> bool {
+    matched.is_some_and(|path| TABLE.iter().any(|(_, pattern, _)| is_same(pattern, path)))
+}
+
+/// The same path, whatever its parameters are called.
+fn is_same(pattern: &str, path: &str) -> bool {
+    let mut ours = pattern.split('/');
+    let mut theirs = path.split('/');
+    loop {
+        match (ours.next(), theirs.next()) {
+            (None, None) => return true,
+            (Some(ours), Some(theirs)) if ours == theirs || ours.starts_with('{') => {}
+            _ => return false,
+        }
+    }
+}
+
+/// People look at it, so who is not signed in is led to the sign-in page.
+pub fn is_page(path: &str) -> bool {
+    !path.starts_with("/v1/") && !path.starts_with("/api/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_route_that_is_not_in_the_table_is_refused() {
+        // Another method of a known path, an unknown path, a longer one; and what is known is found by any name.
+        let need = |method, path| need(&method, Some(path));
+        assert_eq!(need(Method::POST, "/v1/inventory"), None);
+        assert_eq!(need(Method::GET, "/v1/secrets"), None);
+        assert_eq!(need(Method::GET, "/v1/locks/{id}/events/more"), None);
+        assert_eq!(need(Method::GET, "/v1/locks/{id}"), Some(Need::May(Right::View)));
+        assert_eq!(need(Method::HEAD, "/healthz"), Some(Need::Nobody));
+    }
+
+    #[test]
+    fn whatever_changes_something_needs_a_right_that_mutates_or_is_about_signing_in() {
+        // Reading the table itself: no mutating GET, no mutation by looking alone.
+        for (method, path, need) in TABLE {
+            // One's own affairs: they need nothing but oneself.
+            let own = [
+                "/settings/password",
+                "/settings/sessions/{id}/end",
+                "/v1/sessions/{id}",
+            ];
+            let is_sign_in = ["/sign-in", "/sign-out", "/setup"].contains(path) || own.contains(path);
+            match need {
+                Need::May(right) => assert!(*method == "GET" || right.mutates(), "{method} {path}"),
+                Need::Nobody | Need::Somebody => assert!(*method == "GET" || is_sign_in, "{method} {path}"),
+            }
+        }
+    }
+}

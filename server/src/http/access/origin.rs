@@ -1,0 +1,89 @@
+//! Where a request came from: the peer's address, or what a declared proxy says of it.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use axum::extract::{ConnectInfo, Request};
+use axum::http::{HeaderMap, header};
+
+use crate::audit::Origin;
+
+const USER_AGENT_CHARS_MAX: usize = 200;
+
+/// Proxies whose `X-Forwarded-For` is believed. Nobody else's is.
+#[derive(Debug, Clone, Default)]
+pub struct Proxies(Arc<[IpAddr]>);
+
+impl Proxies {
+    pub fn new(addresses: &[IpAddr]) -> Self {
+        Self(addresses.into())
+    }
+
+    fn knows(&self, address: IpAddr) -> bool {
+        self.0.contains(&address.to_canonical())
+    }
+}
+
+pub(super) fn of(request: &Request, proxies: &Proxies) -> Origin {
+    let headers = request.headers();
+    let peer = request
+        .extensions()
+        .get::<ConnectInfo<SocketAddr>>()
+        .map(|info| info.0.ip());
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    Origin {
+        ip: peer.map(|peer| client(peer, headers, proxies).to_string()),
+        user_agent: text(header::USER_AGENT.as_str())
+            .map(|agent| agent.chars().take(USER_AGENT_CHARS_MAX).collect()),
+        request_id: text("x-request-id").map(str::to_owned),
+        trace_id: text("traceparent")
+            .and_then(|value| value.split('-').nth(1))
+            .map(str::to_owned),
+    }
+}
+
+/// The nearest address that is not one of our proxies, read from the right: what is left of it anybody may have written.
+fn client(peer: IpAddr, headers: &HeaderMap, proxies: &Proxies) -> IpAddr {
+    let mut nearest = peer;
+    let lines = headers
+        .get_all("x-forwarded-for")
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    let hops: Vec<&str> = lines.flat_map(|line| line.split(',')).collect();
+    for hop in hops.into_iter().rev() {
+        if !proxies.knows(nearest) {
+            break;
+        }
+        let Ok(address) = hop.trim().parse() else { break };
+        nearest = address;
+    }
+    nearest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forwarded_for_is_believed_from_declared_proxies_only_and_from_the_right() {
+        // A client that writes the header itself, directly and through one and two proxies.
+        let (proxy, outer): (IpAddr, IpAddr) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
+        let client_of = |peer: &str, line: &'static str, known: &[IpAddr]| {
+            let headers = HeaderMap::from_iter([(
+                "x-forwarded-for".parse().unwrap(),
+                axum::http::HeaderValue::from_static(line),
+            )]);
+            client(peer.parse().unwrap(), &headers, &Proxies::new(known)).to_string()
+        };
+        assert_eq!(client_of("203.0.113.9", "1.1.1.1", &[proxy]), "203.0.113.9");
+        assert_eq!(
+            client_of("10.0.0.1", "1.1.1.1, 203.0.113.9", &[proxy]),
+            "203.0.113.9"
+        );
+        assert_eq!(
+            client_of("10.0.0.1", "6.6.6.6, 203.0.113.9, 10.0.0.2", &[proxy, outer]),
+            "203.0.113.9"
+        );
+        assert_eq!(client_of("10.0.0.1", "not an address", &[proxy]), "10.0.0.1");
+    }
+}

@@ -1,0 +1,59 @@
+//! Pages without the browser half: HTML that was made here, and the policy that lets nothing run in it but the one line
+//! that sets the colours.
+
+use std::sync::LazyLock;
+
+use app::app::THEME;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{Html, IntoResponse as _, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest as _, Sha256};
+
+use crate::identity::IdentityError;
+
+pub(super) fn answer(status: StatusCode, html: String) -> Response {
+    (
+        status,
+        [(header::CONTENT_SECURITY_POLICY, POLICY.clone())],
+        Html(html),
+    )
+        .into_response()
+}
+
+static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
+    let policy = format!(
+        "default-src 'none'; script-src 'sha256-{}'; style-src 'self'; img-src 'self'; font-src 'self'; form-action 'self'; \
+         frame-ancestors 'none'; object-src 'none'; base-uri 'none'",
+        STANDARD.encode(Sha256::digest(THEME.as_bytes()))
+    );
+    // Base64 is always fit for a header; without the hash the page keeps the system's colours.
+    HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static("default-src 'none'; style-src 'self'"))
+});
+
+/// What a browser is told beside the page.
+pub(super) fn status_of(error: &IdentityError) -> StatusCode {
+    match error {
+        IdentityError::Invalid { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+        IdentityError::Exists { .. } | IdentityError::LastAdmin => StatusCode::CONFLICT,
+        IdentityError::NotFound { .. } => StatusCode::NOT_FOUND,
+        IdentityError::WrongPassword => StatusCode::UNAUTHORIZED,
+        IdentityError::BadLink => StatusCode::GONE,
+        IdentityError::TooManyGuesses { .. } => StatusCode::TOO_MANY_REQUESTS,
+        IdentityError::NoChance | IdentityError::Busy | IdentityError::Store(_) => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
+    }
+}
+
+/// For people: nothing of the store's own words, a capital at the start, a full stop at the end.
+pub(super) fn sentence(error: &IdentityError) -> String {
+    let text = match error {
+        IdentityError::Store(_) => "the store of people is unavailable".to_owned(),
+        other => other.to_string(),
+    };
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(chars).collect::<String>() + "."
+    })
+}

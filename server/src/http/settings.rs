@@ -1,0 +1,131 @@
+//! `/settings/…`: pages of the settings, without a script. Handlers parse, ask identity, answer with a page, or send on to
+//! one so that reloading repeats nothing.
+
+mod form;
+mod people;
+mod person;
+mod sessions;
+mod tokens;
+mod you;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use app::forms::chrome::{Chrome, Place, Section};
+use app::forms::settings::roles;
+use axum::Router;
+use axum::extract::FromRequestParts;
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse as _, Redirect, Response};
+use axum::routing::{get, post};
+use domain::access::Right;
+
+use super::access::Gate;
+use super::form_page;
+use super::pages;
+use crate::audit::Origin;
+use crate::clock::Clock;
+use crate::identity::{Directory, IdentityError, Secret, Who};
+
+/// What the pages ask.
+#[derive(Clone)]
+pub struct Settings {
+    pub gate: Gate,
+    pub clock: Clock,
+    /// Names of what is configured, for choices.
+    pub backends: Arc<[String]>,
+    /// Where people reach the console, without a slash at its end.
+    pub home: String,
+}
+
+pub(super) fn router(settings: Arc<Settings>) -> Router {
+    Router::new()
+        .route("/settings", get(you::show))
+        .route("/settings/password", post(you::change_password))
+        .route("/settings/people", get(people::show).post(people::add))
+        .route("/settings/people/{id}", get(person::show))
+        .route("/settings/people/{id}/grants", post(person::set_grants))
+        .route("/settings/people/{id}/link", post(person::make_link))
+        .route("/settings/people/{id}/disable", post(person::disable))
+        .route("/settings/people/{id}/enable", post(person::enable))
+        .route("/settings/tokens", get(tokens::show).post(tokens::make))
+        .route("/settings/tokens/{id}/revoke", post(tokens::revoke))
+        .route("/settings/sessions", get(sessions::show))
+        .route("/settings/sessions/{id}/end", post(sessions::end))
+        .route("/settings/roles", get(show_roles))
+        .layer(axum::middleware::map_response(pages::set_headers))
+        .with_state(settings)
+}
+
+/// Who looks at a page. Behind the guard there is always somebody.
+struct Viewer(Who);
+
+impl<S: Sync> FromRequestParts<S> for Viewer {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let who = parts.extensions.remove::<Who>();
+        Ok(Self(who.unwrap_or_else(|| Who::anonymous(Origin::default()))))
+    }
+}
+
+impl Viewer {
+    fn chrome(&self, section: Section) -> Chrome {
+        Chrome {
+            name: self.0.name().to_owned(),
+            is_admin: self.0.may_anywhere(Right::Administer),
+            place: Place::Settings(section),
+            is_read_only: self.0.read_only,
+        }
+    }
+}
+
+impl Settings {
+    fn now(&self) -> i64 {
+        self.clock.now().wall.timestamp_millis()
+    }
+
+    /// For handing over.
+    pub(super) fn sign_in_link(&self, secret: &Secret) -> String {
+        format!("{}/sign-in?link={}", self.home, secret.expose())
+    }
+
+    fn directory(&self) -> Arc<Directory> {
+        self.gate.identity.directory()
+    }
+}
+
+async fn show_roles(viewer: Viewer) -> Response {
+    form_page::answer(StatusCode::OK, roles::roles(&viewer.chrome(Section::Roles)))
+}
+
+/// Done: on to a page, with a word that it may say.
+fn on_to(path: &str) -> Response {
+    Redirect::to(path).into_response()
+}
+
+/// Status, field with its fault, and what is said of the whole: one of the last two.
+struct Refused {
+    status: StatusCode,
+    fault: Option<(String, String)>,
+    refusal: Option<String>,
+}
+
+impl From<IdentityError> for Refused {
+    fn from(error: IdentityError) -> Self {
+        let status = form_page::status_of(&error);
+        match error {
+            IdentityError::Invalid { field, why } => Self {
+                status,
+                fault: Some((field.to_owned(), format!("It {why}."))),
+                refusal: None,
+            },
+            other => Self {
+                status,
+                fault: None,
+                refusal: Some(form_page::sentence(&other)),
+            },
+        }
+    }
+}

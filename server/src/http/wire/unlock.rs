@@ -1,0 +1,235 @@
+//! A forced unlock on the wire.
+
+use chrono::{DateTime, Utc};
+use domain::known::Known;
+use domain::observation::Waiter;
+use domain::release::{Casualty, Holding};
+use domain::unlock::{Approval, Observed, Tier, Unlock, UnlockState};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+use super::Missing;
+use super::detail::WaiterWire;
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(title = "Unlock")]
+pub struct UnlockWire {
+    unlock_id: String,
+    /// `pending`, `released`, `holder_changed`, `already_free`, `refused`, `outcome_unknown`, `expired` or `cancelled`.
+    state: &'static str,
+    /// `standard`, or `protected`: somebody who signed in a short while ago, and a second person.
+    tier: &'static str,
+    backend: String,
+    source: String,
+    resource: String,
+    reason: String,
+    /// Whose intent it is: nobody else can confirm it.
+    by: String,
+    created_at: DateTime<Utc>,
+    expires_at: DateTime<Utc>,
+    /// The lock as it was read for the intent.
+    observed: ObservedWire,
+    /// Everything else that ends with it.
+    blast_radius: Vec<CasualtyWire>,
+    /// Who gets it next, where the backend keeps the order of its queue.
+    next: Option<String>,
+    warnings: Vec<String>,
+    confirm: ConfirmWire,
+    /// Who agreed, and when.
+    approval: Option<PersonWire>,
+    break_glass: Option<BreakGlassWire>,
+    acted_at: Option<DateTime<Utc>>,
+    ended_at: Option<DateTime<Utc>>,
+    outcome: Option<OutcomeWire>,
+    audit: AuditRowsWire,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ObservedWire {
+    owner_id: Option<String>,
+    owner_count: u32,
+    lease_id: Option<String>,
+    generation: String,
+    fencing_token: Option<String>,
+    acquired_at: Option<DateTime<Utc>>,
+    held_ms: Option<i64>,
+    ttl_ms: Option<i64>,
+    remaining_ms: Option<i64>,
+    /// Whether its holder still renews.
+    renewing: Option<bool>,
+    waiters: Vec<WaiterWire>,
+    read_at: DateTime<Utc>,
+    unknown: BTreeMap<String, String>,
+    absent: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct CasualtyWire {
+    /// `key`, `session`, `transaction` or `lock`.
+    kind: &'static str,
+    what: String,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct ConfirmWire {
+    /// To be typed by a person, byte for byte.
+    #[serde(rename = "type")]
+    to_type: String,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct PersonWire {
+    by: String,
+    at: DateTime<Utc>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct BreakGlassWire {
+    reason: String,
+    /// Null: it is flagged until somebody else has looked at it.
+    reviewed: Option<PersonWire>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OutcomeWire {
+    /// Who holds it now; null when nobody does, or when it could not be read.
+    now: Option<HoldingWire>,
+    /// Whether `now` was read.
+    read: bool,
+    why: Option<String>,
+    mend: Option<String>,
+    /// The answer to the act was lost; the lock was read again.
+    by_rereading: bool,
+    rereads: u32,
+}
+
+/// Rows of the audit record.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct AuditRowsWire {
+    intent: String,
+    act: Option<String>,
+    outcome: Option<String>,
+}
+
+/// One holding of a lock, as far as it tells one from another.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HoldingWire {
+    owner_id: Option<String>,
+    lease_id: Option<String>,
+    generation: Option<String>,
+    fencing_token: Option<String>,
+}
+
+impl From<&Holding> for HoldingWire {
+    fn from(holding: &Holding) -> Self {
+        Self {
+            owner_id: holding.owner_id.known().map(ToString::to_string),
+            lease_id: holding.lease_id.known().cloned(),
+            generation: holding.generation.known().map(ToString::to_string),
+            fencing_token: holding.fencing_token.known().map(ToString::to_string),
+        }
+    }
+}
+
+impl From<&Approval> for PersonWire {
+    fn from(approval: &Approval) -> Self {
+        Self {
+            by: approval.by_name.clone(),
+            at: approval.at,
+        }
+    }
+}
+
+impl From<Observed> for ObservedWire {
+    fn from(seen: Observed) -> Self {
+        let mut missing = Missing::default();
+        Self {
+            owner_id: missing.take("ownerId", seen.owner_id.map(|id| id.to_string())),
+            owner_count: seen.owner_count,
+            lease_id: missing.take("leaseId", seen.lease_id),
+            generation: seen.generation.to_string(),
+            fencing_token: missing.take("fencingToken", seen.fencing_token.map(|token| token.to_string())),
+            acquired_at: missing.take("acquiredAt", seen.acquired_at),
+            held_ms: missing.take("heldMs", seen.held_ms),
+            ttl_ms: missing.take("ttlMs", seen.ttl_ms),
+            remaining_ms: missing.take("remainingMs", seen.remaining_ms),
+            renewing: missing.take("renewing", seen.renewing),
+            waiters: seen.waiters.into_iter().map(waiter).collect(),
+            read_at: seen.read_at,
+            unknown: missing.unknown,
+            absent: missing.absent,
+        }
+    }
+}
+
+fn waiter(waiter: Waiter) -> WaiterWire {
+    WaiterWire {
+        position: waiter.position,
+        owner_id: waiter.owner_id.to_string(),
+        waited_ms: match waiter.waited_ms {
+            Known::Known(ms) => Some(ms),
+            Known::Unknown(_) | Known::Absent(_) => None,
+        },
+        lease_remaining_ms: waiter.lease_remaining_ms,
+    }
+}
+
+fn casualty(one: &Casualty) -> CasualtyWire {
+    CasualtyWire {
+        kind: one.kind.word(),
+        what: one.what.clone(),
+    }
+}
+
+impl From<Unlock> for UnlockWire {
+    fn from(unlock: Unlock) -> Self {
+        let radius = &unlock.observed.blast_radius;
+        let has_ended = unlock.state != UnlockState::Pending;
+        let outcome = has_ended.then(|| OutcomeWire {
+            now: unlock.ending.now.as_ref().map(HoldingWire::from),
+            read: unlock.ending.is_read,
+            why: unlock.ending.why.clone(),
+            mend: unlock.ending.mend.clone(),
+            by_rereading: unlock.ending.is_by_rereading,
+            rereads: unlock.rereads,
+        });
+        let alone = unlock.break_glass.as_ref().map(|alone| BreakGlassWire {
+            reason: alone.reason.clone(),
+            reviewed: alone.review.as_ref().map(PersonWire::from),
+        });
+        Self {
+            state: unlock.state.wire(),
+            tier: Tier::wire(unlock.tier),
+            blast_radius: radius.dies.iter().map(casualty).collect(),
+            next: radius.next.as_ref().map(ToString::to_string),
+            warnings: radius.warnings.clone(),
+            confirm: ConfirmWire {
+                to_type: unlock.to_type(),
+            },
+            approval: unlock.approval.as_ref().map(PersonWire::from),
+            break_glass: alone,
+            ended_at: unlock.ended_at.filter(|_| !unlock.is_open()),
+            acted_at: unlock.acted_at,
+            outcome,
+            audit: AuditRowsWire {
+                intent: unlock.intent_row.to_string(),
+                act: unlock.act_row.map(|row| row.to_string()),
+                outcome: unlock.outcome_row.map(|row| row.to_string()),
+            },
+            unlock_id: unlock.id,
+            backend: unlock.backend.to_string(),
+            source: unlock.source.to_string(),
+            resource: unlock.resource.text(),
+            reason: unlock.reason,
+            by: unlock.by_name,
+            created_at: unlock.created_at,
+            expires_at: unlock.expires_at,
+            observed: unlock.observed.into(),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! People and machines: who they are, what they may do, and how they prove it.
+//!
+//! Owns people, tokens, grants, sessions, one-time links and the read-only switch, in SQL, and a directory in memory that
+//! is at most a second behind it. Knows no HTTP and no page: cookies and headers are read elsewhere.
+//!
+//! **Invariants:** secrets are stored as hashes only; every change of who may do what is in the audit record, in the same
+//! transaction; there is no default password.
+
+mod directory;
+mod error;
+pub mod limits;
+mod links;
+mod password;
+mod people;
+mod secret;
+mod sessions;
+mod standing;
+mod throttle;
+mod tokens;
+pub mod who;
+
+use std::sync::Arc;
+
+use tokio::sync::{Semaphore, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::audit::{Appended, Audit};
+use crate::clock::Clock;
+use crate::db::Db;
+use crate::tasks;
+
+pub use directory::{Directory, Person, Token};
+pub use error::IdentityError;
+pub use people::NewPerson;
+pub use secret::{Secret, id as new_id};
+pub use sessions::{Session, SessionView, SignedIn};
+pub use tokens::{NewToken, TokenView};
+pub use who::{Subject, Who};
+
+pub struct Identity {
+    db: Db,
+    audit: Audit,
+    clock: Clock,
+    directory: watch::Sender<Arc<Directory>>,
+    /// Hashing a password costs memory and time on purpose: only so many at once.
+    hashing: Semaphore,
+    throttle: throttle::Throttle,
+}
+
+impl Identity {
+    /// Loads the directory, and keeps it fresh until `stop`.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn start(
+        db: Db,
+        audit: Audit,
+        clock: Clock,
+        stop: CancellationToken,
+    ) -> Result<Arc<Self>, sqlx::Error> {
+        let identity = Arc::new(Self::open(db, audit, clock).await?);
+        let keeper = identity.clone();
+        tasks::spawn("directory of people and tokens", stop, async move {
+            keeper.keep_fresh().await;
+        });
+        Ok(identity)
+    }
+
+    /// For a command beside the server: loaded once.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn open(db: Db, audit: Audit, clock: Clock) -> Result<Self, sqlx::Error> {
+        let directory = directory::load(&db).await?;
+        Ok(Self {
+            db,
+            audit,
+            clock,
+            directory: watch::Sender::new(Arc::new(directory)),
+            hashing: Semaphore::new(limits::HASHES_AT_ONCE_MAX),
+            throttle: throttle::Throttle::default(),
+        })
+    }
+
+    /// People, tokens and grants as they stand.
+    pub fn directory(&self) -> Arc<Directory> {
+        self.directory.borrow().clone()
+    }
+
+    async fn keep_fresh(&self) {
+        let mut noted = self.clock.tick();
+        loop {
+            tokio::time::sleep(limits::DIRECTORY_LOOK).await;
+            if self.clock.tick().since(noted) >= sessions::ms(limits::TOKEN_USED_EVERY) {
+                noted = self.clock.tick();
+                if let Err(error) = self.note_used().await {
+                    tracing::warn!("cannot write down which tokens were used: {error}");
+                }
+            }
+            match directory::version(&self.db).await {
+                Ok(version) if version == self.directory().version => {}
+                Ok(_) => {
+                    if let Err(error) = self.reload().await {
+                        tracing::warn!("cannot read people and tokens: {error}");
+                    }
+                }
+                Err(error) => tracing::warn!("cannot read people and tokens: {error}"),
+            }
+        }
+    }
+
+    async fn reload(&self) -> Result<(), sqlx::Error> {
+        let loaded = Arc::new(directory::load(&self.db).await?);
+        loaded.keep_used(&self.directory());
+        self.directory.send_replace(loaded);
+        Ok(())
+    }
+
+    /// After a change was committed: it holds here at once, elsewhere within a second.
+    async fn changed(&self, appended: Appended) -> Result<(), IdentityError> {
+        self.audit.export(&appended).await;
+        self.reload().await?;
+        Ok(())
+    }
+
+    fn now_ms(&self) -> i64 {
+        self.clock.now().wall.timestamp_millis()
+    }
+}

@@ -1,0 +1,152 @@
+//! People, tokens and what they may do, read whole into memory: a few thousand at most, asked on every request.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use domain::access::{Grant, Grants, Right, Role};
+use domain::names::BackendName;
+use sqlx::Row as _;
+
+use crate::db::{Db, Tx, on_either};
+
+#[derive(Debug, Clone, Default)]
+pub struct Directory {
+    pub version: i64,
+    pub people: HashMap<String, Person>,
+    /// By the hash of the secret.
+    pub(super) tokens: HashMap<String, Arc<Token>>,
+    pub read_only: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct Person {
+    pub id: String,
+    pub name: String,
+    pub created_at: i64,
+    pub disabled_at: Option<i64>,
+    pub has_password: bool,
+    /// The identity provider that says who they are and what they may do; none for people of our own.
+    pub issuer: Option<String>,
+    pub grants: Arc<Grants>,
+}
+
+/// One that was not revoked.
+#[derive(Debug)]
+pub struct Token {
+    pub id: String,
+    pub name: String,
+    pub expires_at: Option<i64>,
+    pub grants: Arc<Grants>,
+    /// Since that was last written down.
+    pub(super) is_used: AtomicBool,
+}
+
+impl Directory {
+    pub fn person_named(&self, name: &str) -> Option<&Person> {
+        self.people.values().find(|person| person.name == name)
+    }
+
+    /// What was not written down yet of the one before.
+    pub(super) fn keep_used(&self, before: &Self) {
+        for (secret, token) in &before.tokens {
+            if token.is_used.load(Ordering::Relaxed)
+                && let Some(same) = self.tokens.get(secret)
+            {
+                same.is_used.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// People who can give rights back when something goes wrong.
+    pub fn admins(&self) -> impl Iterator<Item = &Person> {
+        self.people
+            .values()
+            .filter(|person| person.disabled_at.is_none() && person.grants.may_everywhere(Right::Administer))
+    }
+}
+
+pub(super) async fn version(db: &Db) -> Result<i64, sqlx::Error> {
+    let text: String = on_either!(db, Db, |pool| {
+        sqlx::query_scalar("SELECT value FROM settings WHERE key = 'directory'")
+            .fetch_one(pool)
+            .await?
+    });
+    Ok(text.parse().unwrap_or(-1))
+}
+
+/// Notes in a transaction that something of the directory changes.
+pub(super) async fn touch(tx: &mut Tx) -> Result<(), sqlx::Error> {
+    let raise = "UPDATE settings SET value = CAST(CAST(value AS BIGINT) + 1 AS TEXT) WHERE key = 'directory'";
+    on_either!(tx, Tx, |tx| sqlx::query(raise)
+        .execute(&mut **tx)
+        .await?
+        .rows_affected());
+    Ok(())
+}
+
+pub(super) async fn load(db: &Db) -> Result<Directory, sqlx::Error> {
+    // The version first: what changes while we read is read again.
+    let version = version(db).await?;
+    let mut grants = load_grants(db).await?;
+    let mut directory = Directory {
+        version,
+        ..Directory::default()
+    };
+    on_either!(db, Db, |pool| {
+        let people = "SELECT id, name, created_at, disabled_at, password IS NOT NULL, issuer FROM people";
+        for row in sqlx::query(people).fetch_all(pool).await? {
+            let id: String = row.try_get(0)?;
+            let person = Person {
+                grants: Arc::new(Grants::new(grants.remove(&id).unwrap_or_default())),
+                name: row.try_get(1)?,
+                created_at: row.try_get(2)?,
+                disabled_at: row.try_get(3)?,
+                has_password: row.try_get(4)?,
+                issuer: row.try_get(5)?,
+                id: id.clone(),
+            };
+            directory.people.insert(id, person);
+        }
+        let tokens = "SELECT id, name, secret, expires_at FROM tokens WHERE revoked_at IS NULL";
+        for row in sqlx::query(tokens).fetch_all(pool).await? {
+            let id: String = row.try_get(0)?;
+            let token = Token {
+                grants: Arc::new(Grants::new(grants.remove(&id).unwrap_or_default())),
+                name: row.try_get(1)?,
+                expires_at: row.try_get(3)?,
+                is_used: AtomicBool::new(false),
+                id,
+            };
+            directory.tokens.insert(row.try_get(2)?, Arc::new(token));
+        }
+        let read_only = "SELECT value FROM settings WHERE key = 'read_only'";
+        directory.read_only = sqlx::query_scalar::<_, String>(read_only).fetch_one(pool).await? == "yes";
+    });
+    Ok(directory)
+}
+
+/// By the id of the person or the token. A grant that this version does not understand brings nothing.
+pub(super) async fn load_grants(db: &Db) -> Result<HashMap<String, Vec<Grant>>, sqlx::Error> {
+    let mut grants: HashMap<String, Vec<Grant>> = HashMap::new();
+    let select = "SELECT coalesce(person_id, token_id), role, backend, prefix FROM grants ORDER BY id";
+    on_either!(db, Db, |pool| {
+        for row in sqlx::query(select).fetch_all(pool).await? {
+            let holder: String = row.try_get(0)?;
+            let grant = read_grant(row.try_get(1)?, row.try_get(2)?, row.try_get(3)?);
+            match grant {
+                Some(grant) => grants.entry(holder).or_default().push(grant),
+                None => tracing::warn!("a grant of {holder} is not understood and brings nothing"),
+            }
+        }
+    });
+    Ok(grants)
+}
+
+fn read_grant(role: String, backend: Option<String>, prefix: Option<String>) -> Option<Grant> {
+    Some(Grant {
+        role: Role::parse(&role)?,
+        backend: backend.map(|name| BackendName::parse(&name)).transpose().ok()?,
+        prefix,
+    })
+}

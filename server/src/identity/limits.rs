@@ -1,0 +1,39 @@
+//! Limits of people and sessions, with their units.
+
+use std::time::Duration;
+
+/// A session without a request ends after this.
+pub const SESSION_IDLE: Duration = Duration::from_secs(30 * 60);
+/// And after this in any case.
+pub const SESSION_MAX: Duration = Duration::from_secs(12 * 3600);
+/// How often a session's last request is written down.
+pub const SESSION_SEEN_EVERY: Duration = Duration::from_secs(60);
+/// "Just signed in": good for what asks for it again.
+pub const FRESH: Duration = Duration::from_secs(15 * 60);
+/// A one-time link may be opened for this long.
+pub const LINK_MAX: Duration = Duration::from_secs(60 * 60);
+/// How often a server looks whether another one, or a command, changed something.
+pub const DIRECTORY_LOOK: Duration = Duration::from_millis(500);
+
+/// How often a stream that stays open looks whether its session's or its token's time is over.
+pub const STREAM_LOOK: Duration = Duration::from_secs(5);
+/// How often it is written down that a token was used.
+pub const TOKEN_USED_EVERY: Duration = Duration::from_secs(10);
+
+/// Characters of a password.
+pub const PASSWORD_CHARS_MIN: usize = 12;
+/// Longer ones would let anybody make us hash for long.
+pub const PASSWORD_BYTES_MAX: usize = 1024;
+/// Bytes of a person's or a token's name.
+pub const NAME_BYTES_MAX: usize = 64;
+pub const HASHES_AT_ONCE_MAX: usize = 2;
+/// Wrong guesses from one place at one name before it must wait.
+pub const GUESSES_FREE: u32 = 5;
+/// Longest wait between two guesses: nobody is locked out for ever.
+pub const GUESS_WAIT_MAX: Duration = Duration::from_secs(60);
+/// Places and names that are remembered for their wrong guesses.
+pub const GUESSERS_MAX: usize = 10_000;
+
+const _: () = assert!(FRESH.as_secs() < SESSION_IDLE.as_secs());
+const _: () = assert!(SESSION_IDLE.as_secs() < SESSION_MAX.as_secs());
+const _: () = assert!(DIRECTORY_LOOK.as_millis() < 1_000);

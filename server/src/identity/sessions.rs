@@ -1,0 +1,299 @@
+//! Sessions of people in browsers: begun by a password or a link, ended by time, by leaving, or by somebody else.
+
+use domain::audit::Action;
+use secrecy::SecretString;
+use serde_json::json;
+use sqlx::Row as _;
+
+use super::error::IdentityError;
+use super::limits::{FRESH, SESSION_IDLE, SESSION_MAX, SESSION_SEEN_EVERY};
+use super::secret::{self, Secret};
+use super::who::{Subject, Who};
+use super::{Identity, Person, directory};
+use crate::audit::{Actor, Entry, Origin};
+use crate::db::on_either;
+
+const PREFIX: &str = "lhs_";
+
+/// A living session, as one request found it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    pub id: String,
+    pub person_id: String,
+    /// Milliseconds since 1970.
+    pub authenticated_at: i64,
+}
+
+/// What a sign-in gives: the cookie's value, and who it is.
+#[derive(Debug, Clone)]
+pub struct SignedIn {
+    pub secret: Secret,
+    pub person: Person,
+}
+
+/// One session as it is listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionView {
+    pub id: String,
+    pub person_id: String,
+    pub way: String,
+    pub created_at: i64,
+    pub seen_at: i64,
+    pub ip: Option<String>,
+    pub user_agent: Option<String>,
+}
+
+pub(super) fn ms(time: std::time::Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}
+
+impl Identity {
+    /// The same answer, after the same time, for an unknown name, a wrong password and somebody who was disabled.
+    ///
+    /// # Errors
+    /// `WrongPassword`; `TooManyGuesses` with the wait.
+    pub async fn sign_in(
+        &self,
+        name: &str,
+        password: &SecretString,
+        origin: &Origin,
+    ) -> Result<SignedIn, IdentityError> {
+        let place = origin.ip.clone().unwrap_or_default();
+        if let Some(wait) = self.throttle.wait(&place, name, self.clock.tick()) {
+            return Err(IdentityError::TooManyGuesses {
+                wait_s: wait.as_secs() + 1,
+            });
+        }
+        let known = self.password_of(name).await?;
+        let stored = known.as_ref().map(|(_, stored)| stored.clone());
+        let person = known.and_then(|(id, _)| self.directory().people.get(&id).cloned());
+        let fits = self.password_fits(password, stored).await?;
+        let Some(person) = person.filter(|_| fits) else {
+            self.throttle.wrong(&place, name, self.clock.tick());
+            let actor = Actor {
+                id: "anonymous".to_owned(),
+                name: name.chars().take(64).collect(),
+                role: None,
+            };
+            self.audit
+                .append(Entry::new(Action::Login, "wrong_password", actor, origin.clone()))
+                .await?;
+            return Err(IdentityError::WrongPassword);
+        };
+        self.throttle.right(&place, name);
+        self.begin_session(person, "password", origin).await
+    }
+
+    pub(super) async fn begin_session(
+        &self,
+        person: Person,
+        way: &'static str,
+        origin: &Origin,
+    ) -> Result<SignedIn, IdentityError> {
+        let (id, secret) = (secret::id("s_")?, Secret::new(PREFIX)?);
+        let now = self.now_ms();
+        let mut tx = self.db.begin().await?;
+        let insert =
+            "INSERT INTO sessions (id, secret, person_id, way, created_at, seen_at, authenticated_at, ip,
+            user_agent) VALUES ($1, $2, $3, $4, $5, $5, $5, $6, $7)";
+        on_either!(&mut tx, Tx, |tx| {
+            let query = sqlx::query(insert)
+                .bind(&id)
+                .bind(secret.hash())
+                .bind(&person.id)
+                .bind(way);
+            let query = query
+                .bind(now)
+                .bind(origin.ip.as_deref())
+                .bind(origin.user_agent.as_deref());
+            query.execute(&mut **tx).await?.rows_affected()
+        });
+        let actor = Actor {
+            id: person.id.clone(),
+            name: person.name.clone(),
+            role: None,
+        };
+        let entry = Entry {
+            after: Some(json!({"session": id, "way": way})),
+            ..Entry::new(Action::Login, "ok", actor, origin.clone())
+        };
+        let appended = self.audit.append_in(&mut tx, entry).await?;
+        tx.commit().await?;
+        self.audit.export(&appended).await;
+        Ok(SignedIn { secret, person })
+    }
+
+    /// Who a cookie's value belongs to, if its session still lives.
+    ///
+    /// # Errors
+    /// The store does not answer: nobody is let in.
+    pub async fn session(&self, secret: &str) -> Result<Option<Session>, IdentityError> {
+        let now = self.now_ms();
+        let select = "SELECT id, person_id, authenticated_at, seen_at FROM sessions
+            WHERE secret = $1 AND ended_at IS NULL AND created_at > $2 AND seen_at > $3";
+        let found = on_either!(&self.db, Db, |pool| {
+            let query = sqlx::query(select).bind(secret::hash(secret));
+            let query = query.bind(now - ms(SESSION_MAX)).bind(now - ms(SESSION_IDLE));
+            match query.fetch_optional(pool).await? {
+                None => None,
+                Some(row) => Some((
+                    Session {
+                        id: row.try_get(0)?,
+                        person_id: row.try_get(1)?,
+                        authenticated_at: row.try_get(2)?,
+                    },
+                    row.try_get::<i64, _>(3)?,
+                )),
+            }
+        });
+        let Some((session, seen_at)) = found else {
+            return Ok(None);
+        };
+        if now - seen_at > ms(SESSION_SEEN_EVERY) {
+            let update = "UPDATE sessions SET seen_at = $1 WHERE id = $2";
+            on_either!(&self.db, Db, |pool| {
+                sqlx::query(update)
+                    .bind(now)
+                    .bind(&session.id)
+                    .execute(pool)
+                    .await?
+                    .rows_affected()
+            });
+        }
+        Ok(Some(session))
+    }
+
+    /// The person of a session, with what they may do now; none when they were disabled.
+    pub fn person_of(&self, session: &Session) -> Option<Person> {
+        let directory = self.directory.borrow();
+        let person = directory.people.get(&session.person_id)?;
+        person.disabled_at.is_none().then(|| person.clone())
+    }
+
+    /// Proved who they are within the last 15 minutes.
+    pub fn is_fresh(&self, session: &Session) -> bool {
+        self.now_ms() - session.authenticated_at < ms(FRESH)
+    }
+
+    /// The person of this session proves again who they are.
+    ///
+    /// # Errors
+    /// As [`sign_in`](Self::sign_in).
+    pub async fn prove_again(&self, who: &Who, password: &SecretString) -> Result<(), IdentityError> {
+        let (Subject::Person { name, .. }, Some(session)) = (&who.subject, &who.session) else {
+            return Err(IdentityError::WrongPassword);
+        };
+        let place = who.origin.ip.clone().unwrap_or_default();
+        if let Some(wait) = self.throttle.wait(&place, name, self.clock.tick()) {
+            return Err(IdentityError::TooManyGuesses {
+                wait_s: wait.as_secs() + 1,
+            });
+        }
+        let stored = self.password_of(name).await?.map(|(_, stored)| stored);
+        if !self.password_fits(password, stored).await? {
+            self.throttle.wrong(&place, name, self.clock.tick());
+            let entry = Entry::new(
+                Action::Login,
+                "wrong_password",
+                who.actor(None),
+                who.origin.clone(),
+            );
+            self.audit.append(entry).await?;
+            return Err(IdentityError::WrongPassword);
+        }
+        self.throttle.right(&place, name);
+        let update = "UPDATE sessions SET authenticated_at = $1 WHERE id = $2";
+        let now = self.now_ms();
+        on_either!(&self.db, Db, |pool| {
+            sqlx::query(update)
+                .bind(now)
+                .bind(&session.id)
+                .execute(pool)
+                .await?
+                .rows_affected()
+        });
+        Ok(())
+    }
+
+    /// Living sessions, the one that was used last first.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn sessions(&self) -> Result<Vec<SessionView>, IdentityError> {
+        let now = self.now_ms();
+        let select = "SELECT id, person_id, way, created_at, seen_at, ip, user_agent FROM sessions
+            WHERE ended_at IS NULL AND created_at > $1 AND seen_at > $2 ORDER BY seen_at DESC, id";
+        let mut views = Vec::new();
+        on_either!(&self.db, Db, |pool| {
+            let query = sqlx::query(select)
+                .bind(now - ms(SESSION_MAX))
+                .bind(now - ms(SESSION_IDLE));
+            for row in query.fetch_all(pool).await? {
+                views.push(SessionView {
+                    id: row.try_get(0)?,
+                    person_id: row.try_get(1)?,
+                    way: row.try_get(2)?,
+                    created_at: row.try_get(3)?,
+                    seen_at: row.try_get(4)?,
+                    ip: row.try_get(5)?,
+                    user_agent: row.try_get(6)?,
+                });
+            }
+        });
+        Ok(views)
+    }
+
+    /// Ends a session of one's own, or anybody's where `may_any`. Of others' sessions nothing is told, not even that they
+    /// are there.
+    ///
+    /// # Errors
+    /// There is no such living session that one may end.
+    pub async fn end_session_if(&self, who: &Who, session: &str, may_any: bool) -> Result<(), IdentityError> {
+        let known = self
+            .sessions()
+            .await?
+            .into_iter()
+            .find(|known| known.id == session);
+        if may_any || known.is_some_and(|known| known.person_id == who.id()) {
+            return self.end_session(who, session).await;
+        }
+        Err(IdentityError::NotFound {
+            what: "session",
+            name: session.to_owned(),
+        })
+    }
+
+    /// Ends a session: one's own is leaving, another's is revoking.
+    ///
+    /// # Errors
+    /// There is no such living session.
+    pub async fn end_session(&self, who: &Who, session: &str) -> Result<(), IdentityError> {
+        let own = who.session.as_ref().is_some_and(|own| own.id == session);
+        let action = if own {
+            Action::Logout
+        } else {
+            Action::SessionRevoke
+        };
+        let mut tx = self.db.begin().await?;
+        let update = "UPDATE sessions SET ended_at = $1 WHERE id = $2 AND ended_at IS NULL";
+        let now = self.now_ms();
+        let ended = on_either!(&mut tx, Tx, |tx| {
+            sqlx::query(update)
+                .bind(now)
+                .bind(session)
+                .execute(&mut **tx)
+                .await?
+                .rows_affected()
+        });
+        if ended == 0 {
+            return Err(IdentityError::NotFound {
+                what: "session",
+                name: session.to_owned(),
+            });
+        }
+        // So that other servers cut its streams, too.
+        directory::touch(&mut tx).await?;
+        self.record(tx, who, action, Some(json!({"session": session})), None)
+            .await
+    }
+}

@@ -1,0 +1,188 @@
+//! Tokens of machines: made, shown once, listed, revoked, looked up on every request.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use domain::access::Grant;
+use domain::audit::Action;
+use serde_json::json;
+use sqlx::Row as _;
+
+use super::error::IdentityError;
+use super::people::{Holder, check_name, insert_grant};
+use super::secret::{self, Secret};
+use super::who::Who;
+use super::{Identity, Token, directory};
+use crate::db::on_either;
+
+const PREFIX: &str = "lht_";
+
+#[derive(Debug)]
+pub struct NewToken {
+    pub name: String,
+    pub grants: Vec<Grant>,
+    /// From now. Absent: until it is revoked.
+    pub expires_in: Option<Duration>,
+}
+
+/// One token as it is listed; its secret was shown once and is not known any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenView {
+    pub id: String,
+    pub name: String,
+    pub grants: Vec<Grant>,
+    pub created_at: i64,
+    pub created_by: String,
+    pub expires_at: Option<i64>,
+    /// To ten seconds.
+    pub used_at: Option<i64>,
+    pub revoked_at: Option<i64>,
+}
+
+impl Identity {
+    /// # Errors
+    /// The name is taken or does not fit, nothing is granted.
+    pub async fn create_token(&self, who: &Who, new: NewToken) -> Result<Secret, IdentityError> {
+        check_name(&new.name)?;
+        if new.grants.is_empty() {
+            return Err(IdentityError::invalid(
+                "role",
+                "is needed: a token without one may do nothing",
+            ));
+        }
+        let (id, secret) = (secret::id("t_")?, Secret::new(PREFIX)?);
+        let now = self.now_ms();
+        let expires_at = new
+            .expires_in
+            .map(|time| now.saturating_add(i64::try_from(time.as_millis()).unwrap_or(i64::MAX)));
+        let mut tx = self.db.begin().await?;
+        let insert = "INSERT INTO tokens (id, name, secret, created_at, created_by, expires_at)
+            VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (name) DO NOTHING";
+        let inserted = on_either!(&mut tx, Tx, |tx| {
+            let query = sqlx::query(insert)
+                .bind(&id)
+                .bind(&new.name)
+                .bind(secret.hash())
+                .bind(now);
+            query
+                .bind(who.name())
+                .bind(expires_at)
+                .execute(&mut **tx)
+                .await?
+                .rows_affected()
+        });
+        if inserted == 0 {
+            return Err(IdentityError::Exists {
+                what: "token",
+                name: new.name,
+            });
+        }
+        for (place, grant) in new.grants.iter().enumerate() {
+            insert_grant(&mut tx, Holder::Token(&id), place, grant).await?;
+        }
+        directory::touch(&mut tx).await?;
+        let after = json!({"id": id, "name": new.name, "grants": new.grants, "expiresAt": expires_at});
+        self.record(tx, who, Action::TokenCreate, None, Some(after))
+            .await?;
+        Ok(secret)
+    }
+
+    /// By id or name. It is refused here at once, elsewhere within a second. A second time it changes nothing.
+    ///
+    /// # Errors
+    /// There is no such token.
+    pub async fn revoke_token(&self, who: &Who, token: &str) -> Result<(), IdentityError> {
+        let mut tx = self.db.begin().await?;
+        let now = self.now_ms();
+        let update = "UPDATE tokens SET revoked_at = $1 WHERE (id = $2 OR name = $2) AND revoked_at IS NULL";
+        let revoked = on_either!(&mut tx, Tx, |tx| {
+            sqlx::query(update)
+                .bind(now)
+                .bind(token)
+                .execute(&mut **tx)
+                .await?
+                .rows_affected()
+        });
+        if revoked == 0 {
+            drop(tx);
+            let known = self
+                .tokens()
+                .await?
+                .into_iter()
+                .any(|view| view.id == token || view.name == token);
+            let missing = || IdentityError::NotFound {
+                what: "token",
+                name: token.to_owned(),
+            };
+            return known.then_some(()).ok_or_else(missing);
+        }
+        directory::touch(&mut tx).await?;
+        self.record(tx, who, Action::TokenRevoke, Some(json!({"token": token})), None)
+            .await
+    }
+
+    /// All of them, newest first, revoked ones too.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn tokens(&self) -> Result<Vec<TokenView>, IdentityError> {
+        let mut grants = directory::load_grants(&self.db).await?;
+        let select = "SELECT id, name, created_at, created_by, expires_at, used_at, revoked_at FROM tokens
+            ORDER BY created_at DESC, id";
+        let mut views = Vec::new();
+        on_either!(&self.db, Db, |pool| {
+            for row in sqlx::query(select).fetch_all(pool).await? {
+                let id: String = row.try_get(0)?;
+                views.push(TokenView {
+                    grants: grants.remove(&id).unwrap_or_default(),
+                    name: row.try_get(1)?,
+                    created_at: row.try_get(2)?,
+                    created_by: row.try_get(3)?,
+                    expires_at: row.try_get(4)?,
+                    used_at: row.try_get(5)?,
+                    revoked_at: row.try_get(6)?,
+                    id,
+                });
+            }
+        });
+        Ok(views)
+    }
+
+    /// Whose secret this is, if it is good now. Asks the memory alone: it is on the path of every lease.
+    pub fn token(&self, secret: &str) -> Option<Arc<Token>> {
+        let token = self
+            .directory
+            .borrow()
+            .tokens
+            .get(&secret::hash(secret))
+            .cloned()?;
+        if self.has_expired(&token) {
+            return None;
+        }
+        token.is_used.store(true, Ordering::Relaxed);
+        Some(token)
+    }
+
+    pub(super) fn has_expired(&self, token: &Token) -> bool {
+        token.expires_at.is_some_and(|at| at <= self.now_ms())
+    }
+
+    /// Writes down which tokens were used since the last time; called now and then, never for each request.
+    pub(super) async fn note_used(&self) -> Result<(), sqlx::Error> {
+        let directory = self.directory();
+        let used = directory
+            .tokens
+            .values()
+            .filter(|token| token.is_used.swap(false, Ordering::Relaxed));
+        let now = self.now_ms();
+        for token in used {
+            let update = "UPDATE tokens SET used_at = $1 WHERE id = $2";
+            on_either!(&self.db, Db, |pool| {
+                let query = sqlx::query(update).bind(now).bind(&token.id);
+                query.execute(pool).await?.rows_affected()
+            });
+        }
+        Ok(())
+    }
+}

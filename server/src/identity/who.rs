@@ -1,0 +1,105 @@
+//! Who a request is from, and what they may do: the one value that handlers pass on.
+
+use std::sync::Arc;
+
+use domain::access::{Grants, Right, Role};
+use domain::lease::Scope;
+use domain::names::BackendName;
+
+use super::sessions::Session;
+use crate::audit::{Actor, Origin};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    Anonymous,
+    Person { id: String, name: String },
+    Token { id: String, name: String },
+}
+
+/// Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Who {
+    pub subject: Subject,
+    pub grants: Arc<Grants>,
+    /// Of a person who came with a cookie.
+    pub session: Option<Arc<Session>>,
+    pub origin: Origin,
+    /// Nobody may change anything for now.
+    pub read_only: bool,
+}
+
+impl Who {
+    pub fn anonymous(origin: Origin) -> Self {
+        Self {
+            subject: Subject::Anonymous,
+            grants: Arc::default(),
+            session: None,
+            origin,
+            read_only: false,
+        }
+    }
+
+    /// What the program does by itself, or at its own terminal.
+    pub fn system(name: &str) -> Self {
+        Self {
+            subject: Subject::Person {
+                id: "system".to_owned(),
+                name: name.to_owned(),
+            },
+            grants: Arc::new(Grants::new(vec![domain::access::Grant::everywhere(Role::Admin)])),
+            session: None,
+            origin: Origin::default(),
+            read_only: false,
+        }
+    }
+
+    pub fn is_anonymous(&self) -> bool {
+        self.subject == Subject::Anonymous
+    }
+
+    pub fn is_token(&self) -> bool {
+        matches!(self.subject, Subject::Token { .. })
+    }
+
+    pub fn id(&self) -> &str {
+        match &self.subject {
+            Subject::Anonymous => "anonymous",
+            Subject::Person { id, .. } | Subject::Token { id, .. } => id,
+        }
+    }
+
+    pub fn name(&self) -> &str {
+        match &self.subject {
+            Subject::Anonymous => "anonymous",
+            Subject::Person { name, .. } | Subject::Token { name, .. } => name,
+        }
+    }
+
+    /// Somewhere at least, and not while everything is read-only.
+    pub fn may_anywhere(&self, right: Right) -> bool {
+        !self.is_blocked(right) && self.grants.may_anywhere(right)
+    }
+
+    pub fn may(&self, right: Right, backend: &BackendName, resource: &str) -> bool {
+        !self.is_blocked(right) && self.grants.may(right, backend, resource)
+    }
+
+    pub fn scope_on(&self, right: Right, backend: &BackendName) -> Scope {
+        self.grants.scope_on(right, backend)
+    }
+
+    /// Leases go on: a console that may not be changed must not end the work of others. And whoever throws the switch
+    /// must be able to throw it back.
+    fn is_blocked(&self, right: Right) -> bool {
+        self.read_only && matches!(right, Right::Unlock | Right::Approve)
+    }
+
+    /// For the record; `role` is the one by which it was allowed.
+    pub fn actor(&self, role: Option<Role>) -> Actor {
+        Actor {
+            id: self.id().to_owned(),
+            name: self.name().to_owned(),
+            role: role.map(|role| role.wire().to_owned()),
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! The second step: the name typed by the person who began, checks once more, and then the one act.
+
+use std::sync::Arc;
+
+use domain::access::Right;
+use domain::audit::Phase;
+use domain::release::{BlastRadius, Casualty, CasualtyKind};
+use domain::unlock::{Ending, Reason, Tier, Unlock, UnlockState, is_the_name};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::intent::{may_unlock, parse_reason};
+use super::limits::{ACT_MAX, MISMATCHES_MAX};
+use super::look::{no_answer, the_same};
+use super::store::{self, Value};
+use super::{UnlockError, Unlocks, note, tiers};
+use crate::audit::Entry;
+use crate::identity::Who;
+use crate::tasks;
+
+/// What was typed.
+#[derive(Debug, Clone)]
+pub struct Confirmation {
+    pub resource: String,
+    /// Acts alone where a second person is wanted, for this second reason.
+    pub break_glass: Option<String>,
+}
+
+impl Unlocks {
+    /// Acts, once, or says why not. Goes on when the caller hangs up.
+    ///
+    /// # Errors
+    /// Each is in the record, too.
+    pub async fn confirm(
+        self: &Arc<Self>,
+        who: &Who,
+        id: &str,
+        confirmation: Confirmation,
+    ) -> Result<Unlock, UnlockError> {
+        let (told, answer) = tokio::sync::oneshot::channel();
+        let (unlocks, who, id) = (self.clone(), who.clone(), id.to_owned());
+        // Not the server's token: an act that has begun is not cut by a shutdown while there is time.
+        tasks::spawn("forced unlock", CancellationToken::new(), async move {
+            // Nobody waits any more: it is in the record.
+            let _ = told.send(Box::pin(unlocks.check_and_act(&who, &id, confirmation)).await);
+        });
+        answer.await.unwrap_or(Err(UnlockError::CutOff))
+    }
+
+    async fn check_and_act(
+        &self,
+        who: &Who,
+        id: &str,
+        confirmation: Confirmation,
+    ) -> Result<Unlock, UnlockError> {
+        let unlock = self.get(who, id).await?;
+        let checked = self.check(who, &unlock, &confirmation).await;
+        if let Err(error) = &checked
+            && !error.is_recorded()
+        {
+            self.note_refusal(who, Right::Unlock, &unlock, error).await;
+        }
+        match checked? {
+            Checked::Ready(alone) => {
+                let claimed = match self.claim(who, &unlock, alone.as_ref()).await {
+                    Ok(claimed) => claimed,
+                    Err(error) => {
+                        self.note_refusal(who, Right::Unlock, &unlock, &error).await;
+                        return Err(error);
+                    }
+                };
+                Box::pin(self.act(who, claimed)).await
+            }
+            Checked::Wider(why) => self.refuse(who, &unlock, why).await,
+        }
+    }
+
+    /// Everything that can be known before. The lock is not touched, and the intent lives on after most refusals.
+    async fn check(&self, who: &Who, unlock: &Unlock, typed: &Confirmation) -> Result<Checked, UnlockError> {
+        if unlock.by_id != who.id() {
+            return Err(UnlockError::forbidden("this intent is bound to somebody else"));
+        }
+        self.is_pending(unlock).await?;
+        may_unlock(who, &unlock.backend, &unlock.resource.text())?;
+        let alone = typed.break_glass.as_deref();
+        let alone = alone
+            .map(|text| second_reason(text, &unlock.reason))
+            .transpose()?;
+        // Where nobody else is wanted, nobody acts alone.
+        let alone = self.is_careful_enough(who, unlock, alone).await?;
+        if !is_the_name(&typed.resource, &unlock.resource) {
+            return Err(self.mismatch(who, unlock).await?);
+        }
+        let backend = self.able(&unlock.backend)?.clone();
+        let seen = self
+            .fresh(&*backend, &unlock.source, &unlock.resource)
+            .await
+            .map_err(|error| no_answer(&unlock.backend, &error))?;
+        match the_same(seen, &unlock.observed.generation, None) {
+            Ok((_, now, _)) => {
+                if let Some(why) = wider(&unlock.observed.blast_radius, &now) {
+                    return Ok(Checked::Wider(why));
+                }
+            }
+            // That is an outcome: the adapter compares once more, in the act itself, and says so.
+            Err(UnlockError::HolderChanged { .. }) => {}
+            Err(other) => return Err(other),
+        }
+        Ok(Checked::Ready(alone))
+    }
+
+    /// Still pending and not too old.
+    pub(super) async fn is_pending(&self, unlock: &Unlock) -> Result<(), UnlockError> {
+        match unlock.state {
+            UnlockState::Pending if self.now_ms() < unlock.expires_at.timestamp_millis() => Ok(()),
+            UnlockState::Pending => {
+                self.expire(unlock).await?;
+                Err(UnlockError::Expired)
+            }
+            UnlockState::Expired => Err(UnlockError::Expired),
+            state => Err(UnlockError::AlreadyUsed { state }),
+        }
+    }
+
+    /// By the tier as it is now, if that is stricter than it was: proved again, and a second person who still may. Answers
+    /// why somebody acts alone, if they do.
+    async fn is_careful_enough(
+        &self,
+        who: &Who,
+        unlock: &Unlock,
+        alone: Option<Reason>,
+    ) -> Result<Option<Reason>, UnlockError> {
+        let now = tiers::of(self.db(), &unlock.backend, &unlock.resource.text()).await?;
+        if unlock.tier.max(now) == Tier::Standard {
+            return Ok(None);
+        }
+        let is_fresh = who
+            .session
+            .as_ref()
+            .is_some_and(|session| self.identity.is_fresh(session));
+        if !is_fresh {
+            return Err(UnlockError::NeedsReauthentication);
+        }
+        if alone.is_none() {
+            self.is_approved(unlock).await?;
+        }
+        Ok(alone)
+    }
+
+    /// Counts a wrong name; the third one ends the intent.
+    async fn mismatch(&self, who: &Who, unlock: &Unlock) -> Result<UnlockError, UnlockError> {
+        let statement = "UPDATE unlocks SET mismatches = mismatches + 1
+            WHERE id = $1 AND state = 'pending' AND mismatches < $2";
+        let mut tx = self.db().begin().await?;
+        let left = MISMATCHES_MAX.saturating_sub(unlock.mismatches + 1);
+        let error = UnlockError::NameMismatch { left };
+        let (actor, origin) = note::by(who, Right::Unlock, unlock);
+        let entry = Entry {
+            after: Some(json!({"why": error.to_string()})),
+            ..note::entry(unlock, Phase::Intent, error.code(), (actor, origin))
+        };
+        let appended = self.audit.append_in(&mut tx, entry).await?;
+        let values = [
+            Value::Text(&unlock.id),
+            Value::Int(i64::from(unlock.mismatches) + 1),
+        ];
+        let counted = store::change(&mut tx, statement, &values).await?;
+        if counted == 0 {
+            // Another confirmation of the same intent was quicker.
+            drop(tx);
+            let now = store::get(self.db(), &unlock.id).await?;
+            let now = now.ok_or(UnlockError::CutOff)?;
+            return match now.state {
+                UnlockState::Pending => Box::pin(self.mismatch(who, &now)).await,
+                state => Ok(UnlockError::AlreadyUsed { state }),
+            };
+        }
+        tx.commit().await?;
+        self.audit.export(&appended).await;
+        if left == 0 {
+            let by = note::by(who, Right::Unlock, unlock);
+            let ending = Ending {
+                why: Some("three wrong names were typed".to_owned()),
+                ..Ending::default()
+            };
+            self.end_pending(unlock, UnlockState::Cancelled, ending, by)
+                .await?;
+        }
+        Ok(error)
+    }
+
+    async fn refuse(&self, who: &Who, unlock: &Unlock, why: String) -> Result<Unlock, UnlockError> {
+        let ending = Ending {
+            why: Some(why),
+            mend: Some("Look again: what dies is shown as it is then.".to_owned()),
+            ..Ending::default()
+        };
+        let by = note::by(who, Right::Unlock, unlock);
+        self.end_pending(unlock, UnlockState::Refused, ending, by).await?;
+        self.get(who, &unlock.id).await
+    }
+
+    /// Takes the intent for the act: the row of the act is committed with it, or neither.
+    async fn claim(&self, who: &Who, unlock: &Unlock, alone: Option<&Reason>) -> Result<Unlock, UnlockError> {
+        let statement =
+            "UPDATE unlocks SET state = 'outcome_unknown', acted_at = $1, act_deadline = $2, act_row = $3,
+            break_glass_reason = $4
+            WHERE id = $5 AND state = 'pending' AND expires_at > $1";
+        let now = self.now_ms();
+        let act_max = i64::try_from(ACT_MAX.as_millis()).unwrap_or(i64::MAX);
+        let after = alone.map(|reason| json!({"breakGlass": reason.as_str()}));
+        let entry = Entry {
+            before: note::before(unlock),
+            after,
+            ..note::entry(unlock, Phase::Act, "begun", note::by(who, Right::Unlock, unlock))
+        };
+        let mut tx = self.db().begin().await?;
+        let appended = self.audit.append_in(&mut tx, entry).await?;
+        let values = [
+            Value::Int(now),
+            Value::Int(now.saturating_add(act_max)),
+            Value::Int(appended.seq),
+            Value::MaybeText(alone.map(Reason::as_str)),
+            Value::Text(&unlock.id),
+        ];
+        if store::change(&mut tx, statement, &values).await? == 0 {
+            drop(tx);
+            let standing = store::get(self.db(), &unlock.id).await?;
+            let state = standing.map_or(UnlockState::Expired, |unlock| unlock.state);
+            return Err(match state {
+                UnlockState::Pending | UnlockState::Expired => UnlockError::Expired,
+                state => UnlockError::AlreadyUsed { state },
+            });
+        }
+        tx.commit().await?;
+        self.audit.export(&appended).await;
+        let claimed = store::get(self.db(), &unlock.id).await;
+        // It is claimed: not being able to read it back must not stop what the record says has begun.
+        Ok(claimed.ok().flatten().unwrap_or_else(|| Unlock {
+            state: UnlockState::OutcomeUnknown,
+            act_row: Some(appended.seq),
+            ..unlock.clone()
+        }))
+    }
+}
+
+enum Checked {
+    /// With the second reason of somebody who acts alone.
+    Ready(Option<Reason>),
+    /// More would die than was shown.
+    Wider(String),
+}
+
+fn second_reason(text: &str, first: &str) -> Result<Reason, UnlockError> {
+    let reason = parse_reason("breakGlassReason", text)?;
+    if reason.as_str() == first {
+        let weakness = domain::unlock::WeakReason::Same;
+        return Err(UnlockError::WeakReason {
+            field: "breakGlassReason",
+            weakness,
+        });
+    }
+    Ok(reason)
+}
+
+/// What has come to hang on it since it was shown: other locks and keys. What a session is doing may well have changed.
+fn wider(shown: &BlastRadius, now: &BlastRadius) -> Option<String> {
+    let is_more = |one: &&Casualty| {
+        matches!(one.kind, CasualtyKind::Lock | CasualtyKind::Key) && !shown.dies.contains(one)
+    };
+    let more: Vec<&Casualty> = now.dies.iter().filter(is_more).collect();
+    let first = more.first()?;
+    let rest = match more.len() - 1 {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!(
+        "more would die with it than was shown: {}{rest}",
+        first.what
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_another_lock_or_key_makes_it_wider() {
+        // The same, fewer, another session's words: not wider. One lock more: wider, and named.
+        let radius = |dies: &[(CasualtyKind, &str)]| {
+            let mut radius = BlastRadius::default();
+            for (kind, what) in dies {
+                radius.add(*kind, *what);
+            }
+            radius
+        };
+        let shown = radius(&[
+            (CasualtyKind::Session, "app, idle for 1 s"),
+            (CasualtyKind::Lock, "advisory key 1"),
+        ]);
+        assert_eq!(wider(&shown, &shown), None);
+        assert_eq!(
+            wider(&shown, &radius(&[(CasualtyKind::Session, "app, idle for 9 s")])),
+            None
+        );
+        let more = radius(&[
+            (CasualtyKind::Lock, "advisory key 1"),
+            (CasualtyKind::Lock, "advisory key 2"),
+            (CasualtyKind::Key, "k"),
+        ]);
+        assert!(
+            wider(&shown, &more)
+                .unwrap()
+                .ends_with("advisory key 2 and 1 more")
+        );
+    }
+}

@@ -1,0 +1,190 @@
+//! Looking at a lock before and after: which one is meant, whether its backend can be believed, and a fresh reading.
+
+use std::sync::Arc;
+
+use domain::backend::BackendStatus;
+use domain::generation::Generation;
+use domain::known::Known;
+use domain::lock::Lock;
+use domain::names::{BackendName, Resource, Source};
+use domain::observation::{Inspection, Lifetime, ObservedLock};
+use domain::release::{BlastRadius, Holding};
+use domain::state::LockState;
+use domain::unlock::Observed;
+
+use super::limits::LOOK_MAX;
+use super::{UnlockError, Unlocks};
+use crate::backends::{Backend, BackendError, no_release};
+use crate::inventory::LookUp;
+
+impl Unlocks {
+    /// The lock that a name means, as the inventory has it.
+    pub(super) fn find(
+        &self,
+        backend: &BackendName,
+        source: Option<&Source>,
+        resource: &str,
+    ) -> Result<Box<Lock>, UnlockError> {
+        match self
+            .inventory
+            .look_up(backend, source, resource, self.clock.now())
+        {
+            LookUp::Found(lock, _) => Ok(lock),
+            LookUp::Ambiguous(sources) => Err(UnlockError::Ambiguous { sources }),
+            LookUp::NoSuchBackend => Err(UnlockError::NotFound {
+                what: format!("no backend is named {backend}"),
+            }),
+            LookUp::NotHeld(seen) if seen.is_empty() => Err(UnlockError::NotFound {
+                what: format!("this resource is not held on {backend}"),
+            }),
+            LookUp::NotHeld(_) => Err(UnlockError::HolderChanged {
+                before: None,
+                now: None,
+            }),
+        }
+    }
+
+    /// The adapter, if it is one that unlocks and answers now.
+    pub(super) fn able(&self, name: &BackendName) -> Result<&Arc<dyn Backend>, UnlockError> {
+        let backend = self.backends.get(name).ok_or_else(|| UnlockError::NotFound {
+            what: format!("no backend is named {name}"),
+        })?;
+        if let Some(why) = no_release(&**backend) {
+            return Err(UnlockError::Unavailable {
+                why: format!("no forced unlock on {name}: {why}"),
+                mend: None,
+            });
+        }
+        self.is_believed(name)?;
+        Ok(backend)
+    }
+
+    fn is_believed(&self, name: &BackendName) -> Result<(), UnlockError> {
+        let views = self.inventory.backends(self.clock.now());
+        let Some(view) = views.into_iter().find(|view| view.name == *name) else {
+            return Err(UnlockError::NotFound {
+                what: format!("no backend is named {name}"),
+            });
+        };
+        match view.status {
+            BackendStatus::Live | BackendStatus::Partial => Ok(()),
+            BackendStatus::Starting | BackendStatus::Stale | BackendStatus::Down => {
+                let fault = view.fault.as_ref();
+                let detail = fault.map_or(String::new(), |fault| format!(": {}", fault.message));
+                Err(UnlockError::Stale {
+                    why: format!("{name} is {}{detail}", view.status.wire()),
+                    mend: fault.map(|fault| fault.mend.clone()),
+                })
+            }
+        }
+    }
+
+    pub(super) async fn fresh(
+        &self,
+        backend: &dyn Backend,
+        source: &Source,
+        resource: &Resource,
+    ) -> Result<Inspection, BackendError> {
+        let asked = backend.inspect(source, resource);
+        tokio::time::timeout(LOOK_MAX, asked)
+            .await
+            .unwrap_or(Err(BackendError::NoAnswer {
+                after_ms: u64::try_from(LOOK_MAX.as_millis()).unwrap_or(u64::MAX),
+            }))
+    }
+}
+
+/// A backend that does not answer a fresh reading.
+pub(super) fn no_answer(name: &BackendName, error: &BackendError) -> UnlockError {
+    UnlockError::Stale {
+        why: format!("{name} could not be read: {error}"),
+        mend: Some(error.mend()),
+    }
+}
+
+/// The very holding that `wanted` names, with what dies with it; or why not.
+pub(super) fn the_same(
+    seen: Inspection,
+    wanted: &Generation,
+    before: Option<&Holding>,
+) -> Result<(ObservedLock, BlastRadius, Inspection), UnlockError> {
+    let before = || before.cloned().map(Box::new);
+    let Some(lock) = seen.lock.clone() else {
+        return Err(UnlockError::HolderChanged {
+            before: before(),
+            now: None,
+        });
+    };
+    match &lock.generation {
+        Known::Known(now) if now == wanted => {}
+        Known::Known(_) => {
+            return Err(UnlockError::HolderChanged {
+                before: before(),
+                now: Some(Box::new(Holding::from(&lock))),
+            });
+        }
+        Known::Unknown(why) | Known::Absent(why) => {
+            return Err(UnlockError::Unavailable {
+                why: format!("this holding cannot be told from the next one: {why}"),
+                mend: None,
+            });
+        }
+    }
+    match &seen.blast_radius {
+        Known::Known(radius) => Ok((lock, radius.clone(), seen)),
+        Known::Unknown(why) | Known::Absent(why) => Err(UnlockError::BlastRadiusUnknown {
+            why: why.clone().into_owned(),
+        }),
+    }
+}
+
+const JUST_TAKEN: &str = "it was taken a moment ago";
+
+/// What the intent is bound to. What only watching can tell comes from the inventory, if that saw the same holding.
+pub(super) fn observed(
+    fresh: ObservedLock,
+    radius: BlastRadius,
+    inspection: Inspection,
+    watched: &Lock,
+    generation: Generation,
+    read_at: chrono::DateTime<chrono::Utc>,
+) -> Observed {
+    let is_same = watched.generation.known() == Some(&generation);
+    let (remaining_ms, ttl_ms) = match fresh.lifetime {
+        Lifetime::Leased { remaining_ms, ttl_ms } => (Known::Known(remaining_ms), ttl_ms),
+        Lifetime::NoTtl { why } | Lifetime::Session { why } => {
+            (Known::Absent(why.clone()), Known::Absent(why))
+        }
+        Lifetime::Unknown { why } => (Known::Unknown(why.clone()), Known::Unknown(why)),
+    };
+    let renewal = if is_same {
+        watched.renewal.clone()
+    } else {
+        Known::unknown(JUST_TAKEN)
+    };
+    let is_silent = watched
+        .reasons
+        .iter()
+        .any(|reason| reason.state == LockState::NotRenewing);
+    Observed {
+        owner_id: fresh.owner,
+        owner_count: fresh.owner_count,
+        lease_id: fresh.lease_id.map(String::from),
+        generation,
+        fencing_token: fresh.fencing_token,
+        acquired_at: fresh.acquired_at,
+        held_ms: if is_same {
+            watched.held_ms.clone()
+        } else {
+            Known::unknown(JUST_TAKEN)
+        },
+        held_at_least_ms: is_same.then_some(watched.held_at_least_ms),
+        ttl_ms,
+        remaining_ms,
+        renewing: renewal.as_ref().map(|_| !is_silent),
+        renewal,
+        waiters: inspection.waiters,
+        blast_radius: radius,
+        read_at,
+    }
+}

@@ -1,0 +1,178 @@
+//! Tiers by prefix: how careful a forced unlock must be. The longest prefix that covers a name counts; of two of the same
+//! length the one for this backend, then the stricter one.
+
+use domain::audit::Action;
+use domain::lease::Scope;
+use domain::names::BackendName;
+use domain::unlock::Tier;
+use serde_json::json;
+use sqlx::Row as _;
+
+use super::store::{Value, change};
+use super::{UnlockError, Unlocks};
+use crate::audit::Entry;
+use crate::db::{Db, on_either};
+use crate::identity::{Who, new_id};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TierRule {
+    pub id: String,
+    /// None: on all backends.
+    pub backend: Option<BackendName>,
+    /// On whole segments; empty: every name.
+    pub prefix: String,
+    pub tier: Tier,
+}
+
+impl TierRule {
+    fn covers(&self, backend: &BackendName, resource: &str) -> bool {
+        let is_here = self.backend.as_ref().is_none_or(|own| own == backend);
+        let is_all = self.prefix.is_empty();
+        is_here && (is_all || Scope::prefixes([self.prefix.clone()]).covers(resource))
+    }
+}
+
+/// The tier of a name. Pure.
+pub fn strictest(rules: &[TierRule], backend: &BackendName, resource: &str) -> Tier {
+    rules
+        .iter()
+        .filter(|rule| rule.covers(backend, resource))
+        .max_by_key(|rule| (rule.prefix.len(), rule.backend.is_some(), rule.tier))
+        .map_or(Tier::Standard, |rule| rule.tier)
+}
+
+pub(super) async fn of(db: &Db, backend: &BackendName, resource: &str) -> Result<Tier, sqlx::Error> {
+    Ok(strictest(&all(db).await?, backend, resource))
+}
+
+async fn all(db: &Db) -> Result<Vec<TierRule>, sqlx::Error> {
+    let mut rules = Vec::new();
+    on_either!(db, Db, |pool| {
+        let select = "SELECT id, backend, prefix, tier FROM tiers ORDER BY prefix, id";
+        for row in sqlx::query(select).fetch_all(pool).await? {
+            let backend: Option<String> = row.try_get(1)?;
+            let tier: String = row.try_get(3)?;
+            rules.push(TierRule {
+                id: row.try_get(0)?,
+                // A name that is none covers nothing.
+                backend: backend.and_then(|name| BackendName::parse(&name).ok()),
+                prefix: row.try_get(2)?,
+                // What this version does not understand is not to be less careful.
+                tier: Tier::parse(&tier).unwrap_or(Tier::Protected),
+            });
+        }
+    });
+    Ok(rules)
+}
+
+impl Unlocks {
+    /// Every rule, by prefix.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn tiers(&self) -> Result<Vec<TierRule>, UnlockError> {
+        Ok(all(self.db()).await?)
+    }
+
+    /// Sets the tier of a prefix, in place of what was said of it before.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn set_tier(
+        &self,
+        who: &Who,
+        backend: Option<&BackendName>,
+        prefix: &str,
+        tier: Tier,
+    ) -> Result<(), UnlockError> {
+        let id = new_id("r_").map_err(|_| UnlockError::CutOff)?;
+        let before = self.said_of(backend, prefix).await?;
+        let forget = "DELETE FROM tiers WHERE prefix = $1 AND coalesce(backend, '') = $2";
+        let insert = "INSERT INTO tiers (id, backend, prefix, tier) VALUES ($1, $2, $3, $4)";
+        let backend = backend.map(BackendName::as_str);
+        let mut tx = self.db().begin().await?;
+        let after = json!({"backend": backend, "prefix": prefix, "tier": tier});
+        let entry = Entry {
+            before: before.map(|tier| json!({"tier": tier})),
+            after: Some(after),
+            ..Entry::new(Action::TierChange, "ok", who.actor(None), who.origin.clone())
+        };
+        let appended = self.audit.append_in(&mut tx, entry).await?;
+        let known = [Value::Text(prefix), Value::Text(backend.unwrap_or_default())];
+        change(&mut tx, forget, &known).await?;
+        let values = [
+            Value::Text(&id),
+            Value::MaybeText(backend),
+            Value::Text(prefix),
+            Value::Text(tier.wire()),
+        ];
+        change(&mut tx, insert, &values).await?;
+        tx.commit().await?;
+        self.audit.export(&appended).await;
+        Ok(())
+    }
+
+    /// Takes a rule away; a second time it changes nothing.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn remove_tier(&self, who: &Who, id: &str) -> Result<(), UnlockError> {
+        let known = self.tiers().await?.into_iter().find(|rule| rule.id == id);
+        let Some(rule) = known else { return Ok(()) };
+        let before = json!({"backend": rule.backend, "prefix": rule.prefix, "tier": rule.tier});
+        let entry = Entry {
+            before: Some(before),
+            ..Entry::new(Action::TierChange, "ok", who.actor(None), who.origin.clone())
+        };
+        let mut tx = self.db().begin().await?;
+        let appended = self.audit.append_in(&mut tx, entry).await?;
+        change(&mut tx, "DELETE FROM tiers WHERE id = $1", &[Value::Text(id)]).await?;
+        tx.commit().await?;
+        self.audit.export(&appended).await;
+        Ok(())
+    }
+
+    async fn said_of(
+        &self,
+        backend: Option<&BackendName>,
+        prefix: &str,
+    ) -> Result<Option<Tier>, UnlockError> {
+        let rules = self.tiers().await?;
+        let said = rules
+            .into_iter()
+            .find(|rule| rule.backend.as_ref() == backend && rule.prefix == prefix);
+        Ok(said.map(|rule| rule.tier))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_prefix_that_covers_a_name_decides() {
+        // On whole segments; the backend's own rule before the general one; two alike: the stricter.
+        let rule = |backend: Option<&str>, prefix: &str, tier| TierRule {
+            id: String::new(),
+            backend: backend.map(|name| BackendName::parse(name).unwrap()),
+            prefix: prefix.to_owned(),
+            tier,
+        };
+        let rules = [
+            rule(None, "", Tier::Protected),
+            rule(None, "jobs", Tier::Standard),
+            rule(None, "jobs/billing", Tier::Protected),
+            rule(Some("cache"), "jobs/billing", Tier::Standard),
+            rule(None, "twice", Tier::Protected),
+            rule(None, "twice", Tier::Standard),
+        ];
+        let tier = |backend: &str, name: &str| strictest(&rules, &BackendName::parse(backend).unwrap(), name);
+        assert_eq!(tier("db", "jobs/x"), Tier::Standard);
+        assert_eq!(tier("db", "jobsx"), Tier::Protected);
+        assert_eq!(tier("db", "jobs/billing/1"), Tier::Protected);
+        assert_eq!(tier("db", "jobs/billingx"), Tier::Standard);
+        assert_eq!(tier("cache", "jobs/billing/1"), Tier::Standard);
+        assert_eq!(tier("db", "twice"), Tier::Protected);
+        assert_eq!(strictest(&[], &BackendName::builtin(), "x"), Tier::Standard);
+    }
+}

@@ -1,0 +1,130 @@
+//! Every route of the router against those who may not use it. The list is the router's own, so that a new route
+//! without a line in the table of needs fails here.
+
+use axum::http::Method;
+use domain::access::Role;
+use leasehold::http::access::needs::{Need, TABLE, need};
+use reqwest::{Client, StatusCode};
+
+use super::stage::{Stage, get, on};
+
+/// Method and path of everything that the server describes.
+async fn described(stage: &Stage) -> Vec<(Method, String)> {
+    let token = stage.token("reader", on(Role::Viewer, None, None)).await;
+    let (_, api) = get(stage, &token, "/v1/openapi.json").await;
+    let mut routes = Vec::new();
+    for (path, methods) in api["paths"].as_object().unwrap() {
+        for method in methods.as_object().unwrap().keys() {
+            routes.push((method.to_uppercase().parse().unwrap(), path.clone()));
+        }
+    }
+    assert!(routes.len() > 15, "{routes:?}");
+    routes
+}
+
+#[tokio::test]
+async fn every_described_route_has_a_line_in_the_table_of_needs() {
+    // By the very paths that the server describes.
+    let stage = Stage::start().await;
+    for (method, path) in described(&stage).await {
+        assert!(
+            need(&method, Some(&path)).is_some(),
+            "{method} {path} needs nothing that anybody named"
+        );
+    }
+}
+
+#[tokio::test]
+async fn nobody_without_a_name_gets_past_the_doors() {
+    // Anonymous on every line of the table: pages lead to signing in, everything else is 401; open lines stay open.
+    let stage = Stage::start().await;
+    let client = Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .build()
+        .unwrap();
+    for (method, path, need) in TABLE {
+        let filled = path.replace(['{', '}', '*'], "");
+        let request = client.request(method.parse().unwrap(), stage.url(&filled));
+        let status = request.send().await.unwrap().status();
+        match need {
+            Need::Nobody => assert!(status != StatusCode::UNAUTHORIZED, "{method} {path}: {status}"),
+            _ if *method == "GET" && !path.starts_with("/v1/") && !path.starts_with("/api/") => {
+                assert_eq!(status, StatusCode::SEE_OTHER, "{method} {path}");
+            }
+            _ => assert_eq!(status, StatusCode::UNAUTHORIZED, "{method} {path}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn each_role_passes_exactly_where_the_table_says() {
+    // Role by route, with tokens: forbidden where the right is missing, anything else where it is there.
+    let stage = Stage::start().await;
+    for role in Role::ALL {
+        let token = stage.token(role.wire(), on(role, None, None)).await;
+        for (method, path, need) in TABLE {
+            // Streams do not end by themselves.
+            if path.ends_with("/events") {
+                continue;
+            }
+            let filled = path.replace(['{', '}', '*'], "");
+            let request = Client::new().request(method.parse().unwrap(), stage.url(&filled));
+            let status = request.bearer_auth(token.expose()).send().await.unwrap().status();
+            let may = match need {
+                Need::Nobody | Need::Somebody => true,
+                Need::May(right) => role.rights().contains(right),
+            };
+            assert_eq!(
+                status != StatusCode::FORBIDDEN,
+                may,
+                "{role:?} {method} {path}: {status}"
+            );
+            assert_ne!(status, StatusCode::UNAUTHORIZED, "{role:?} {method} {path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn other_sites_cannot_post_with_somebodys_cookie() {
+    // Signed in, from a foreign page, by either header; signing in itself is not to be forged either.
+    let stage = Stage::start().await;
+    stage.person("ada", on(Role::Operator, None, None)).await;
+    let browser = stage.signed_in("ada").await;
+    for path in ["/sign-out", "/v1/locks/acquire", "/sign-in"] {
+        for site in ["cross-site", "same-site"] {
+            let answer = browser.post_from(site, path, &[]).await;
+            assert_eq!(answer.status(), StatusCode::FORBIDDEN, "{path} from {site}");
+        }
+        let origin = browser
+            .post_with(("origin", "https://evil.example"), path, &[])
+            .await;
+        assert_eq!(origin.status(), StatusCode::FORBIDDEN, "{path}");
+    }
+    assert_eq!(browser.get("/").await.status(), StatusCode::OK, "still signed in");
+    let outcomes: Vec<String> = stage.record().await.into_iter().map(|row| row.outcome).collect();
+    assert_eq!(
+        outcomes.iter().filter(|outcome| *outcome == "cross_site").count(),
+        9
+    );
+}
+
+#[tokio::test]
+async fn who_is_refused_with_a_body_hears_why_and_may_ask_again_on_the_same_connection() {
+    // 300 kB sent to what needs a name, a token that is none, and a method that is not there; then a question.
+    let stage = Stage::start().await;
+    let client = Client::new();
+    let body = "x".repeat(300_000);
+    for (path, token, status) in [
+        ("/v1/locks/acquire", None, StatusCode::UNAUTHORIZED),
+        ("/v1/locks/acquire", Some("lht_nobody"), StatusCode::UNAUTHORIZED),
+        ("/v1/inventory", None, StatusCode::METHOD_NOT_ALLOWED),
+    ] {
+        let mut request = client.post(stage.url(path)).body(body.clone());
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        assert_eq!(request.send().await.unwrap().status(), status, "{path} {token:?}");
+        let next = client.get(stage.url("/healthz")).send().await.unwrap();
+        assert_eq!(next.status(), StatusCode::OK);
+    }
+}

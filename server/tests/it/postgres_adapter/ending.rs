@@ -1,0 +1,465 @@
+//! Forced unlocks that end sessions: only the one seen, only while it holds what it was seen with, with everything named that
+//! goes along.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use domain::generation::Generation;
+use domain::release::{BlastRadius, CasualtyKind, Release};
+use leasehold::backends::Backend;
+use leasehold::backends::postgres::PostgresBackend;
+use leasehold::config::postgres::LeaseTablePreset;
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+
+use super::releasing::{unlocker, unlocker_through};
+use super::rig::*;
+use crate::support::proxy::Proxy;
+use crate::support::unlocking::{Silence, Users, act, generation, lose_answers, race, unlock};
+
+const PAGE: &str = include_str!("../../../../docs/backends/postgres.md");
+
+async fn is_alive(session: &mut PgConnection) -> bool {
+    session.execute("SELECT 1").await.is_ok()
+}
+
+async fn radius(backend: &PostgresBackend, source: &str, resource: &str) -> BlastRadius {
+    let (source, resource) = id(source, resource);
+    let seen = backend.inspect(&source, &resource).await.unwrap();
+    seen.blast_radius.known().unwrap().clone()
+}
+
+fn dies(radius: &BlastRadius, kind: CasualtyKind) -> Vec<&str> {
+    let of_kind = radius.dies.iter().filter(|dies| dies.kind == kind);
+    of_kind.map(|dies| dies.what.as_str()).collect()
+}
+
+#[tokio::test]
+async fn ending_an_advisory_holder_names_all_that_goes_along_and_ends_nobody_else() {
+    // Two keys, a table and an open transaction in one session; another session with a key of its own.
+    let server = server().await;
+    let url = server.superuser_url();
+    let mut holder = named_user(&url, "billing").await;
+    run(
+        &mut holder,
+        "CREATE TABLE invoices (n int); INSERT INTO invoices VALUES (1)",
+    )
+    .await;
+    run(
+        &mut holder,
+        "SELECT pg_advisory_lock(42); SELECT pg_advisory_lock(7, 8); BEGIN; UPDATE invoices SET n = 2",
+    )
+    .await;
+    let mut bystander = named_user(&url, "bystander").await;
+    run(&mut bystander, "SELECT pg_advisory_lock(43)").await;
+    let backend = unlocker(&url, vec![]);
+    let radius = radius(&backend, "advisory", "advisory:postgres:42").await;
+    let sessions = dies(&radius, CasualtyKind::Session);
+    assert!(
+        sessions.len() == 1 && sessions[0].starts_with("billing#"),
+        "{radius:?}"
+    );
+    assert_eq!(dies(&radius, CasualtyKind::Transaction).len(), 1, "{radius:?}");
+    let locks = dies(&radius, CasualtyKind::Lock);
+    assert_eq!(
+        locks,
+        [
+            "advisory lock 7:8 (ExclusiveLock)",
+            "RowExclusiveLock on public.invoices"
+        ]
+    );
+    let (source, resource) = id("advisory", "advisory:postgres:42");
+    let old = generation(&backend, &source, &resource).await;
+    let release = || async { backend.release(&source, &resource, &old, &act()).await.unwrap() };
+    assert_eq!(release().await, Release::Released);
+    assert!(!is_alive(&mut holder).await && is_alive(&mut bystander).await);
+    assert_eq!(release().await, Release::AlreadyFree);
+    run(&mut bystander, "SELECT pg_advisory_lock(42)").await;
+    assert!(matches!(release().await, Release::HolderChanged { .. }));
+    assert!(is_alive(&mut bystander).await);
+}
+
+#[tokio::test]
+async fn every_sharer_must_be_the_one_seen() {
+    // Two share a key; one more comes between look and act: nobody is ended. Seen anew, all three are.
+    let server = server().await;
+    let url = server.superuser_url();
+    let mut sharers = Vec::new();
+    for name in ["one", "two"] {
+        let mut session = named_user(&url, name).await;
+        run(&mut session, "SELECT pg_advisory_lock_shared(5)").await;
+        sharers.push(session);
+    }
+    let backend = unlocker(&url, vec![]);
+    let (source, resource) = id("advisory", "advisory:postgres:5");
+    let old = generation(&backend, &source, &resource).await;
+    let mut third = named_user(&url, "three").await;
+    run(&mut third, "SELECT pg_advisory_lock_shared(5)").await;
+    sharers.push(third);
+    let answer = backend.release(&source, &resource, &old, &act()).await.unwrap();
+    assert!(matches!(answer, Release::HolderChanged { .. }), "{answer:?}");
+    for session in &mut sharers {
+        assert!(is_alive(session).await);
+    }
+    let radius = radius(&backend, "advisory", "advisory:postgres:5").await;
+    assert_eq!(dies(&radius, CasualtyKind::Session).len(), 3);
+    assert_eq!(unlock(&backend, &source, &resource).await, Release::Released);
+    for session in &mut sharers {
+        assert!(!is_alive(session).await);
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_let_go_is_not_ended_and_a_process_id_alone_is_nobody() {
+    // It holds the key no more, or its generation has another start: a process id that was given out again.
+    let server = server().await;
+    let url = server.superuser_url();
+    let mut session = named_user(&url, "billing").await;
+    run(&mut session, "SELECT pg_advisory_lock(42)").await;
+    let backend = unlocker(&url, vec![]);
+    let (source, resource) = id("advisory", "advisory:postgres:42");
+    let old = generation(&backend, &source, &resource).await;
+    let (pid, _) = old.as_str().split_once('@').unwrap();
+    let reused = Generation::new(format!("{pid}@2020-01-01T00:00:00.000000Z"));
+    let answer = backend
+        .release(&source, &resource, &reused, &act())
+        .await
+        .unwrap();
+    assert!(matches!(answer, Release::HolderChanged { .. }), "{answer:?}");
+    run(&mut session, "SELECT pg_advisory_unlock(42)").await;
+    let answer = backend.release(&source, &resource, &old, &act()).await.unwrap();
+    assert_eq!(answer, Release::AlreadyFree);
+    assert!(is_alive(&mut session).await);
+}
+
+#[tokio::test]
+async fn the_root_blocker_of_a_row_is_ended_and_its_next_transaction_is_another() {
+    // The blocker commits and blocks again in a new transaction: the old sight of it ends nothing. Then it is ended, and
+    // whoever waited goes on.
+    let server = server().await;
+    let url = server.superuser_url();
+    let mut blocker = named_user(&url, "blocker").await;
+    run(
+        &mut blocker,
+        "CREATE TABLE invoices (n int); INSERT INTO invoices VALUES (1)",
+    )
+    .await;
+    let update = "BEGIN; UPDATE invoices SET n = n + 1";
+    run(&mut blocker, update).await;
+    let first = later(named_user(&url, "first").await, "UPDATE invoices SET n = 10");
+    let backend = unlocker(&url, vec![]);
+    let (source, resource) = id("relation", "relation:postgres:public.invoices");
+    let old = seen_generation(&backend, None).await;
+    run(&mut blocker, "COMMIT").await;
+    first.await.unwrap();
+    run(&mut blocker, update).await;
+    let second = later(named_user(&url, "second").await, "UPDATE invoices SET n = 20");
+    seen_generation(&backend, Some(&old)).await;
+    let answer = backend.release(&source, &resource, &old, &act()).await.unwrap();
+    assert!(matches!(answer, Release::HolderChanged { .. }), "{answer:?}");
+    assert!(is_alive(&mut blocker).await);
+    let radius = radius(&backend, "relation", "relation:postgres:public.invoices").await;
+    assert_eq!(dies(&radius, CasualtyKind::Transaction).len(), 1, "{radius:?}");
+    assert_eq!(
+        dies(&radius, CasualtyKind::Lock),
+        ["RowExclusiveLock on public.invoices"]
+    );
+    assert_eq!(unlock(&backend, &source, &resource).await, Release::Released);
+    assert!(!is_alive(&mut blocker).await);
+    second.await.unwrap();
+    let mut reader = user(&url).await;
+    let n: i32 = sqlx::query_scalar("SELECT n FROM invoices")
+        .fetch_one(&mut reader)
+        .await
+        .unwrap();
+    assert_eq!(n, 20);
+}
+
+/// Waits until the invoices are blocked by another generation than `old`.
+async fn seen_generation(backend: &PostgresBackend, old: Option<&Generation>) -> Generation {
+    let (source, resource) = id("relation", "relation:postgres:public.invoices");
+    loop {
+        let lock = backend.inspect(&source, &resource).await.unwrap().lock;
+        let generation = lock.and_then(|lock| lock.generation.known().cloned());
+        if let Some(generation) = generation.filter(|generation| Some(generation) != old) {
+            return generation;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_prepared_transaction_is_refused_with_the_statement_that_ends_it() {
+    // A name that must be quoted; the statement from the answer does end it.
+    let server = server().await;
+    let url = server.superuser_url();
+    let mut session = user(&url).await;
+    run(
+        &mut session,
+        "BEGIN; SELECT pg_advisory_xact_lock(9); PREPARE TRANSACTION 'it''s mine'",
+    )
+    .await;
+    let backend = unlocker(&url, vec![]);
+    let (source, resource) = id("advisory", "advisory:postgres:9");
+    let Release::Refused { why, mend } = unlock(&backend, &source, &resource).await else {
+        panic!("it was not refused")
+    };
+    assert!(why.contains("prepared transaction"), "{why}");
+    let statement = mend.split(" (or ").next().unwrap().split(": ").last().unwrap();
+    assert_eq!(statement, "ROLLBACK PREPARED 'it''s mine';");
+    run(&mut session, statement).await;
+    assert_eq!(backend.inspect(&source, &resource).await.unwrap().lock, None);
+}
+
+#[tokio::test]
+async fn an_idle_or_a_poolers_session_is_warned_of() {
+    // A pooler names itself; an idle session may be one of a pool.
+    let server = server().await;
+    let url = server.superuser_url();
+    let mut pooled = named_user(&url, "PgBouncer 1.22").await;
+    run(&mut pooled, "SELECT pg_advisory_lock(1)").await;
+    let mut idle = named_user(&url, "billing").await;
+    run(&mut idle, "SELECT pg_advisory_lock(2)").await;
+    let backend = unlocker(&url, vec![]);
+    let warned = radius(&backend, "advisory", "advisory:postgres:1").await.warnings;
+    assert!(
+        warned.iter().any(|line| line.contains("pooler pgbouncer")),
+        "{warned:?}"
+    );
+    let warned = radius(&backend, "advisory", "advisory:postgres:2").await.warnings;
+    assert!(
+        warned.iter().any(|line| line.contains("one of a pool")),
+        "{warned:?}"
+    );
+}
+
+const TABLES: &str = "
+CREATE SEQUENCE tokens;
+ALTER TABLE distributed_locks ALTER fencing_token SET DEFAULT nextval('tokens');
+INSERT INTO distributed_locks (resource, owner_id, lease_id) VALUES ('a', 'w', 'l');
+CREATE TABLE shedlock (name text PRIMARY KEY, lock_until timestamp, locked_at timestamp, locked_by text);
+INSERT INTO shedlock VALUES ('a', '2100-01-01', '2026-01-01', 'w');
+CREATE TABLE databasechangeloglock (id int PRIMARY KEY, locked boolean, lockgranted timestamp, lockedby text);
+INSERT INTO databasechangeloglock VALUES (1, true, '2026-01-01', 'w');
+CREATE TABLE invoices (n int);
+INSERT INTO invoices VALUES (1);
+CREATE ROLE app LOGIN;
+GRANT ALL ON invoices TO app;";
+
+/// The page's roles in a database with a lock of every kind; the superuser's session holds advisory key 99.
+async fn documented() -> (leasehold::throwaway::Postgres, PgConnection, PostgresBackend) {
+    let server = server().await;
+    let mut root = user(&server.superuser_url()).await;
+    run(&mut root, "CREATE DATABASE orders").await;
+    let mut root = named_user(&server.superuser_url_to("orders"), "root").await;
+    run(&mut root, COMMON).await;
+    run(&mut root, TABLES).await;
+    for block in PAGE.split("```sql\n").skip(1) {
+        let grants = block.split("```").next().unwrap();
+        if grants.contains("CREATE ROLE") {
+            run(&mut root, grants).await;
+        }
+    }
+    run(
+        &mut root,
+        "GRANT SELECT ON shedlock, databasechangeloglock TO leasehold_watch; SELECT pg_advisory_lock(99)",
+    )
+    .await;
+    let tables = vec![
+        common("distributed_locks"),
+        lease_table("shedlock", LeaseTablePreset::Shedlock, &[]),
+        lease_table("databasechangeloglock", LeaseTablePreset::Liquibase, &[]),
+    ];
+    let (watch, unlock) = (
+        server.url("leasehold_watch", "orders"),
+        server.url("leasehold_unlock", "orders"),
+    );
+    let backend = unlocker_through(&watch, &unlock, tables);
+    (server, root, backend)
+}
+
+#[tokio::test]
+async fn the_documented_unlock_role_can_do_each_act_and_nothing_else() {
+    // Rows of three kinds, an advisory lock, a blocker; a superuser's session and everything else is out of its reach.
+    let (server, mut root, backend) = documented().await;
+    let app = server.url("app", "orders");
+    let mut holder = named_user(&app, "billing").await;
+    run(&mut holder, "SELECT pg_advisory_lock(42)").await;
+    let mut blocker = named_user(&app, "blocker").await;
+    run(&mut blocker, "BEGIN; UPDATE invoices SET n = 2").await;
+    let blocked = later(named_user(&app, "blocked").await, "UPDATE invoices SET n = 3");
+    let (source, resource) = id("relation", "relation:orders:public.invoices");
+    while backend.inspect(&source, &resource).await.unwrap().lock.is_none() {}
+    for (source, resource) in [
+        ("table:public.distributed_locks", "a"),
+        ("table:public.shedlock", "a"),
+        ("table:public.databasechangeloglock", "1"),
+        ("advisory", "advisory:orders:42"),
+        ("relation", "relation:orders:public.invoices"),
+    ] {
+        let (source, resource) = id(source, resource);
+        assert_eq!(
+            unlock(&backend, &source, &resource).await,
+            Release::Released,
+            "{source}"
+        );
+    }
+    blocked.await.unwrap();
+    assert!(!is_alive(&mut holder).await && !is_alive(&mut blocker).await);
+    let (source, resource) = id("advisory", "advisory:orders:99");
+    let answer = unlock(&backend, &source, &resource).await;
+    assert!(
+        matches!(&answer, Release::Refused { why, .. } if why.contains("superuser")),
+        "{answer:?}"
+    );
+    let superusers = pid(&mut root).await;
+    let mut role = user(&server.url("leasehold_unlock", "orders")).await;
+    for sql in [
+        "INSERT INTO distributed_locks (resource) VALUES ('b')".to_owned(),
+        "UPDATE distributed_locks SET owner_id = 'me'".to_owned(),
+        "TRUNCATE distributed_locks".to_owned(),
+        "DELETE FROM shedlock".to_owned(),
+        "UPDATE shedlock SET locked_by = 'me'".to_owned(),
+        "DELETE FROM databasechangeloglock".to_owned(),
+        "SELECT * FROM invoices".to_owned(),
+        "CREATE TABLE mine (n int)".to_owned(),
+        "CREATE ROLE mine".to_owned(),
+        format!("SELECT pg_terminate_backend({superusers})"),
+    ] {
+        let refused = role.execute(AssertSqlSafe(sql.clone())).await.unwrap_err();
+        let code = refused.as_database_error().unwrap().code().unwrap().into_owned();
+        assert_eq!(code, "42501", "{sql}: {refused}");
+    }
+    assert!(is_alive(&mut root).await);
+}
+
+#[tokio::test]
+async fn a_role_without_a_right_is_told_the_grant_and_ends_nobody() {
+    // Without pg_signal_backend, without pg_read_all_stats.
+    let server = server().await;
+    let url = server.superuser_url();
+    let mut session = named_user(&url, "billing").await;
+    run(
+        &mut session,
+        "CREATE ROLE blind LOGIN; GRANT pg_signal_backend TO blind; CREATE ROLE weak LOGIN;
+         GRANT pg_read_all_stats TO weak; SELECT pg_advisory_lock(42)",
+    )
+    .await;
+    for (role, wanted) in [
+        ("blind", "GRANT pg_read_all_stats TO blind;"),
+        ("weak", "GRANT pg_signal_backend TO weak;"),
+    ] {
+        let backend = unlocker_through(&url, &server.url(role, "postgres"), vec![]);
+        let (source, resource) = id("advisory", "advisory:postgres:42");
+        let answer = unlock(&backend, &source, &resource).await;
+        assert!(
+            matches!(&answer, Release::Refused { mend, .. } if mend == wanted),
+            "{answer:?}"
+        );
+    }
+    // And where the watching account cannot see sessions, nobody knows what would go along.
+    let mut root = user(&url).await;
+    run(&mut root, "CREATE ROLE sightless LOGIN").await;
+    let sightless = unlocker_through(&server.url("sightless", "postgres"), &url, vec![]);
+    let (source, resource) = id("advisory", "advisory:postgres:42");
+    let seen = sightless.inspect(&source, &resource).await.unwrap();
+    assert!(seen.blast_radius.is_unknown() && seen.lock.unwrap().generation.is_unknown());
+    let answer = sightless
+        .release(&source, &resource, &Generation::new("pid:1@"), &act())
+        .await
+        .unwrap();
+    assert!(
+        matches!(&answer, Release::Refused { why, .. } if why.contains("cannot be told")),
+        "{answer:?}"
+    );
+    assert!(is_alive(&mut session).await);
+}
+
+/// Each holding is a session of its own.
+struct Takers {
+    url: String,
+    count: Cell<u32>,
+}
+
+impl Users for Takers {
+    type Held = PgConnection;
+    // An unlock makes a session of its own.
+    const HOLD_MS: u64 = 25;
+
+    async fn take(&self) -> Option<(String, PgConnection)> {
+        let number = self.count.replace(self.count.get() + 1);
+        let mut session = named_user(&self.url, &format!("w{number}")).await;
+        let owner = format!("w{number}#{}", pid(&mut session).await);
+        let taken: Result<bool, _> = sqlx::query_scalar("SELECT pg_try_advisory_lock(42)")
+            .fetch_one(&mut session)
+            .await;
+        // Only who holds it is ended: a session that is cut off here had got it.
+        let taken = taken.unwrap_or(true);
+        taken.then_some((owner, session))
+    }
+
+    async fn give_back(&self, mut session: PgConnection) -> bool {
+        let unlocked: Result<bool, _> = sqlx::query_scalar("SELECT pg_advisory_unlock(42)")
+            .fetch_one(&mut session)
+            .await;
+        let still_mine = unlocked.unwrap_or(false);
+        let _ended = session.close().await;
+        still_mine
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_hundred_sessions_to_end_in_a_race_none_is_the_next_holders() {
+    // Sessions come, take the key and go all the time; every one that was cut is one that an unlock claims.
+    let server = server().await;
+    let users = Takers {
+        url: server.superuser_url(),
+        count: Cell::new(0),
+    };
+    let backend = unlocker(&server.superuser_url(), vec![]);
+    let (source, resource) = id("advisory", "advisory:postgres:42");
+    let tally = race(&backend, &source, &resource, &users).await;
+    eprintln!("postgres sessions: {tally:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_that_is_lost_is_an_unknown_outcome_and_everything_else_is_true() {
+    // The statement's answer stops in the proxy of the unlocking account; the watching one goes straight.
+    let server = server().await;
+    let url = server.superuser_url();
+    let proxy = Proxy::start(server.port()).await;
+    let through = url.replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port()));
+    assert_ne!(through, url);
+    let postgres = leasehold::config::postgres::PostgresConfig {
+        unlock_url: Some(through.as_str().into()),
+        ..postgres_config(&url, vec![])
+    };
+    let mut config = backend_config(&postgres);
+    config.timeout = Duration::from_millis(900);
+    let backend =
+        leasehold::backends::postgres::connect(&config, &postgres, leasehold::clock::Clock::start()).unwrap();
+    let (source, resource) = id("advisory", "advisory:postgres:42");
+    let holder = tokio::sync::Mutex::new(None::<PgConnection>);
+    let take = async || {
+        let mut holder = holder.lock().await;
+        let ended = match holder.as_mut() {
+            Some(session) => !is_alive(session).await,
+            None => true,
+        };
+        if ended {
+            let mut session = named_user(&url, "billing").await;
+            run(&mut session, "SELECT pg_advisory_lock(42)").await;
+            *holder = Some(session);
+        }
+        generation(&backend, &source, &resource).await
+    };
+    let is_held = async || match holder.lock().await.as_mut() {
+        Some(session) => is_alive(session).await,
+        None => false,
+    };
+    let silence = Silence {
+        step_ms: 23,
+        span_ms: 800,
+        ..Silence::NEW_CONNECTIONS
+    };
+    let told = lose_answers(&backend, (&proxy, silence), (&source, &resource), take, is_held).await;
+    eprintln!("postgres sessions: {told:?}");
+}

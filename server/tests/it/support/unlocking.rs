@@ -1,0 +1,211 @@
+//! Forced unlocks of any backend: a race against its users in which every holding is accounted for, and unlocks whose
+//! answers get lost.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use domain::generation::Generation;
+use domain::names::{Resource, Source};
+use domain::release::{Act, Release};
+use futures::future::join_all;
+use leasehold::backends::Backend;
+use tokio::time::{sleep, timeout};
+
+use super::proxy::{Link, Proxy};
+
+/// Attempts of one race, and how many of them must have hit, and missed, who was looked at.
+const ATTEMPTS: usize = 100;
+const EACH_WAY: usize = 10;
+/// Users that race for the lock.
+const WORKERS: usize = 3;
+/// Unlocks until one must have lost its answer.
+const CUTS_MAX: u64 = 60;
+
+pub(crate) fn act() -> Act {
+    Act {
+        by: "ops@example.com".into(),
+        reason: "stuck since 03:00".into(),
+        audit_id: "audit-1".into(),
+    }
+}
+
+/// The generation of what is held now.
+pub(crate) async fn generation(backend: &dyn Backend, source: &Source, resource: &Resource) -> Generation {
+    let seen = backend.inspect(source, resource).await.unwrap();
+    let lock = seen
+        .lock
+        .unwrap_or_else(|| panic!("{} is not held", resource.text()));
+    lock.generation.known().unwrap().clone()
+}
+
+/// Looks, and unlocks what was seen.
+pub(crate) async fn unlock(backend: &dyn Backend, source: &Source, resource: &Resource) -> Release {
+    let seen = generation(backend, source, resource).await;
+    backend.release(source, resource, &seen, &act()).await.unwrap()
+}
+
+/// How users of one lock take it and give it back.
+pub(crate) trait Users {
+    type Held;
+    /// Holdings last from 0 to 6 times this: long enough to be unlocked now and then, short enough to be gone by then now and
+    /// then.
+    const HOLD_MS: u64 = 3;
+    /// Takes the lock if it is free; with the owner as the console will show it, another one each time.
+    async fn take(&self) -> Option<(String, Self::Held)>;
+    /// Whether it was still this user's.
+    async fn give_back(&self, held: Self::Held) -> bool;
+}
+
+/// What came of a race.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) released: usize,
+    pub(crate) changed: usize,
+    pub(crate) free: usize,
+    pub(crate) holdings: usize,
+}
+
+/// Users take and give back one lock while it is unlocked by force, again and again: half of the unlocks at once, half
+/// after the holder that was looked at has gone. Every holding that was cut short must be one that an unlock claims, and the
+/// other way round.
+pub(crate) async fn race<U: Users>(
+    backend: &dyn Backend,
+    source: &Source,
+    resource: &Resource,
+    users: &U,
+) -> Tally {
+    let done = Cell::new(false);
+    let (held, cut) = (Cell::new(0), RefCell::new(Vec::new()));
+    let work = async || {
+        while !done.get() {
+            let Some((owner, taken)) = users.take().await else {
+                tokio::task::yield_now().await;
+                continue;
+            };
+            held.set(held.get() + 1);
+            sleep(Duration::from_millis(held.get() % 7 * U::HOLD_MS)).await;
+            if !users.give_back(taken).await {
+                cut.borrow_mut().push(owner);
+            }
+        }
+    };
+    let operator = async {
+        let ended = operate(backend, source, resource).await;
+        done.set(true);
+        ended
+    };
+    let everyone = futures::future::join(operator, join_all((0..WORKERS).map(|_| work())));
+    let ((mut tally, mut claimed), _) = timeout(Duration::from_secs(110), everyone)
+        .await
+        .expect("the race ends");
+    let mut cut = cut.into_inner();
+    cut.sort();
+    claimed.sort();
+    assert_eq!(cut, claimed, "cut short, and claimed to have been: {tally:?}");
+    tally.holdings = usize::try_from(held.get()).unwrap();
+    tally
+}
+
+async fn operate(backend: &dyn Backend, source: &Source, resource: &Resource) -> (Tally, Vec<String>) {
+    let (mut tally, mut claimed) = (Tally::default(), Vec::new());
+    let mut attempts = 0;
+    let enough = |tally: &Tally| tally.released >= EACH_WAY && tally.changed + tally.free >= EACH_WAY;
+    while attempts < ATTEMPTS || !enough(&tally) {
+        let Some(lock) = backend.inspect(source, resource).await.unwrap().lock else {
+            tokio::task::yield_now().await;
+            continue;
+        };
+        // Between the two questions of one look it may have gone.
+        let Some(seen) = lock.generation.known().cloned() else {
+            continue;
+        };
+        attempts += 1;
+        if attempts % 2 == 0 {
+            until_gone(backend, source, resource, &seen).await;
+        }
+        match backend.release(source, resource, &seen, &act()).await.unwrap() {
+            Release::Released => {
+                assert!(attempts % 2 == 1, "it had gone before: {seen}");
+                tally.released += 1;
+                claimed.push(lock.owner.known().unwrap().as_str().to_owned());
+            }
+            Release::HolderChanged { now } => {
+                assert_ne!(now.generation.known(), Some(&seen));
+                tally.changed += 1;
+            }
+            Release::AlreadyFree => tally.free += 1,
+            other => panic!("{other:?}"),
+        }
+    }
+    (tally, claimed)
+}
+
+async fn until_gone(backend: &dyn Backend, source: &Source, resource: &Resource, seen: &Generation) {
+    loop {
+        let now = backend.inspect(source, resource).await.unwrap().lock;
+        if now.is_none_or(|lock| lock.generation.known() != Some(seen)) {
+            return;
+        }
+    }
+}
+
+/// How the answers of [`lose_answers`] are cut off.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Silence {
+    /// What each chunk waits in the proxy.
+    pub(crate) slow: Duration,
+    /// Moments of the cut: so much later each time, up to the span and again from the beginning.
+    pub(crate) step_ms: u64,
+    pub(crate) span_ms: u64,
+    /// The link between two attempts.
+    pub(crate) between: Link,
+}
+
+impl Silence {
+    /// For those that make a connection for each act.
+    pub(crate) const NEW_CONNECTIONS: Self = Self {
+        slow: Duration::from_millis(15),
+        step_ms: 11,
+        span_ms: 260,
+        between: Link::Cut,
+    };
+}
+
+/// Unlocks through a slow proxy whose answers stop at another moment each time, until one act was done and its answer
+/// lost. What each unlock says must be true: done, not done, or unknown. `take` puts a new lock there and answers its
+/// generation, `is_held` asks the server itself.
+pub(crate) async fn lose_answers(
+    backend: &dyn Backend,
+    (proxy, how): (&Proxy, Silence),
+    (source, resource): (&Source, &Resource),
+    take: impl AsyncFn() -> Generation,
+    is_held: impl AsyncFn() -> bool,
+) -> BTreeMap<&'static str, usize> {
+    let mut told = BTreeMap::new();
+    for cut in 0..CUTS_MAX {
+        proxy.set(Link::Slow(how.slow)).await;
+        let seen = take().await;
+        let silence = async {
+            sleep(Duration::from_millis(cut * how.step_ms % how.span_ms)).await;
+            proxy.set(Link::OnlyToServer).await;
+        };
+        let why = act();
+        let release = backend.release(source, resource, &seen, &why);
+        let (answer, ()) = futures::join!(release, silence);
+        let held = is_held().await;
+        proxy.set(how.between).await;
+        let word = answer.as_ref().map_or("not asked", Release::wire);
+        *told.entry(word).or_default() += 1;
+        match answer {
+            Ok(Release::Released) => assert!(!held, "released, and still held"),
+            Ok(Release::OutcomeUnknown { .. }) if !held => return told,
+            Ok(Release::OutcomeUnknown { .. }) => {}
+            // An earlier act of unknown outcome may still have come through.
+            Ok(Release::AlreadyFree) => assert!(!held, "free, and still held"),
+            Ok(Release::Refused { .. }) | Err(_) => assert!(held, "not done, and gone: {answer:?}"),
+            other => panic!("{other:?}"),
+        }
+    }
+    panic!("no act was done without its answer: {told:?}");
+}

@@ -1,0 +1,79 @@
+//! Several at once: explicit, bounded, each with an answer of its own.
+
+use serde_json::{Value, json};
+
+use super::stage::{Held, REASON, Stage, code};
+
+fn item(held: &Held) -> Value {
+    json!({"backend": held.backend, "resource": held.resource, "generation": held.generation})
+}
+
+#[tokio::test]
+async fn each_item_is_done_or_refused_by_itself() {
+    // Three held, one whose holder changed, one that never was; then a wrong name among right ones.
+    let stage = Stage::start().await;
+    let operator = stage.operator().await;
+    let mut held = Vec::new();
+    for name in ["a", "b", "c"] {
+        held.push(stage.hold(&operator, name).await);
+    }
+    let mut changed = held[0].clone();
+    changed.generation = held[1].generation.clone();
+    let mut never = held[0].clone();
+    never.resource = "never".to_owned();
+    let items: Vec<Value> = held.iter().chain([&changed, &never]).map(item).collect();
+    let body = json!({"items": items, "reason": REASON});
+    let (status, begun) = stage.post(&operator, "/v1/unlocks/bulk", &body).await;
+    assert_eq!(status, 200, "{begun}");
+    let results = begun["results"].as_array().unwrap();
+    let statuses: Vec<u64> = results
+        .iter()
+        .map(|one| one["status"].as_u64().unwrap())
+        .collect();
+    assert_eq!(statuses, [201, 201, 201, 409, 404], "{begun}");
+    let ids: Vec<&str> = results[..3]
+        .iter()
+        .map(|one| one["unlock"]["unlockId"].as_str().unwrap())
+        .collect();
+    let typed = json!({"items": [
+        {"unlockId": ids[0], "resource": "a"},
+        {"unlockId": ids[1], "resource": "a"},
+        {"unlockId": ids[2], "resource": "c"},
+    ]});
+    let (_, confirmed) = stage.post(&operator, "/v1/unlocks/bulk/confirm", &typed).await;
+    let results = &confirmed["results"];
+    assert_eq!(results[0]["unlock"]["state"], "released", "{confirmed}");
+    assert_eq!(results[1]["problem"]["code"], "name_mismatch");
+    assert_eq!(results[2]["unlock"]["state"], "released");
+    assert!(stage.is_held(&operator, &held[1]).await && !stage.is_held(&operator, &held[2]).await);
+}
+
+#[tokio::test]
+async fn fifty_are_enough_and_a_query_is_none() {
+    // 51, none, a prefix, a filter in an item's place: 400 by field, and nothing begun.
+    let stage = Stage::start().await;
+    let operator = stage.operator().await;
+    let held = stage.hold(&operator, "a").await;
+    let many: Vec<Value> = (0..51).map(|_| item(&held)).collect();
+    let bad = [
+        ("items", json!({"items": many, "reason": REASON})),
+        ("items", json!({"items": [], "reason": REASON})),
+        ("items", json!({"reason": REASON})),
+        ("items", json!({"items": ["a"], "reason": REASON})),
+        (
+            "prefix",
+            json!({"items": [item(&held)], "reason": REASON, "prefix": "a"}),
+        ),
+        ("reason", json!({"items": [item(&held)]})),
+    ];
+    for (field, body) in bad {
+        let reply = stage.post(&operator, "/v1/unlocks/bulk", &body).await;
+        assert_eq!(
+            (code(&reply), &reply.1["field"]),
+            ((400, "invalid"), &json!(field)),
+            "{}",
+            reply.1
+        );
+    }
+    assert!(stage.record().await.is_empty());
+}

@@ -1,0 +1,253 @@
+//! The two steps as they should go, and every way in which an intent ends.
+
+use serde_json::{Value, json};
+
+use super::stage::{Home, Stage, code, state};
+use crate::support::eventually::eventually;
+
+async fn a_lease_is_looked_at_and_released_once(home: Home) {
+    // Held, with a waiter; looked at, confirmed, gone; again, nothing; three rows, the intent before the act.
+    let stage = Stage::on(home, "").await;
+    let operator = stage.operator().await;
+    let held = stage.hold(&operator, "jobs/billing-close").await;
+    let id = stage.begun(&operator, &held).await;
+    let unlock = stage.state(&operator, &id).await;
+    assert_eq!(unlock["state"], "pending");
+    assert_eq!(unlock["observed"]["ownerId"], "worker-7");
+    assert_eq!(unlock["observed"]["leaseId"], held.lease);
+    assert_eq!(unlock["observed"]["generation"], held.generation);
+    assert_eq!(unlock["observed"]["fencingToken"], "1");
+    assert!(unlock["observed"]["remainingMs"].as_i64().unwrap() > 500_000);
+    assert!(unlock["observed"]["unknown"]["renewing"].is_string(), "{unlock}");
+    assert_eq!(
+        (&unlock["blastRadius"], &unlock["confirm"]["type"]),
+        (&json!([]), &json!("jobs/billing-close"))
+    );
+    assert!(
+        stage.is_held(&operator, &held).await,
+        "nothing is released by looking"
+    );
+
+    let reply = stage.confirm(&operator, &id, "jobs/billing-close").await;
+    assert_eq!(state(&reply), (200, "released"), "{}", reply.1);
+    assert!(!stage.is_held(&operator, &held).await);
+    let again = stage.confirm(&operator, &id, "jobs/billing-close").await;
+    assert_eq!(code(&again), (409, "already_used"));
+    assert_eq!(
+        stage.told(&id).await,
+        [
+            "intent pending",
+            "act begun",
+            "outcome released",
+            "intent already_used"
+        ]
+    );
+    let rows = stage.record().await;
+    let before: Value = serde_json::from_str(rows[0].before.as_deref().unwrap()).unwrap();
+    let after: Value = serde_json::from_str(rows[2].after.as_deref().unwrap()).unwrap();
+    assert_eq!(
+        (&before["ownerId"], &before["fencingToken"]),
+        (&json!("worker-7"), &json!("1"))
+    );
+    assert_eq!(
+        (&after["state"], &after["now"]),
+        (&json!("released"), &Value::Null)
+    );
+    assert_eq!(rows[1].reason.as_deref(), Some(super::stage::REASON));
+    assert_eq!(rows[1].role.as_deref(), Some("operator"));
+    let shown = &reply.1["audit"];
+    assert_eq!(
+        (
+            shown["intent"].as_str(),
+            shown["act"].as_str(),
+            shown["outcome"].as_str()
+        ),
+        (Some(&*rows[0].id), Some(&*rows[1].id), Some(&*rows[2].id))
+    );
+}
+
+#[tokio::test]
+async fn a_lease_is_looked_at_and_released_once_on_sqlite() {
+    // See above.
+    a_lease_is_looked_at_and_released_once(Home::sqlite()).await;
+}
+
+#[tokio::test]
+async fn a_lease_is_looked_at_and_released_once_on_postgres() {
+    // See above.
+    a_lease_is_looked_at_and_released_once(Home::postgres().await).await;
+}
+
+#[tokio::test]
+async fn who_waits_is_told_before_and_who_got_it_after() {
+    // One in line: named as next, and the new holder in the outcome, with the next token.
+    let stage = Stage::start().await;
+    let operator = stage.operator().await;
+    let held = stage.hold(&operator, "r").await;
+    let body = json!({"resource": "r", "ownerId": "worker-9", "ttlSeconds": 600, "waitSeconds": 60});
+    let waiting = stage.post(&operator, "/v1/locks/acquire", &body);
+    let unlocking = async {
+        let id = loop {
+            let id = stage.begun(&operator, &held).await;
+            if stage.state(&operator, &id).await["next"] == "worker-9" {
+                break id;
+            }
+            assert_eq!(
+                state(&stage.act(&operator, &id, "cancel").await),
+                (200, "cancelled")
+            );
+        };
+        let shown = stage.state(&operator, &id).await;
+        assert_eq!(shown["observed"]["waiters"][0]["ownerId"], "worker-9");
+        stage.confirm(&operator, &id, "r").await
+    };
+    let ((_, granted), reply) = futures::join!(waiting, unlocking);
+    assert_eq!(state(&reply), (200, "released"));
+    assert_eq!(
+        (&granted["acquired"], &granted["fencingToken"]),
+        (&json!(true), &json!(2))
+    );
+    let now = &reply.1["outcome"]["now"];
+    // The grant may come a moment after the act.
+    assert!(now.is_null() || now["ownerId"] == "worker-9", "{now}");
+}
+
+#[tokio::test]
+async fn a_holder_that_changed_is_not_touched() {
+    // Released and taken by another between look and confirm: 409 with both, and the next one's lease lives.
+    let stage = Stage::start().await;
+    let operator = stage.operator().await;
+    let held = stage.hold(&operator, "r").await;
+    let id = stage.begun(&operator, &held).await;
+    let path = format!("/v1/locks/{}", held.lease);
+    super::stage::answered(stage.request(&operator, reqwest::Method::DELETE, &path)).await;
+    let next = stage.acquire(&operator, "r", "worker-9").await;
+    let reply = stage.confirm(&operator, &id, "r").await;
+    assert_eq!(code(&reply), (409, "holder_changed"), "{}", reply.1);
+    assert_eq!(
+        (&reply.1["before"]["ownerId"], &reply.1["now"]["ownerId"]),
+        (&json!("worker-7"), &json!("worker-9"))
+    );
+    let renewed = format!("/v1/locks/{}/renew", next["leaseId"].as_str().unwrap());
+    assert_eq!(stage.post(&operator, &renewed, &json!({})).await.0, 200);
+    assert_eq!(stage.state(&operator, &id).await["state"], "holder_changed");
+    assert_eq!(
+        stage.told(&id).await,
+        ["intent pending", "act begun", "outcome holder_changed"]
+    );
+    // What was on the screen is not what is there: no intent either, and the record says so.
+    let stale = stage.begin(&operator, &held).await;
+    assert_eq!(code(&stale), (409, "holder_changed"), "{}", stale.1);
+    assert_eq!(stale.1["now"]["ownerId"], "worker-9");
+    assert_eq!(stage.record().await.last().unwrap().outcome, "holder_changed");
+}
+
+#[tokio::test]
+async fn a_lock_that_is_free_by_then_is_already_free() {
+    // Given back between look and confirm; and before the look.
+    let stage = Stage::start().await;
+    let operator = stage.operator().await;
+    let held = stage.hold(&operator, "r").await;
+    let id = stage.begun(&operator, &held).await;
+    let path = format!("/v1/locks/{}", held.lease);
+    super::stage::answered(stage.request(&operator, reqwest::Method::DELETE, &path)).await;
+    let reply = stage.confirm(&operator, &id, "r").await;
+    assert_eq!(state(&reply), (200, "already_free"), "{}", reply.1);
+    let (status, lease) = stage.get(&operator, &path).await;
+    assert_eq!(
+        (status, &lease["state"]),
+        (200, &json!("released")),
+        "not revoked"
+    );
+    let late = stage.begin(&operator, &held).await;
+    assert_eq!(
+        (code(&late), &late.1["now"]),
+        ((409, "holder_changed"), &Value::Null)
+    );
+    let mut never = held.clone();
+    never.resource = "never-held".to_owned();
+    assert_eq!(code(&stage.begin(&operator, &never).await), (404, "not_found"));
+    never.backend = "nowhere";
+    assert_eq!(code(&stage.begin(&operator, &never).await), (404, "not_found"));
+}
+
+#[tokio::test]
+async fn an_intent_ends_after_two_minutes_or_when_it_is_given_up() {
+    // The clock is moved in the store. Asked for too late; run out while nobody asks; cancelled.
+    let stage = Stage::start().await;
+    let operator = stage.operator().await;
+    let held = stage.hold(&operator, "r").await;
+    let (asked, forgotten, cancelled) = (
+        stage.begun(&operator, &held).await,
+        stage.begun(&operator, &held).await,
+        stage.begun(&operator, &held).await,
+    );
+    let shown = stage.state(&operator, &asked).await;
+    let moment = |name: &str| {
+        shown[name]
+            .as_str()
+            .unwrap()
+            .parse::<chrono::DateTime<chrono::Utc>>()
+            .unwrap()
+    };
+    assert_eq!((moment("expiresAt") - moment("createdAt")).num_seconds(), 120);
+    assert_eq!(
+        state(&stage.act(&operator, &cancelled, "cancel").await),
+        (200, "cancelled")
+    );
+    stage
+        .home
+        .sql("UPDATE unlocks SET expires_at = expires_at - 120000")
+        .await;
+    assert_eq!(
+        code(&stage.confirm(&operator, &asked, "r").await),
+        (410, "intent_expired")
+    );
+    assert_eq!(
+        code(&stage.confirm(&operator, &cancelled, "r").await),
+        (409, "already_used")
+    );
+    eventually("it ran out by itself", async || {
+        stage.state(&operator, &forgotten).await["state"] == "expired"
+    })
+    .await;
+    assert_eq!(
+        stage.told(&forgotten).await,
+        ["intent pending", "outcome expired"]
+    );
+    assert_eq!(
+        code(&stage.act(&operator, &forgotten, "cancel").await),
+        (410, "intent_expired")
+    );
+    assert!(stage.is_held(&operator, &held).await);
+}
+
+#[tokio::test]
+async fn of_many_confirmations_at_once_one_acts() {
+    // Twenty at the same moment: one releases, the others hear that it was used; one act in the record.
+    let stage = Stage::start().await;
+    let operator = stage.operator().await;
+    let held = stage.hold(&operator, "r").await;
+    let id = stage.begun(&operator, &held).await;
+    let all = (0..20).map(|_| stage.confirm(&operator, &id, "r"));
+    let replies = futures::future::join_all(all).await;
+    let released = replies
+        .iter()
+        .filter(|reply| state(reply) == (200, "released"))
+        .count();
+    let refused = replies
+        .iter()
+        .filter(|reply| code(reply) == (409, "already_used"))
+        .count();
+    assert_eq!((released, refused), (1, 19), "{replies:?}");
+    let told = stage.told(&id).await;
+    assert_eq!(
+        told.iter().filter(|row| *row == "act begun").count(),
+        1,
+        "{told:?}"
+    );
+    assert_eq!(
+        told.iter().filter(|row| *row == "intent already_used").count(),
+        19
+    );
+}
