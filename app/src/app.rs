@@ -22,13 +22,19 @@ pub const THEME: &str =
     "{let t=null;try{t=localStorage.getItem('theme')}catch{}if(t)document.documentElement.dataset.theme=t}";
 
 /// Shapes and hatches, once per document, outside what the browser hydrates.
-const SPRITE: &str = include_str!("components/sprite.svg");
+pub(crate) const SPRITE: &str = include_str!("components/sprite.svg");
+
+/// In the server's context: who looks may read some of the audit record, so its link is shown.
+#[derive(Debug, Clone, Copy)]
+pub struct MayAudit;
 
 /// The document around the app. Made on the server only.
 pub fn shell(options: LeptosOptions) -> impl IntoView {
+    // On the document, which the browser does not hydrate: its half need not know who looks.
+    let may = use_context::<MayAudit>().map(|_| "audit");
     view! {
         <!DOCTYPE html>
-        <html lang="en">
+        <html lang="en" data-may=may>
             <head>
                 <meta charset="utf-8"/>
                 <meta name="viewport" content="width=device-width, initial-scale=1"/>

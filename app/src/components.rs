@@ -12,6 +12,7 @@ pub mod known_value;
 pub mod legend;
 pub mod live_bar;
 pub mod load_boundary;
+pub mod made;
 pub mod nav;
 pub mod raw_record;
 pub mod resource_name;

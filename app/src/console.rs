@@ -5,15 +5,17 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use domain::backend::BackendView;
-use domain::detail::LockDetail;
+use domain::detail::{LockCharts, LockDetail};
 use domain::names::{BackendName, Source};
-use domain::overview::Overview;
+use domain::overview::{Overview, OverviewCharts};
 use domain::query::{InventoryPage, InventoryQuery, QueryError};
 use domain::segments::PrefixNode;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, ConsoleError>> + Send + 'a>>;
+
+pub type Drawn<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// How the port travels in Leptos' context.
 pub type SharedConsole = Arc<dyn Console>;
@@ -26,6 +28,10 @@ pub trait Console: Send + Sync {
     /// `resource` is a text form; `source` is needed only where two sources hold the same name.
     fn lock(&self, backend: BackendName, source: Option<Source>, resource: String) -> Answer<'_, LockDetail>;
     fn backends(&self) -> Answer<'_, Vec<BackendView>>;
+    /// Charts of a lock that the caller was shown; `search` is the page's query string, with its time range. Never fails:
+    /// what cannot be read is said in the chart.
+    fn lock_charts<'a>(&'a self, detail: &'a LockDetail, search: &'a str) -> Drawn<'a, LockCharts>;
+    fn overview_charts<'a>(&'a self, overview: &'a Overview, search: &'a str) -> Drawn<'a, OverviewCharts>;
 }
 
 /// What the port answers when it cannot answer. Carries text for people, never internals.

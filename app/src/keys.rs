@@ -9,23 +9,25 @@ use wasm_bindgen::JsCast;
 use web_sys::{HtmlElement, HtmlInputElement, KeyboardEvent};
 
 use crate::components::legend::RunwayLegend;
+use crate::links;
 use crate::live::use_live;
 
-const KEYS: [(&[&str], &str); 8] = [
-    (&["/"], "search"),
-    (&["j", "k"], "next and previous row"),
-    (&["↵"], "open the row"),
-    (&["p"], "pause, and go on"),
-    (&["g", "o"], "Overview"),
-    (&["g", "l"], "Locks"),
-    (&["g", "b"], "Backends"),
-    (&["?"], "this list"),
-];
+/// The list as it stands in the dialog: a text is a fraction of the code that would make it.
+const KEYS: &str = "<dt><kbd>/</kbd></dt><dd>search</dd>\
+    <dt><kbd>j</kbd><kbd>k</kbd></dt><dd>next and previous row</dd>\
+    <dt><kbd>↵</kbd></dt><dd>open the row</dd>\
+    <dt><kbd>u</kbd></dt><dd>unlock the lock, or the row</dd>\
+    <dt><kbd>p</kbd></dt><dd>pause, and go on</dd>\
+    <dt><kbd>g</kbd><kbd>o</kbd></dt><dd>Overview</dd>\
+    <dt><kbd>g</kbd><kbd>l</kbd></dt><dd>Locks</dd>\
+    <dt><kbd>g</kbd><kbd>b</kbd></dt><dd>Backends</dd>\
+    <dt><kbd>?</kbd></dt><dd>this list</dd>";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Command {
     Search,
     Pause,
+    Unlock,
     Go(&'static str),
     List,
 }
@@ -38,6 +40,7 @@ fn command(before: Option<char>, key: &str) -> Option<Command> {
         (Some('g'), "b") => Some(Command::Go("/backends")),
         (_, "/") => Some(Command::Search),
         (_, "p") => Some(Command::Pause),
+        (_, "u") => Some(Command::Unlock),
         (_, "?") => Some(Command::List),
         _ => None,
     }
@@ -70,6 +73,15 @@ fn focus_search() {
     }
 }
 
+/// From a lock's page, or from the row that has the focus: a page of the server's alone.
+fn go_to_unlock() {
+    let found = |selector: &str| document().query_selector(selector).ok().flatten();
+    let link = found("a[data-unlock]").or_else(|| found("[data-row]:focus-within a"));
+    if let Some(href) = link.and_then(|link| link.get_attribute("href")) {
+        let _ = window().location().set_href(&links::unlock(&href));
+    }
+}
+
 /// The listener and the dialog. Once per tab, inside the router.
 #[component]
 pub fn Keys() -> impl IntoView {
@@ -89,6 +101,7 @@ pub fn Keys() -> impl IntoView {
             match command {
                 Command::Search => focus_search(),
                 Command::Pause => live.toggle_pause(),
+                Command::Unlock => go_to_unlock(),
                 Command::Go(path) => navigate(path, Default::default()),
                 Command::List => open_dialog(),
             }
@@ -101,12 +114,7 @@ pub fn Keys() -> impl IntoView {
                 <h2 id="keys-title">"Keys"</h2>
                 <form method="dialog"><button class="btn s">"Close"</button></form>
             </header>
-            <dl>
-                {KEYS.into_iter().map(|(keys, what)| view! {
-                    <dt>{keys.iter().map(|key| view! { <kbd>{*key}</kbd> }.into_any()).collect_view()}</dt>
-                    <dd>{what}</dd>
-                }.into_any()).collect_view()}
-            </dl>
+            <dl inner_html=KEYS></dl>
             <RunwayLegend/>
         </dialog>
     }

@@ -7,6 +7,7 @@ compile_error!("build with the flags of .cargo/config.toml: RUSTFLAGS in the env
 
 pub mod api;
 pub mod app;
+pub mod charts;
 pub mod components;
 pub mod console;
 pub mod forms;

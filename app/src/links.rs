@@ -3,6 +3,7 @@
 //! One parser for both halves, so that the server's first HTML and the browser read a query alike.
 
 use domain::lock::Lock;
+use domain::names::LockId;
 
 /// Percent-encodes all but the unreserved characters and those in `keep`.
 fn encode(text: &str, keep: &[u8]) -> String {
@@ -70,13 +71,40 @@ pub fn with_query<N: AsRef<str>, V: AsRef<str>>(
 
 /// Address of a lock's own page. The source is always given: two sources may hold the same name.
 pub fn lock(lock: &Lock) -> String {
-    let (name, source) = (lock.id.resource.text(), ("source", lock.id.source.as_str()));
+    of(&lock.id)
+}
+
+pub fn of(id: &LockId) -> String {
+    let (name, source) = (id.resource.text(), ("source", id.source.as_str()));
     if matches!(name.as_str(), "" | "." | "..") {
-        let path = format!("/locks/{}/{FOLDED}", lock.id.backend);
+        let path = format!("/locks/{}/{FOLDED}", id.backend);
         return with_query(&path, [source, ("name", &name)]);
     }
-    let path = format!("/locks/{}/{}", lock.id.backend, resource_path(&name));
+    let path = format!("/locks/{}/{}", id.backend, resource_path(&name));
     with_query(&path, [source])
+}
+
+/// Address of a lock's page by its name alone; where two sources hold it the page asks which.
+pub fn named(backend: &str, name: &str) -> String {
+    if matches!(name, "" | "." | "..") {
+        return with_query(&format!("/locks/{backend}/{FOLDED}"), [("name", name)]);
+    }
+    format!("/locks/{backend}/{}", resource_path(name))
+}
+
+/// Address of the first step of a forced unlock, made from that of the lock's page.
+pub fn unlock(lock: &str) -> String {
+    lock.replacen("/locks/", "/unlock/", 1)
+}
+
+/// The same, with the holding that is on the screen.
+pub fn unlock_holding(lock: &Lock) -> String {
+    let mut path = unlock(&of(&lock.id));
+    if let Some(generation) = lock.generation.known() {
+        path.push_str("&generation=");
+        path.push_str(&encode(generation.as_str(), b":/,@"));
+    }
+    path
 }
 
 /// Stands in the path for a name that no path can carry, because browsers fold it away; the query has the name.

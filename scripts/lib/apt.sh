@@ -43,6 +43,7 @@ keep_off_at_boot() {
       postgresql) systemctl disable --quiet postgresql.service ;;
       redis-server) systemctl disable --quiet redis-server.service ;;
       etcd-server) systemctl disable --quiet etcd.service ;;
+      prometheus-alertmanager) systemctl disable --quiet prometheus-alertmanager.service ;;
     esac >/dev/null 2>&1 || true
   done
 }

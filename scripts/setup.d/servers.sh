@@ -9,6 +9,7 @@ servers_packages() {
   have redis-server || "$want" redis-server
   have etcd || "$want" etcd-server
   have etcdctl || "$want" etcd-client
+  have prometheus-alertmanager || "$want" prometheus-alertmanager
 }
 
 servers_tools() { :; }

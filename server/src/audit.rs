@@ -8,8 +8,11 @@
 
 mod append;
 pub mod chain;
+mod cut;
 pub mod export;
+mod filter;
 pub mod heads;
+pub mod keeper;
 mod read;
 pub mod verify;
 
@@ -21,7 +24,10 @@ use crate::clock::Clock;
 use crate::db::Db;
 
 pub use append::Appended;
+pub(crate) use append::Row as StoredRow;
 pub use heads::Heads;
+pub use keeper::{ChainState, Keeper};
+pub use read::Look;
 
 /// Cheap to clone.
 #[derive(Debug, Clone)]
@@ -44,10 +50,10 @@ pub struct Actor {
 /// Where a request came from.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Origin {
-    pub ip: Option<String>,
-    pub user_agent: Option<String>,
-    pub request_id: Option<String>,
-    pub trace_id: Option<String>,
+    pub ip: Option<Arc<str>>,
+    pub user_agent: Option<Arc<str>>,
+    pub request_id: Option<Arc<str>>,
+    pub trace_id: Option<Arc<str>>,
 }
 
 /// What is acted on.

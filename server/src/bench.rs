@@ -1,10 +1,12 @@
 //! `leasehold bench`: the goals beside what was measured, on this machine.
 
+pub mod audit;
 pub mod disk;
 pub mod error;
 pub mod expiry;
 pub mod figure;
 mod fill;
+pub mod history;
 mod http;
 pub mod inventory;
 pub mod load;

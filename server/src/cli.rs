@@ -16,6 +16,7 @@ pub mod serve;
 mod sse;
 mod table;
 mod terminal;
+pub mod unlock;
 mod watch;
 mod width;
 pub mod wire;
@@ -31,7 +32,7 @@ pub use output::report;
 #[derive(Debug, Parser)]
 #[command(name = "leasehold", version, after_help = concat!(
     "Exit codes: 0 done, 1 failure, 2 wrong usage or configuration, 3 server unreachable,\n",
-    "4 done, but some backend is stale, down or seen in part. `run` has its own.",
+    "4 done, but some backend is stale, down or seen in part. `run` and `unlock` have their own.",
 ))]
 pub struct Cli {
     #[command(subcommand)]
@@ -43,6 +44,7 @@ enum Command {
     Serve(serve::Args),
     Demo(demo::Args),
     Locks(locks::Args),
+    Unlock(unlock::Args),
     Run(run::Args),
     #[command(name = "run-command", hide = true)]
     Gate(run::gate::Args),
@@ -72,6 +74,7 @@ impl Cli {
             Command::Serve(args) => Box::pin(serve::run(args)).await,
             Command::Demo(args) => Box::pin(demo::run(args)).await,
             Command::Locks(args) => Box::pin(locks::run(args)).await,
+            Command::Unlock(args) => Box::pin(unlock::run(args)).await,
             Command::Run(args) => Box::pin(run::run(args)).await,
             Command::Gate(_) | Command::Watcher(_) => anyhow::bail!("this process needs no runtime"),
             Command::CheckConfig(args) => check_config::run(&args),

@@ -11,9 +11,13 @@ mod environment;
 pub mod error;
 pub mod etcd;
 pub mod explain;
+pub mod history;
 pub mod lease;
 pub mod limits;
 pub mod log;
+pub mod network;
+pub mod notify;
+pub mod oidc;
 pub mod origin;
 pub mod postgres;
 mod reader;
@@ -33,12 +37,16 @@ use std::net::{Ipv4Addr, SocketAddr};
 use secrecy::SecretString;
 use url::Url;
 
-pub use access::AccessConfig;
+pub use access::{AccessConfig, ServerTls};
 pub use backend::{BackendConfig, SystemConfig};
 pub use error::{ConfigError, ConfigErrors};
 pub use explain::Entry;
+pub use history::HistoryConfig;
 pub use lease::LeaseConfig;
 pub use log::{LogConfig, LogFormat};
+pub use network::Network;
+pub use notify::NotifyConfig;
+pub use oidc::OidcConfig;
 pub use origin::Origin;
 pub use sources::{FileSource, FlagSource, Sources};
 
@@ -47,8 +55,8 @@ use reader::{Reader, Section};
 /// Everything that can be configured.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// `listen`: address and port of the console. Default `127.0.0.1:3000`. Loopback only, until people and tokens
-    /// exist.
+    /// `listen`: address and port of the console. Default `127.0.0.1:3000`. Beyond loopback only
+    /// with `[tls]`, or with `[proxy]` and an https `public_url`.
     pub listen: SocketAddr,
     /// `public_url`: where people reach the console, for links and cookies. Default: the address it listens on.
     pub public_url: Option<Url>,
@@ -57,10 +65,14 @@ pub struct Config {
     pub store: SecretString,
     /// `log` and `log_format`.
     pub log: LogConfig,
-    /// `trusted_proxies` and `audit_heads_file`.
+    /// `[tls]`, `[proxy]`, `[oidc]` and `audit_heads_file`.
     pub access: AccessConfig,
     /// `[lease]`
     pub lease: LeaseConfig,
+    /// `[history]`
+    pub history: HistoryConfig,
+    /// `[notify]`
+    pub notify: NotifyConfig,
     /// `[[backend]]`
     pub backends: Vec<BackendConfig>,
 }
@@ -92,10 +104,12 @@ impl Config {
         Self {
             listen,
             store: read_store(root),
-            access: AccessConfig::read(root, public_url.as_ref()),
+            access: AccessConfig::read(root, listen, public_url.as_ref()),
             public_url,
             log: LogConfig::read(root),
             lease: LeaseConfig::read(root.section("lease", "lease")),
+            history: HistoryConfig::read(root.section("history", "history")),
+            notify: NotifyConfig::read(root.section("notify", "notify")),
             backends: backend::read_all(root),
         }
     }
@@ -111,6 +125,8 @@ impl Default for Config {
             access: AccessConfig::default(),
             log: LogConfig::default(),
             lease: LeaseConfig::default(),
+            history: HistoryConfig::default(),
+            notify: NotifyConfig::default(),
             backends: Vec::new(),
         }
     }

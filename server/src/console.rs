@@ -1,26 +1,35 @@
 //! Use cases: implements the pages' `Console` port by asking the inventory, and a backend where it must be fresh.
 
+mod charts;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use app::console::{Answer, Console, ConsoleError};
-use domain::access::{Grants, Visible};
+use app::console::{Answer, Console, ConsoleError, Drawn};
+use domain::access::{Grants, Right, Visible};
 use domain::backend::{BackendStatus, BackendView};
-use domain::detail::{Fresh, LockDetail};
+use domain::detail::{EventKind, Fresh, LockCharts, LockDetail, SeenEvent};
 use domain::known::Known;
 use domain::lock::Lock;
 use domain::names::{BackendName, Resource, Source};
 use domain::observation::Inspection;
-use domain::overview::{Overview, WORKLIST_ROWS_MAX};
+use domain::overview::{Overview, OverviewCharts, WORKLIST_ROWS_MAX};
 use domain::query::{InventoryPage, InventoryQuery};
 use domain::segments::PrefixNode;
 use domain::state::LockState;
 
 use crate::backends::{Backend, BackendError};
 use crate::clock::Clock;
-use crate::inventory::{Inventory, LookUp};
+use crate::history::{self, History};
+use crate::identity::Who;
+use crate::inventory::{Inventory, LookUp, SEEN_MAX};
+use crate::unlock;
 
+pub use charts::Sources;
+
+/// How long a page waits for what was written down before.
+const HISTORY_PATIENCE: Duration = Duration::from_millis(500);
 /// How long a page waits for a fresh reading before it shows the last observation alone.
 const FRESH_PATIENCE: Duration = Duration::from_millis(1_500);
 
@@ -31,6 +40,11 @@ pub struct ServerConsole {
     backends: Arc<HashMap<BackendName, Arc<dyn Backend>>>,
     clock: Clock,
     visible: Visible,
+    history: Option<Arc<History>>,
+    /// Where charts get their numbers; without them there are none.
+    charts: Option<Arc<Sources>>,
+    /// Who looks; none where nobody has to sign in, and then nobody may do anything.
+    who: Option<Who>,
 }
 
 impl ServerConsole {
@@ -44,16 +58,38 @@ impl ServerConsole {
             backends: Arc::new(backends),
             clock,
             visible: Visible::default(),
+            who: None,
+            history: None,
+            charts: None,
         }
     }
 
-    /// The same console as far as these grants reach.
+    /// With what was seen before this process began, and charts of it.
     #[must_use]
-    pub fn visible_to(&self, grants: &Grants) -> Self {
+    pub fn remembering(self, charts: Sources) -> Self {
         Self {
-            visible: Visible::to(grants),
+            history: Some(charts.history.clone()),
+            charts: Some(Arc::new(charts)),
+            ..self
+        }
+    }
+
+    /// The same console as far as this caller may see; who is not known sees nothing.
+    #[must_use]
+    pub fn seen_by(&self, who: Option<&Who>) -> Self {
+        let nothing = Grants::default();
+        Self {
+            visible: Visible::to(who.map_or(&nothing, |who| &who.grants)),
+            who: who.cloned(),
             ..self.clone()
         }
+    }
+
+    fn no_unlock(&self, lock: &Lock, view: Option<&BackendView>) -> Option<String> {
+        let Some((who, backend)) = self.who.as_ref().zip(self.backends.get(&lock.id.backend)) else {
+            return Some("nobody has signed in".to_owned());
+        };
+        unlock::hindrance(who, lock, &**backend, view)
     }
 
     fn worklist(&self) -> Result<InventoryPage, ConsoleError> {
@@ -99,6 +135,32 @@ impl ServerConsole {
 }
 
 impl ServerConsole {
+    /// What the inventory remembers, with what was written down. Without an answer in time the first alone.
+    async fn with_history(
+        &self,
+        backend: &BackendName,
+        source: Option<&Source>,
+        names: &[Resource],
+        seen: Vec<SeenEvent>,
+    ) -> Vec<SeenEvent> {
+        let Some(history) = &self.history else { return seen };
+        let asked = async {
+            let mut written = Vec::new();
+            for name in names {
+                written.extend(history.of(backend, source, name, SEEN_MAX).await?);
+            }
+            Ok::<_, sqlx::Error>(written)
+        };
+        match tokio::time::timeout(HISTORY_PATIENCE, asked).await {
+            Ok(Ok(written)) => history::together(written, seen, SEEN_MAX),
+            Ok(Err(error)) => {
+                tracing::warn!("history cannot be read: {error}");
+                seen
+            }
+            Err(_) => seen,
+        }
+    }
+
     /// Neighbours on the same lease or session may have names that the caller may not see: then only how many.
     fn told_of_neighbours(&self, backend: &BackendName, neighbours: Vec<String>) -> Vec<String> {
         if neighbours.is_empty() || self.visible.on(backend).is_everything() {
@@ -127,6 +189,7 @@ impl Console for ServerConsole {
                 waiters_total: list.backends.iter().filter_map(|view| view.waiters.known()).sum(),
                 revision: list.revision,
                 backends: list.backends,
+                charts: OverviewCharts::default(),
             })
         })
     }
@@ -178,8 +241,19 @@ impl Console for ServerConsole {
                             what: format!("no backend is named {backend}"),
                         });
                     }
-                    LookUp::NotHeld(seen) => return Err(not_held(&backend, &resource, &seen)),
+                    LookUp::NotHeld(seen) => {
+                        let names: Vec<Resource> = Resource::candidates(&resource)
+                            .into_iter()
+                            .filter(|name| scope.covers_bytes(name.as_bytes()))
+                            .collect();
+                        let seen = self.with_history(&backend, source.as_ref(), &names, seen).await;
+                        return Err(not_held(&backend, &resource, &seen));
+                    }
                 };
+            let names = std::slice::from_ref(&lock.id.resource);
+            let seen = self
+                .with_history(&backend, Some(&lock.id.source), names, seen)
+                .await;
             let view = self.view(&backend);
             let blind = view
                 .as_ref()
@@ -190,17 +264,44 @@ impl Console for ServerConsole {
                 self.read_fresh(&lock).await
             };
             Ok(LockDetail {
+                no_unlock: self.no_unlock(&lock, view.as_ref()),
                 lock,
                 backend_status: view.as_ref().map_or(BackendStatus::Starting, |view| view.status),
                 backend_fault: view.and_then(|view| view.fault),
                 fresh,
                 seen,
+                charts: LockCharts::default(),
             })
         })
     }
 
     fn backends(&self) -> Answer<'_, Vec<BackendView>> {
         Box::pin(async move { Ok(self.inventory.backends_visible(&self.visible, self.clock.now())) })
+    }
+
+    fn lock_charts<'a>(&'a self, detail: &'a LockDetail, search: &'a str) -> Drawn<'a, LockCharts> {
+        Box::pin(async move {
+            let may_audit = self
+                .who
+                .as_ref()
+                .is_some_and(|who| who.may_anywhere(Right::AuditRead));
+            match &self.charts {
+                Some(charts) => charts.lock(detail, search, (may_audit, &self.visible)).await,
+                None => LockCharts::default(),
+            }
+        })
+    }
+
+    fn overview_charts<'a>(&'a self, overview: &'a Overview, search: &'a str) -> Drawn<'a, OverviewCharts> {
+        Box::pin(async move {
+            match &self.charts {
+                Some(charts) => {
+                    let viewer = (self.who.as_ref(), &self.visible);
+                    charts.overview(overview, search, viewer).await
+                }
+                None => OverviewCharts::default(),
+            }
+        })
     }
 }
 
@@ -220,9 +321,12 @@ fn not_held(backend: &BackendName, resource: &str, seen: &[domain::detail::SeenE
     } else {
         name
     };
-    let what = match seen.first() {
+    let newest = seen
+        .iter()
+        .find(|event| !matches!(event.kind, EventKind::Unwatched | EventKind::WatchedAgain));
+    let what = match newest {
         Some(event) => {
-            let at = event.at.format("%H:%M:%S UTC");
+            let at = event.at.format("%Y-%m-%d %H:%M:%S UTC");
             format!(
                 "{name} is not held on {backend} now; last seen {} at {at}",
                 event.kind.word()

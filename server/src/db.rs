@@ -3,13 +3,15 @@
 //! Owns connecting and migrating, and the one way to run the same statement on either. What is stored is the affair of
 //! the modules that own the tables. With SQLite this is a file of its own, so that no page slows a lease.
 
+mod opening;
+
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
+use sqlx::{ConnectOptions as _, Connection as _, PgPool, Postgres, Sqlite, SqlitePool, Transaction};
 use thiserror::Error;
 
 const CONNECTIONS_MAX: u32 = 4;
@@ -38,6 +40,12 @@ pub enum DbError {
     NoFile(PathBuf),
     #[error("cannot open the store: {0}")]
     Open(sqlx::Error),
+    #[error("{what} did not open within {wait_s} s: {why}; is it up, and is this machine overloaded?")]
+    Late {
+        what: String,
+        wait_s: u64,
+        why: sqlx::Error,
+    },
     #[error("cannot bring the store's tables up to date: {0}")]
     Migrate(#[from] sqlx::migrate::MigrateError),
 }
@@ -66,7 +74,25 @@ impl Db {
         }
         let path = store.strip_prefix("sqlite:").ok_or(DbError::BadUrl)?;
         let path = path.strip_prefix("//").unwrap_or(path);
-        Self::open_sqlite(&console_file(Path::new(path))).await
+        // A record that is told to be written is on the disk.
+        Self::open_sqlite(&console_file(Path::new(path)), SqliteSynchronous::Full).await
+    }
+
+    /// Where history is kept: with SQLite a file of its own beside the leases of `store`, otherwise the same store.
+    ///
+    /// # Errors
+    /// See [`DbError`].
+    pub async fn history(&self, store: &str) -> Result<Self, DbError> {
+        match self {
+            Self::Postgres(_) => Ok(self.clone()),
+            Self::Sqlite(_) => {
+                let path = store.strip_prefix("sqlite:").ok_or(DbError::BadUrl)?;
+                let path = path.strip_prefix("//").unwrap_or(path);
+                // Not synced at each commit, which would make leases wait for the disk: what a power cut takes is a gap
+                // then, and told as one.
+                Self::open_sqlite(&beside(Path::new(path), "history"), SqliteSynchronous::Normal).await
+            }
+        }
     }
 
     /// The same for a command beside the server: a file that is not there is a mistake and is not made.
@@ -83,22 +109,23 @@ impl Db {
         Self::open(store).await
     }
 
-    async fn open_sqlite(path: &Path) -> Result<Self, DbError> {
+    async fn open_sqlite(path: &Path, synchronous: SqliteSynchronous) -> Result<Self, DbError> {
         let options = SqliteConnectOptions::new()
             .filename(path)
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
-            // A record that is told to be written is on the disk.
-            .synchronous(SqliteSynchronous::Full)
+            .synchronous(synchronous)
             .foreign_keys(true)
             .busy_timeout(BUSY);
+        let what = path.display().to_string();
+        let mut first = opening::patiently(&what, async || options.connect().await).await?;
+        sqlx::migrate!("../migrations/sqlite").run(&mut first).await?;
+        first.close().await.map_err(DbError::Open)?;
         let pool = SqlitePoolOptions::new()
             .max_connections(CONNECTIONS_MAX)
             .acquire_timeout(PATIENCE)
-            .connect_with(options)
-            .await
-            .map_err(DbError::Open)?;
-        sqlx::migrate!("../migrations/sqlite").run(&pool).await?;
+            .connect_lazy_with(options);
+        opening::patiently(&what, async || pool.acquire().await.map(drop)).await?;
         Ok(Self::Sqlite(pool))
     }
 
@@ -111,13 +138,21 @@ impl Db {
                 ("lock_timeout", "2s"),
                 ("synchronous_commit", "on"),
             ]);
+        let what = format!("Postgres on {}:{}", options.get_host(), options.get_port());
+        let mut first = opening::patiently(&what, async || options.connect().await).await?;
+        // A migration may take longer than a page may: an index over a long record.
+        let patient = "SET statement_timeout = '10min'; SET lock_timeout = '30s'";
+        sqlx::raw_sql(patient)
+            .execute(&mut first)
+            .await
+            .map_err(DbError::Open)?;
+        sqlx::migrate!("../migrations/postgres").run(&mut first).await?;
+        first.close().await.map_err(DbError::Open)?;
         let pool = PgPoolOptions::new()
             .max_connections(CONNECTIONS_MAX)
             .acquire_timeout(PATIENCE)
-            .connect_with(options)
-            .await
-            .map_err(DbError::Open)?;
-        sqlx::migrate!("../migrations/postgres").run(&pool).await?;
+            .connect_lazy_with(options);
+        opening::patiently(&what, async || pool.acquire().await.map(drop)).await?;
         Ok(Self::Postgres(pool))
     }
 
@@ -147,14 +182,15 @@ impl Tx {
 
 /// `leasehold.db` → `leasehold.console.db`
 pub fn console_file(leases: &Path) -> PathBuf {
-    match leases.extension() {
-        Some(extension) => {
-            let mut name = std::ffi::OsString::from("console.");
-            name.push(extension);
-            leases.with_extension(name)
-        }
-        None => leases.with_extension("console.db"),
-    }
+    beside(leases, "console")
+}
+
+fn beside(leases: &Path, what: &str) -> PathBuf {
+    let extension = leases.extension().unwrap_or(std::ffi::OsStr::new("db"));
+    let mut name = std::ffi::OsString::from(what);
+    name.push(".");
+    name.push(extension);
+    leases.with_extension(name)
 }
 
 #[cfg(test)]

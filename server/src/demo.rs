@@ -16,6 +16,7 @@ mod postgres;
 mod redis;
 mod servers;
 mod stage;
+mod webhook;
 mod worker;
 
 use std::io;
@@ -28,6 +29,8 @@ use self::crew::Crew;
 use self::servers::Servers;
 use crate::config::BackendConfig;
 use crate::throwaway::{MissingServer, StartError, ThrowawayFolder};
+
+pub use webhook::Webhook;
 
 /// A running demo. Dropped without [`end`](Self::end), it stops too, and leaves nothing behind either.
 pub struct Demo {

@@ -1,9 +1,14 @@
 //! Every route, in one file. Handlers parse, call the console, answer; nothing here knows a backend.
 
 pub mod access;
+mod alerts;
+mod alerts_pages;
 pub mod api;
+pub mod audit;
+pub mod contention;
 pub mod events;
 pub mod fencing;
+pub mod fencing_page;
 mod form_page;
 pub mod health;
 pub mod inventory;
@@ -11,12 +16,16 @@ pub mod lease;
 pub mod pages;
 pub mod people;
 pub mod problem;
+mod receiver_pages;
+mod receivers;
 pub mod sessions;
 pub mod settings;
 pub mod sign_in;
 pub mod state;
+mod tiers;
 pub mod tokens;
 pub mod unlock;
+mod unlock_pages;
 pub mod wire;
 
 use std::sync::Arc;
@@ -32,8 +41,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::lease::LeaseService;
-use crate::unlock::Unlocks;
 
+pub use audit::Desk;
 pub use settings::Settings;
 pub use state::{AppState, ConsoleFor};
 
@@ -51,22 +60,23 @@ impl MakeRequestId for RandomId {
 }
 
 /// The JSON API with its own description at `/v1/openapi.json`, and the health checks.
-pub fn api(
-    state: AppState,
-    leases: Arc<LeaseService>,
-    unlocks: Arc<Unlocks>,
-    settings: Arc<Settings>,
-) -> Router {
+pub fn api(state: AppState, leases: Arc<LeaseService>, desk: Arc<Desk>) -> Router {
+    let (settings, notifier) = (desk.settings.clone(), desk.notifier.clone());
     let (router, description) = OpenApiRouter::with_openapi(api::Description::openapi())
         .merge(lease::router(leases))
-        .merge(unlock::router(unlocks))
+        .merge(unlock::router(desk.unlocks.clone()))
+        .merge(tiers::router(desk.unlocks.clone()))
+        .merge(alerts::router(desk.alerts.clone()))
+        .merge(audit::api(desk))
         .merge(people::router(settings.clone()))
         .merge(tokens::router(settings.clone()))
         .merge(sessions::router(settings))
+        .merge(receivers::router(notifier))
         .routes(routes!(inventory::list))
         .routes(routes!(inventory::detail))
         .routes(routes!(inventory::prefixes))
         .routes(routes!(inventory::backends))
+        .merge(contention::api())
         .routes(routes!(events::stream))
         .routes(routes!(health::alive))
         .routes(routes!(health::ready))
@@ -92,14 +102,25 @@ pub fn api(
         ))
 }
 
-/// Everything behind one guard, with the pages of signing in and of the settings.
-pub fn guarded(router: Router, settings: Arc<Settings>) -> Router {
+/// Everything behind one guard, with the pages of signing in, of forced unlocks, of the record and of the settings.
+pub fn guarded(router: Router, desk: Arc<Desk>) -> Router {
+    let (settings, unlocks) = (desk.settings.clone(), desk.unlocks.clone());
     let gate = settings.gate.clone();
     let router = router
         .merge(sign_in::router(gate.clone()))
+        .merge(unlock_pages::router(unlocks.clone(), settings.clone()))
+        .merge(settings::tiers::router(unlocks, settings.clone()))
+        .merge(receiver_pages::router(desk.clone()))
+        .merge(alerts_pages::router(desk.alerts.clone(), settings.clone()))
+        .merge(audit::pages(desk))
         .merge(settings::router(settings))
         .layer(axum::middleware::from_fn_with_state(gate, access::guard));
     with_layers(router)
+}
+
+/// Without the query: one-time links and the codes of identity providers stand there.
+fn span<B>(request: &Request<B>) -> tracing::Span {
+    tracing::debug_span!("request", method = %request.method(), path = request.uri().path())
 }
 
 /// What every answer goes through, pages included; the first sees the request first and the answer last. One layer made
@@ -108,7 +129,9 @@ pub fn with_layers(router: Router) -> Router {
     router.layer((
         SetRequestIdLayer::new(REQUEST_ID, RandomId),
         // What fails says why where it fails; a refusal while the server ends is no failure.
-        TraceLayer::new_for_http().on_failure(DefaultOnFailure::new().level(tracing::Level::DEBUG)),
+        TraceLayer::new_for_http()
+            .make_span_with(span)
+            .on_failure(DefaultOnFailure::new().level(tracing::Level::DEBUG)),
         PropagateRequestIdLayer::new(REQUEST_ID),
         SetResponseHeaderLayer::if_not_present(
             header::X_CONTENT_TYPE_OPTIONS,

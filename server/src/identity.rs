@@ -10,6 +10,7 @@ mod directory;
 mod error;
 pub mod limits;
 mod links;
+mod oidc;
 mod password;
 mod people;
 mod secret;
@@ -31,6 +32,7 @@ use crate::tasks;
 
 pub use directory::{Directory, Person, Token};
 pub use error::IdentityError;
+pub use oidc::{Begun, Oidc, OidcError, OidcSetupError, Returned};
 pub use people::NewPerson;
 pub use secret::{Secret, id as new_id};
 pub use sessions::{Session, SessionView, SignedIn};

@@ -8,12 +8,15 @@ mod entry;
 mod events;
 mod feed;
 mod gaps;
+mod groups;
 mod ingest;
+mod journal;
 mod order;
 mod query;
 mod row;
 mod select;
 mod shard;
+mod sights;
 mod slab;
 mod slot;
 mod status;
@@ -22,16 +25,20 @@ mod tests;
 mod tree;
 mod views;
 mod visible;
+mod watched;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use domain::names::BackendName;
+use domain::names::{BackendName, Resource, Source};
 use tokio::sync::watch;
 
 pub use feed::Feed;
-pub use query::LookUp;
+pub use groups::{GROUPS_MAX, GroupReading, OTHER};
+pub use journal::{Change, Journal, Taken};
+pub use query::{LookUp, SEEN_MAX};
 pub use slot::BackendInfo;
+pub use watched::WatchedBackend;
 
 use slot::Slot;
 
@@ -42,6 +49,7 @@ pub struct Inventory {
     revision: AtomicU64,
     changes: AtomicU64,
     hint: watch::Sender<u64>,
+    journal: Journal,
 }
 
 impl Inventory {
@@ -55,6 +63,7 @@ impl Inventory {
             revision: AtomicU64::new(1),
             changes: AtomicU64::new(0),
             hint: watch::Sender::new(1),
+            journal: Journal::default(),
         })
     }
 
@@ -71,6 +80,18 @@ impl Inventory {
     /// Wakes whoever waits for a new revision.
     pub fn subscribe(&self) -> watch::Receiver<u64> {
         self.hint.subscribe()
+    }
+
+    /// What changed, for whoever keeps it.
+    pub const fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// A holding was released by force: when it is seen to be gone, that is told.
+    pub fn note_unlocked(&self, backend: &BackendName, source: &Source, resource: &Resource) {
+        if let Some(slot) = self.slot(backend) {
+            slot.write().shard.note_unlocked(source, resource);
+        }
     }
 
     fn bump(&self, changes: u64) {

@@ -18,6 +18,7 @@ mod metrics;
 pub mod operation;
 mod reading;
 pub mod store;
+mod tally;
 mod tending;
 mod waiting;
 
@@ -46,6 +47,8 @@ pub use fence::{Checked, Report};
 pub use followers::{LeaseChange, LeaseEvent};
 pub use metrics::LeaseMetrics;
 pub use reading::{LeasePage, ResourceNow, Seen, WaiterNow};
+pub use store::{RejectionRow, RejectionsAsked};
+pub use tally::{TakenTally, Tallied, Tally, What};
 
 /// An outage is told within 2 s.
 const PATIENCE: Duration = Duration::from_millis(1_850);
@@ -127,6 +130,11 @@ impl LeaseService {
 
     pub fn metrics(&self) -> &LeaseMetrics {
         &self.core.metrics
+    }
+
+    /// What it did, for whoever writes history.
+    pub fn tally(&self) -> &Tally {
+        &self.core.tally
     }
 
     /// Waiters of this process.

@@ -3,6 +3,7 @@
 //! Direction of imports: `http → console → inventory → backends → domain`; nothing below imports `http` or
 //! `console`.
 
+pub mod alerts;
 pub mod audit;
 pub mod backends;
 pub mod bench;
@@ -12,10 +13,13 @@ pub mod config;
 pub mod console;
 pub mod db;
 pub mod demo;
+pub mod history;
 pub mod http;
 pub mod identity;
 pub mod inventory;
 pub mod lease;
+pub mod ledger;
+pub mod notify;
 pub mod observer;
 pub mod serve;
 pub mod shutdown;

@@ -1,28 +1,40 @@
 //! Puts the server together: adapters, inventory, observers, console, routes; and takes it down in order.
 
+pub mod doors;
 mod watched;
 
-use std::net::SocketAddr;
+use std::collections::HashMap;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::names::BackendName;
 use secrecy::{ExposeSecret, SecretString};
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
+use self::doors::Doors;
+use self::doors::limits::Limits;
+use self::doors::tls::{Certificate, TlsError};
 use self::watched::Watched;
-use crate::audit::{Audit, Heads};
+use crate::alerts::{Alerts, Parts};
+use crate::audit::{Audit, Heads, Keeper};
+use crate::backends::Backend;
 use crate::clock::Clock;
-use crate::config::{AccessConfig, BackendConfig};
-use crate::console::ServerConsole;
+use crate::config::access::Refusal;
+use crate::config::{AccessConfig, BackendConfig, HistoryConfig, NotifyConfig};
+use crate::console::{ServerConsole, Sources};
 use crate::db::{Db, DbError};
+use crate::history::{History, Recording};
 use crate::http::access::{Gate, Proxies, Streams};
-use crate::http::{self, AppState, ConsoleFor, Settings};
-use crate::identity::Identity;
+use crate::http::{self, AppState, ConsoleFor, Desk, Settings};
+use crate::identity::{Identity, Oidc, OidcSetupError};
 use crate::inventory::Inventory;
 use crate::lease::{LeaseConfig, LeaseOpenError, LeaseService};
+use crate::notify::{Delivering, Notifier};
 use crate::tasks;
 use crate::unlock::Unlocks;
 
@@ -37,6 +49,8 @@ pub struct Setup {
     pub lease: LeaseConfig,
     pub backends: Vec<BackendConfig>,
     pub access: AccessConfig,
+    pub history: HistoryConfig,
+    pub notify: NotifyConfig,
     pub clock: Clock,
     /// Cancel it to stop.
     pub stop: CancellationToken,
@@ -52,16 +66,21 @@ pub struct Serving {
     pub clock: Clock,
     pub identity: Arc<Identity>,
     pub unlocks: Arc<Unlocks>,
+    pub notifier: Arc<Notifier>,
+    pub alerts: Arc<Alerts>,
     task: JoinHandle<()>,
 }
 
 #[derive(Debug, Error)]
 pub enum ServeError {
-    #[error(
-        "Leasehold listens on loopback only until people and tokens exist, and {0} is not a loopback address; \
-         set `listen` to 127.0.0.1 or [::1] and reach it through an SSH tunnel"
-    )]
-    NotLoopback(SocketAddr),
+    #[error("listen: {}. {}", .0.why, .0.mend)]
+    InClear(Refusal),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    #[error(transparent)]
+    Oidc(#[from] OidcSetupError),
+    #[error("TLS cannot be set up: {0}")]
+    TlsSetup(#[from] rustls::Error),
     #[error("cannot listen on {address}: {source}; choose another `listen`, or stop what uses the port")]
     Listen {
         address: SocketAddr,
@@ -78,7 +97,8 @@ pub enum ServeError {
 /// Starts observing and serving; answers once the port is open.
 ///
 /// # Errors
-/// The address is not loopback, the port cannot be had, or the store would not keep the lease service's promises.
+/// The address would be open in clear, the certificate is none, the port cannot be had, or the store would not keep the
+/// lease service's promises.
 pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
     let Setup {
         listen,
@@ -86,51 +106,49 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
         lease,
         backends,
         access,
+        history,
+        notify,
         clock,
         stop,
     } = setup;
-    let (listener, address) = bind(listen).await?;
-    let leases = LeaseService::open(store.expose_secret(), lease, clock.clone(), stop.clone()).await?;
-    let mut watched: Vec<Watched> = backends
-        .iter()
-        .map(|config| Watched::configured(config, &clock))
-        .collect();
-    watched.push(Watched::builtin(&leases, &store, &clock));
-    let inventory_names = watched.iter().map(|one| one.name().to_string()).collect();
+    let (listener, address) = bind(listen, &access).await?;
+    let tls = open_tls(&access, &stop)?;
+    let opening = LeaseService::open(store.expose_secret(), lease, clock.clone(), stop.clone());
+    let leases = Box::pin(opening).await?;
+    let watched = watched(&backends, (&leases, &store), &clock);
+    let names = watched.iter().map(|one| one.name().to_string()).collect();
     let (inventory, adapters) = watched::observe(watched, &clock, &stop);
-    let console = ServerConsole::new(inventory.clone(), adapters.clone(), clock.clone());
-    let gate = open_gate(&store, &access, &clock, &stop).await?;
-    let unlocks = Unlocks::start(
-        gate.audit.clone(),
-        gate.identity.clone(),
-        inventory.clone(),
-        adapters,
-        clock.clone(),
-        stop.clone(),
-    )
-    .await?;
-    let console = ConsoleFor::caller(console);
-    let state = AppState {
-        console: console.clone(),
-        inventory: inventory.clone(),
-        clock: clock.clone(),
-        stop: stop.clone(),
-    };
-    let identity = gate.identity.clone();
     let home = home(&access, address);
-    let settings = Arc::new(Settings {
+    let gate = Box::pin(open_gate(&store, &access, &home, &clock, &stop)).await?;
+    let ground = Ground {
+        gate: &gate,
+        inventory: &inventory,
+        leases: &leases,
+        backends: &names,
+        clock: &clock,
+        stop: &stop,
+    };
+    let db = gate.audit.db().history(store.expose_secret()).await?;
+    let (history, recording) = ground.history(db.clone(), history);
+    let (notifier, delivering) = ground.notifier(&notify, &home);
+    let (unlocks, alerts) = ground.acting(db, &notifier, adapters.clone()).await?;
+    let sources = Sources::new(&history, &leases, (&unlocks, &alerts), &clock);
+    let console = ServerConsole::new(inventory.clone(), adapters, clock.clone());
+    let console = ConsoleFor::caller(console.remembering(sources.clone()));
+    let identity = gate.identity.clone();
+    let (keeper, state) = (ground.keeper(), ground.state(console, &history));
+    let settings = Settings {
         gate,
         clock: clock.clone(),
-        backends: inventory_names,
+        backends: names,
         home: home.clone(),
-    });
-    let api = http::api(state, leases.clone(), unlocks.clone(), settings.clone());
-    let router = http::guarded(api.merge(http::pages::router(console)), settings);
-    let closing = leases.clone();
+    };
+    let desk = desk(settings, &unlocks, (&notifier, &alerts), keeper);
+    let (router, closing) = (router(state, sources, desk), leases.clone());
+    let doors = doors(listener, tls, &access, &clock);
     let task = tasks::spawn("http", CancellationToken::new(), async move {
-        run(listener, router, stop).await;
-        // Nobody asks any more: what is in flight is committed, then the store is closed.
-        closing.close().await;
+        run(doors, router, stop).await;
+        end(recording, delivering, closing).await;
     });
     Ok(Serving {
         address,
@@ -140,13 +158,136 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
         clock,
         identity,
         unlocks,
+        notifier,
+        alerts,
         task,
     })
 }
 
-async fn bind(listen: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeError> {
-    if !listen.ip().is_loopback() {
-        return Err(ServeError::NotLoopback(listen));
+/// What is configured, and the lease service.
+fn watched(
+    backends: &[BackendConfig],
+    (leases, store): (&Arc<LeaseService>, &SecretString),
+    clock: &Clock,
+) -> Vec<Watched> {
+    let configured = backends.iter().map(|config| Watched::configured(config, clock));
+    configured
+        .chain([Watched::builtin(leases, store, clock)])
+        .collect()
+}
+
+/// Nobody asks any more: what was seen is written, what is in flight is committed, then the store is closed.
+async fn end(recording: Recording, delivering: Delivering, leases: Arc<LeaseService>) {
+    recording.ended().await;
+    delivering.ended().await;
+    leases.close().await;
+}
+
+/// What the services above it stand on.
+struct Ground<'a> {
+    gate: &'a Gate,
+    inventory: &'a Arc<Inventory>,
+    leases: &'a Arc<LeaseService>,
+    /// Names of what is configured, and of the lease service.
+    backends: &'a Arc<[String]>,
+    clock: &'a Clock,
+    stop: &'a CancellationToken,
+}
+
+impl Ground<'_> {
+    fn history(&self, db: Db, config: HistoryConfig) -> (Arc<History>, Recording) {
+        let (clock, stop) = (self.clock.clone(), self.stop.clone());
+        History::start(db, self.inventory, self.leases, config, clock, stop)
+    }
+
+    fn state(&self, console: ConsoleFor, history: &Arc<History>) -> AppState {
+        AppState {
+            console,
+            inventory: self.inventory.clone(),
+            history: history.clone(),
+            clock: self.clock.clone(),
+            stop: self.stop.clone(),
+        }
+    }
+
+    fn keeper(&self) -> Arc<Keeper> {
+        Keeper::start(self.gate.audit.clone(), self.clock.clone(), self.stop.clone())
+    }
+
+    fn notifier(&self, config: &NotifyConfig, home: &str) -> (Arc<Notifier>, Delivering) {
+        let (audit, clock) = (self.gate.audit.clone(), self.clock.clone());
+        Notifier::start(audit, config, home, clock, self.stop.clone())
+    }
+
+    async fn acting(
+        &self,
+        history: Db,
+        notifier: &Arc<Notifier>,
+        adapters: HashMap<BackendName, Arc<dyn Backend>>,
+    ) -> Result<(Arc<Unlocks>, Arc<Alerts>), sqlx::Error> {
+        let unlocks = self.unlocks(notifier, adapters).await?;
+        Ok((unlocks, Box::pin(self.alerts(history, notifier)).await?))
+    }
+
+    async fn unlocks(
+        &self,
+        notifier: &Arc<Notifier>,
+        adapters: HashMap<BackendName, Arc<dyn Backend>>,
+    ) -> Result<Arc<Unlocks>, sqlx::Error> {
+        Unlocks::start(
+            self.gate.audit.clone(),
+            self.gate.identity.clone(),
+            notifier.clone(),
+            self.inventory.clone(),
+            adapters,
+            self.clock.clone(),
+            self.stop.clone(),
+        )
+        .await
+    }
+
+    async fn alerts(&self, history: Db, notifier: &Arc<Notifier>) -> Result<Arc<Alerts>, sqlx::Error> {
+        Alerts::start(Parts {
+            audit: self.gate.audit.clone(),
+            history,
+            inventory: self.inventory.clone(),
+            leases: self.leases.clone(),
+            notices: notifier.clone(),
+            backends: self.backends.clone(),
+            clock: self.clock.clone(),
+            stop: self.stop.clone(),
+        })
+        .await
+    }
+}
+
+fn desk(
+    settings: Settings,
+    unlocks: &Arc<Unlocks>,
+    (notifier, alerts): (&Arc<Notifier>, &Arc<Alerts>),
+    keeper: Arc<Keeper>,
+) -> Arc<Desk> {
+    Arc::new(Desk {
+        settings: Arc::new(settings),
+        unlocks: unlocks.clone(),
+        notifier: notifier.clone(),
+        alerts: alerts.clone(),
+        keeper,
+    })
+}
+
+/// The API and the pages, behind one guard.
+fn router(state: AppState, sources: Sources, desk: Arc<Desk>) -> axum::Router {
+    let pages = http::pages::router(state.console.clone());
+    let contention = http::contention::pages(state.clone());
+    let api = http::api(state, sources.leases.clone(), desk.clone());
+    let fencing = http::fencing_page::router(sources, desk.settings.clone());
+    http::guarded(api.merge(pages).merge(contention).merge(fencing), desk)
+}
+
+async fn bind(listen: SocketAddr, access: &AccessConfig) -> Result<(TcpListener, SocketAddr), ServeError> {
+    if let Some(refusal) = access.refusal(listen) {
+        return Err(ServeError::InClear(refusal));
     }
     let failed = |source| ServeError::Listen {
         address: listen,
@@ -157,16 +298,45 @@ async fn bind(listen: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeErro
     Ok((listener, address))
 }
 
+fn doors(listener: TcpListener, tls: Option<TlsAcceptor>, access: &AccessConfig, clock: &Clock) -> Doors {
+    Doors {
+        listener,
+        tls,
+        limits: Limits::of_process(),
+        is_secure: access.is_secure,
+        clock: clock.clone(),
+    }
+}
+
 /// Where people reach the console, without a slash at the end.
-fn home(access: &AccessConfig, address: SocketAddr) -> String {
+fn home(access: &AccessConfig, mut address: SocketAddr) -> String {
+    // "Every address" is none that a link could lead to.
+    if address.ip().is_unspecified() {
+        address.set_ip(Ipv4Addr::LOCALHOST.into());
+    }
     let public_url = access.public_url.as_ref().map(ToString::to_string);
-    let home = public_url.unwrap_or_else(|| format!("http://{address}"));
+    let scheme = if access.is_secure { "https" } else { "http" };
+    let home = public_url.unwrap_or_else(|| format!("{scheme}://{address}"));
     home.trim_end_matches('/').to_owned()
+}
+
+/// Our own certificate, where there is one, kept fresh until `stop`.
+fn open_tls(access: &AccessConfig, stop: &CancellationToken) -> Result<Option<TlsAcceptor>, ServeError> {
+    let Some(files) = &access.tls else {
+        return Ok(None);
+    };
+    let certificate = Certificate::load(files)?;
+    let keeper = certificate.clone();
+    tasks::spawn("certificate", stop.clone(), async move {
+        keeper.keep_fresh().await;
+    });
+    Ok(Some(certificate.acceptor()?))
 }
 
 async fn open_gate(
     store: &SecretString,
     access: &AccessConfig,
+    home: &str,
     clock: &Clock,
     stop: &CancellationToken,
 ) -> Result<Gate, ServeError> {
@@ -177,12 +347,18 @@ async fn open_gate(
         Heads::new(access.audit_heads_file.clone()),
     );
     let identity = Identity::start(db, audit.clone(), clock.clone(), stop.clone()).await?;
+    let oidc = match &access.oidc {
+        Some(config) => Some(Arc::new(Oidc::new(identity.clone(), config.clone(), home)?)),
+        None => None,
+    };
     Ok(Gate {
         identity,
         audit,
-        proxies: Proxies::new(&access.trusted_proxies),
+        proxies: Proxies::new(&access.proxies),
         streams: Streams::default(),
         is_secure: access.is_secure,
+        oidc,
+        home: home.into(),
     })
 }
 
@@ -194,23 +370,13 @@ impl Serving {
     }
 }
 
-async fn run(listener: TcpListener, router: axum::Router, stop: CancellationToken) {
-    let asked = stop.clone();
-    let serving = axum::serve(
-        listener,
-        router.into_make_service_with_connect_info::<SocketAddr>(),
-    )
-    .with_graceful_shutdown(async move { asked.cancelled().await });
+async fn run(doors: Doors, router: axum::Router, stop: CancellationToken) {
     let late = async {
         stop.cancelled().await;
         tokio::time::sleep(DRAIN_MAX).await;
     };
     tokio::select! {
-        ended = serving => {
-            if let Err(error) = ended {
-                tracing::error!("the listener failed: {error}");
-            }
-        }
+        () = doors.serve(router, stop.clone()) => {}
         () = late => tracing::warn!("some requests did not end in time and were cut"),
     }
 }

@@ -1,4 +1,4 @@
-//! Real lock servers that exist for one demo or one test: Postgres, Redis, etcd and ZooKeeper, each on free loopback
+//! Real lock servers that exist for one demo or one test: Postgres, Redis, etcd, ZooKeeper and Alertmanager, each on free loopback
 //! ports, with its data in a temporary folder, stopped and removed when its value is dropped.
 //!
 //! Owns: finding the programs, dropping root, ports, readiness, faults (stop, kill, pause, restart), and leaving
@@ -14,6 +14,7 @@
 
 mod account;
 mod address;
+mod alertmanager;
 mod etcd;
 mod folder;
 mod plan;
@@ -27,6 +28,7 @@ mod server;
 mod tls;
 mod zookeeper;
 
+pub use alertmanager::{Alertmanager, AlertmanagerOptions};
 pub use etcd::{Etcd, EtcdOptions};
 pub use ports::free_port;
 pub use postgres::{Postgres, PostgresOptions};
@@ -73,6 +75,14 @@ impl Throwaway {
     /// See [`StartError`]; a port taken meanwhile is retried with another one.
     pub async fn zookeeper(options: ZookeeperOptions) -> Result<Zookeeper, StartError> {
         Zookeeper::start(options).await
+    }
+
+    /// Starts an Alertmanager on a free port and returns once it says that it is ready.
+    ///
+    /// # Errors
+    /// See [`StartError`]; a port taken meanwhile is retried with another one.
+    pub async fn alertmanager(options: AlertmanagerOptions) -> Result<Alertmanager, StartError> {
+        Alertmanager::start(options).await
     }
 }
 

@@ -9,17 +9,24 @@
 //! `outcome_unknown`, never anything else, until the lock was read again.
 
 mod act;
+mod alarm;
 mod approve;
+mod choice;
 mod confirm;
+mod done;
 mod error;
 mod intent;
 pub mod limits;
 mod look;
 mod note;
+mod preview;
 mod second;
+mod standing;
 mod store;
 mod tending;
 pub mod tiers;
+mod unseen;
+mod waiting;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -35,16 +42,21 @@ use crate::clock::Clock;
 use crate::db::Db;
 use crate::identity::{Identity, Who};
 use crate::inventory::Inventory;
+use crate::notify::Notifier;
 use crate::tasks;
 
+pub use choice::Narrowed;
 pub use confirm::Confirmation;
 pub use error::UnlockError;
 pub use intent::Asked;
+pub use preview::{Preview, hindrance};
+pub use standing::Standing;
 pub use tiers::TierRule;
 
 pub struct Unlocks {
     audit: Audit,
     identity: Arc<Identity>,
+    notifier: Arc<Notifier>,
     inventory: Arc<Inventory>,
     backends: HashMap<BackendName, Arc<dyn Backend>>,
     clock: Clock,
@@ -60,6 +72,7 @@ impl Unlocks {
     pub async fn start(
         audit: Audit,
         identity: Arc<Identity>,
+        notifier: Arc<Notifier>,
         inventory: Arc<Inventory>,
         backends: HashMap<BackendName, Arc<dyn Backend>>,
         clock: Clock,
@@ -68,6 +81,7 @@ impl Unlocks {
         let unlocks = Arc::new(Self {
             audit,
             identity,
+            notifier,
             inventory,
             backends,
             clock,

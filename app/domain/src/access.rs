@@ -19,7 +19,7 @@ pub enum Right {
     Unlock,
     /// Approve a forced unlock of somebody else.
     Approve,
-    /// Read and export the audit record.
+    /// Read and export the audit record; with a grant that is cut, as far as it is about those locks.
     AuditRead,
     /// People, roles, tokens, sessions, tiers, the read-only switch.
     Administer,
@@ -56,7 +56,7 @@ impl Right {
 
     /// It is about the console as a whole: a grant that is cut to a backend or a prefix does not bring it.
     pub const fn is_global(self) -> bool {
-        matches!(self, Self::AuditRead | Self::Administer)
+        matches!(self, Self::Administer)
     }
 }
 
@@ -186,6 +186,12 @@ impl Grants {
         self.0.iter().find(fits).map(|grant| grant.role)
     }
 
+    /// Where the right holds: backend and names of each grant that brings it. No backend: on all of them.
+    pub fn places(&self, right: Right) -> impl Iterator<Item = (Option<BackendName>, Scope)> {
+        let bringing = self.0.iter().filter(move |grant| grant.brings(right));
+        bringing.map(|grant| (grant.backend.clone(), grant.scope()))
+    }
+
     /// Names of one backend on which the right holds.
     pub fn scope_on(&self, right: Right, backend: &BackendName) -> Scope {
         let fitting = |grant: &&Grant| grant.brings(right) && grant.covers_backend(backend);
@@ -250,9 +256,10 @@ mod tests {
 
     #[test]
     fn global_rights_need_a_grant_without_bounds() {
-        // An admin of one prefix administers nothing; an admin everywhere does.
+        // An admin of one prefix administers nothing, and reads what is recorded there; an admin everywhere does all.
         let bounded = Grants::new(vec![grant(Role::Admin, None, Some("tenant_1"))]);
-        assert!(!bounded.may_anywhere(Right::Administer) && !bounded.may_anywhere(Right::AuditRead));
+        assert!(!bounded.may_anywhere(Right::Administer));
+        assert!(bounded.may_anywhere(Right::AuditRead) && !bounded.may_everywhere(Right::AuditRead));
         assert!(bounded.may(Right::Unlock, &backend("db"), "tenant_1:x"));
         let everywhere = Grants::new(vec![Grant::everywhere(Role::Admin)]);
         assert!(

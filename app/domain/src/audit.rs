@@ -3,8 +3,15 @@
 //! Rows are made by the server alone, from the session and never from what somebody typed. The chain of hashes that
 //! ties them together is the server's too.
 
+mod query;
+mod readable;
+
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+
+pub use query::AuditQuery;
+pub use query::parse_moment;
+pub use readable::{Place, Readable};
 
 /// What was done or asked for. The words are stable: filters and exports use them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -23,12 +30,26 @@ pub enum Action {
     SessionRevoke,
     TierChange,
     ReadOnlyChange,
+    ReceiverCreate,
+    ReceiverChange,
+    ReceiverRemove,
+    ReceiverTest,
+    /// A dead letter was started again.
+    ReceiverRetry,
+    RuleCreate,
+    RuleChange,
+    RuleRemove,
+    SilenceCreate,
+    SilenceEnd,
+    AlertAcked,
+    /// Rows left the console in a file.
+    AuditExport,
     /// Something that the caller may not do.
     Deny,
 }
 
 impl Action {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 26] = [
         Self::ForceUnlock,
         Self::Login,
         Self::Logout,
@@ -42,6 +63,18 @@ impl Action {
         Self::SessionRevoke,
         Self::TierChange,
         Self::ReadOnlyChange,
+        Self::ReceiverCreate,
+        Self::ReceiverChange,
+        Self::ReceiverRemove,
+        Self::ReceiverTest,
+        Self::ReceiverRetry,
+        Self::RuleCreate,
+        Self::RuleChange,
+        Self::RuleRemove,
+        Self::SilenceCreate,
+        Self::SilenceEnd,
+        Self::AlertAcked,
+        Self::AuditExport,
         Self::Deny,
     ];
 
@@ -60,12 +93,56 @@ impl Action {
             Self::SessionRevoke => "SESSION_REVOKE",
             Self::TierChange => "TIER_CHANGE",
             Self::ReadOnlyChange => "READ_ONLY_CHANGE",
+            Self::ReceiverCreate => "RECEIVER_CREATE",
+            Self::ReceiverChange => "RECEIVER_CHANGE",
+            Self::ReceiverRemove => "RECEIVER_REMOVE",
+            Self::ReceiverTest => "RECEIVER_TEST",
+            Self::ReceiverRetry => "RECEIVER_RETRY",
+            Self::RuleCreate => "RULE_CREATE",
+            Self::RuleChange => "RULE_CHANGE",
+            Self::RuleRemove => "RULE_REMOVE",
+            Self::SilenceCreate => "SILENCE_CREATE",
+            Self::SilenceEnd => "SILENCE_END",
+            Self::AlertAcked => "ALERT_ACKED",
+            Self::AuditExport => "AUDIT_EXPORT",
             Self::Deny => "DENY",
         }
     }
 
     pub fn parse(wire: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|action| action.wire() == wire)
+    }
+
+    /// For people.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::ForceUnlock => "forced unlock",
+            Self::Login => "sign-in",
+            Self::Logout => "sign-out",
+            Self::PersonCreate => "person added",
+            Self::PersonChange => "person changed",
+            Self::PersonDisable => "person disabled",
+            Self::GrantAdd => "role granted",
+            Self::GrantRemove => "role taken away",
+            Self::TokenCreate => "token made",
+            Self::TokenRevoke => "token revoked",
+            Self::SessionRevoke => "session ended",
+            Self::TierChange => "tier changed",
+            Self::ReadOnlyChange => "read-only switch",
+            Self::ReceiverCreate => "receiver added",
+            Self::ReceiverChange => "receiver changed",
+            Self::ReceiverRemove => "receiver removed",
+            Self::ReceiverTest => "receiver tried",
+            Self::ReceiverRetry => "notification retried",
+            Self::RuleCreate => "alert rule made",
+            Self::RuleChange => "alert rule changed",
+            Self::RuleRemove => "alert rule removed",
+            Self::SilenceCreate => "silence made",
+            Self::SilenceEnd => "silence ended",
+            Self::AlertAcked => "alert acknowledged",
+            Self::AuditExport => "record exported",
+            Self::Deny => "request refused",
+        }
     }
 }
 
@@ -128,24 +205,6 @@ pub struct AuditRow {
     pub trace_id: Option<String>,
     pub prev_hash: String,
     pub hash: String,
-}
-
-/// What to look for; everything that is given must fit.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct AuditQuery {
-    /// Id or name of who did it.
-    pub actor: Option<String>,
-    pub backend: Option<String>,
-    /// Beginning of the resource's text form.
-    pub prefix: Option<String>,
-    pub action: Option<Action>,
-    pub outcome: Option<String>,
-    pub unlock_id: Option<String>,
-    pub from: Option<DateTime<Utc>>,
-    pub to: Option<DateTime<Utc>>,
-    pub limit: u32,
-    /// Only rows before this one.
-    pub before_seq: Option<i64>,
 }
 
 /// Newest first.

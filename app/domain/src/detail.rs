@@ -15,11 +15,27 @@ pub struct LockDetail {
     pub lock: Lock,
     pub backend_status: BackendStatus,
     pub backend_fault: Option<Fault>,
+    /// Why whoever looks cannot unlock it by force; none when they can.
+    pub no_unlock: Option<String>,
     /// Read just now. Unknown with the reason when the backend could not be asked; absent when it answered that
     /// the lock is not held any more, and `lock` is then what was last seen of it.
     pub fresh: Known<Fresh>,
     /// What we saw happen to it since we watch, newest first.
     pub seen: Vec<SeenEvent>,
+    /// Made by the server for the page alone.
+    #[serde(default)]
+    pub charts: LockCharts,
+}
+
+/// Parts of a lock's page as HTML, which the browser shows as they are.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LockCharts {
+    /// Who held it when.
+    pub ownership: String,
+    /// How long it is usually held.
+    pub hold_time: String,
+    /// What was seen happen.
+    pub seen: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -73,9 +89,52 @@ pub enum EventKind {
     /// A new owner has it although the old one's lease had run out.
     Reclaimed,
     Waiting,
+    /// Fewer wait than before: somebody got it, or gave up.
+    FewerWaiting,
+    /// It was released by force, through this console.
+    Revoked,
+    /// A write under an old token was refused.
+    Rejected,
+    /// Its owner renewed too late and was told so.
+    Lost,
+    /// From here on nobody looked: the console was not running, or more happened than it could write down.
+    Unwatched,
+    /// From here on the console looked again.
+    WatchedAgain,
 }
 
 impl EventKind {
+    pub const ALL: [Self; 12] = [
+        Self::Acquired,
+        Self::Renewed,
+        Self::Released,
+        Self::Expired,
+        Self::Reclaimed,
+        Self::Waiting,
+        Self::FewerWaiting,
+        Self::Revoked,
+        Self::Rejected,
+        Self::Lost,
+        Self::Unwatched,
+        Self::WatchedAgain,
+    ];
+
+    /// From its [`wire`](Self::wire) form.
+    pub fn parse(wire: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.wire() == wire)
+    }
+
+    pub const fn wire(self) -> &'static str {
+        match self {
+            Self::FewerWaiting => "fewer_waiting",
+            Self::Revoked => "revoked",
+            Self::Rejected => "rejected",
+            Self::Unwatched => "unwatched",
+            Self::WatchedAgain => "watched_again",
+            _ => self.word(),
+        }
+    }
+
     pub const fn word(self) -> &'static str {
         match self {
             Self::Acquired => "acquired",
@@ -84,6 +143,12 @@ impl EventKind {
             Self::Expired => "expired",
             Self::Reclaimed => "reclaimed",
             Self::Waiting => "waiting",
+            Self::FewerWaiting => "fewer wait",
+            Self::Revoked => "released by force",
+            Self::Rejected => "a write was refused",
+            Self::Lost => "lost",
+            Self::Unwatched => "not watched from here",
+            Self::WatchedAgain => "watched again",
         }
     }
 }

@@ -11,6 +11,8 @@ use crate::state::{LockState, Reason};
 /// A holder that was never seen to renew is near expiry below this share of its TTL. One eighth lets a holder
 /// that renews a 30 s lease every 25 s drop to 5 s again and again without being accused.
 pub const NEAR_SHARE: i64 = 8;
+/// A holder has fallen silent after so many of its longest intervals, in hundredths.
+pub const SILENT_INTERVALS: i64 = 250;
 /// Where it can be done, a silent holder is named at least this long before its lease ends, in milliseconds.
 pub const WARN_BEFORE_END_MS: i64 = 5_000;
 
@@ -82,8 +84,20 @@ pub const fn near_after_ms(longest_ms: i64, sampling_ms: i64) -> i64 {
 /// Silence from which the holder counts as not renewing: two and a half intervals, or sooner where that would
 /// leave less than [`WARN_BEFORE_END_MS`]; never before one renewal counts as missed.
 pub const fn silent_after_ms(longest_ms: i64, sampling_ms: i64, track_ms: i64) -> i64 {
-    let patient = longest_ms * 5 / 2 + sampling_ms;
-    let latest = track_ms - WARN_BEFORE_END_MS - sampling_ms;
+    silent_after(longest_ms, sampling_ms, track_ms, SILENT_INTERVALS, 0)
+}
+
+/// The same for another patience, in hundredths of intervals, and for somebody who looks only every `lag_ms`: what is
+/// found at the next look is still found in time.
+pub const fn silent_after(
+    longest_ms: i64,
+    sampling_ms: i64,
+    track_ms: i64,
+    intervals: i64,
+    lag_ms: i64,
+) -> i64 {
+    let patient = longest_ms * intervals / 100 + sampling_ms;
+    let latest = track_ms - WARN_BEFORE_END_MS - sampling_ms - lag_ms;
     let near = near_after_ms(longest_ms, sampling_ms);
     let wanted = if latest < patient { latest } else { patient };
     if wanted < near { near } else { wanted }

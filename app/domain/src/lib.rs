@@ -4,21 +4,27 @@
 
 pub mod access;
 pub mod advice;
+pub mod alerts;
 pub mod audit;
 pub mod backend;
 pub mod blockers;
 pub mod cadence;
+pub mod charts;
+pub mod contention;
 pub mod detail;
 pub mod diagnosis;
 pub mod escape;
 pub mod generation;
+pub mod history;
 pub mod human;
 pub mod known;
 pub mod lease;
+pub mod ledger;
 pub mod limits;
 pub mod lock;
 pub mod moment;
 pub mod names;
+pub mod notice;
 pub mod observation;
 pub mod overview;
 pub mod query;

@@ -21,6 +21,18 @@ pub struct Overview {
     pub held_total: u64,
     pub waiters_total: u64,
     pub revision: u64,
+    /// Made by the server for the page alone.
+    #[serde(default)]
+    pub charts: OverviewCharts,
+}
+
+/// Parts of the page as HTML, which the browser shows as they are.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct OverviewCharts {
+    /// What fires, beside the worklist.
+    pub alerts: String,
+    /// Held and waiting over time, refused writes, forced unlocks.
+    pub lately: String,
 }
 
 pub const WORKLIST_ROWS_MAX: u32 = 12;

@@ -119,6 +119,9 @@ impl CasualtyKind {
 }
 
 impl BlastRadius {
+    /// How a refusal begins whose rest names what would die beside what was shown.
+    pub const WIDER: &str = "more would die with it than was shown";
+
     pub fn add(&mut self, kind: CasualtyKind, what: impl Into<String>) {
         self.dies.push(Casualty {
             kind,

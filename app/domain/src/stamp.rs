@@ -5,6 +5,10 @@
 
 const SOURCES: &[&str] = &[
     include_str!("access.rs"),
+    include_str!("alerts/draft.rs"),
+    include_str!("alerts/machine.rs"),
+    include_str!("alerts/round.rs"),
+    include_str!("alerts/silence.rs"),
     include_str!("audit.rs"),
     include_str!("backend.rs"),
     include_str!("blockers.rs"),
@@ -16,6 +20,7 @@ const SOURCES: &[&str] = &[
     include_str!("lease/time.rs"),
     include_str!("lock.rs"),
     include_str!("names.rs"),
+    include_str!("notice.rs"),
     include_str!("observation.rs"),
     include_str!("overview.rs"),
     include_str!("query.rs"),

@@ -17,7 +17,7 @@ use crate::release::{BlastRadius, Holding};
 use crate::token::FencingToken;
 
 pub use reason::{REASON_CHARS_MAX, REASON_CHARS_MIN, Reason, WeakReason};
-pub use typed::{is_the_name, to_type};
+pub use typed::{difference, is_the_name, to_type};
 
 /// Where a forced unlock stands. The words are stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -10,12 +10,24 @@ use super::error::ApiError;
 use super::payload::Answer;
 use crate::console::ConsoleError;
 
-/// An empty `source` means: whichever holds it.
+/// An empty `source` means: whichever holds it. `search` is the page's query string: the time range of its charts.
 #[server(name = GetLock, prefix = "/api", endpoint = "lock", input = GetUrl, output = Answer)]
-pub async fn lock(backend: String, source: String, resource: String) -> Result<LockDetail, ApiError> {
+pub async fn lock(
+    backend: String,
+    source: String,
+    resource: String,
+    search: String,
+) -> Result<LockDetail, ApiError> {
     let asked = super::error::ask()?;
-    match names(&backend, &source) {
-        Ok((backend, source)) => asked.answer(asked.console.lock(backend, source, resource).await),
+    let found = match names(&backend, &source) {
+        Ok((backend, source)) => asked.console.lock(backend, source, resource).await,
+        Err(error) => Err(error),
+    };
+    match found {
+        Ok(mut detail) => {
+            detail.charts = asked.console.lock_charts(&detail, &search).await;
+            asked.answer(Ok(detail))
+        }
         Err(error) => asked.answer(Err(error)),
     }
 }

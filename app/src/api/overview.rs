@@ -7,8 +7,13 @@ use leptos::server_fn::codec::GetUrl;
 use super::error::ApiError;
 use super::payload::Answer;
 
+/// `search` is the page's query string: the time range of its charts.
 #[server(name = GetOverview, prefix = "/api", endpoint = "overview", input = GetUrl, output = Answer)]
-pub async fn overview() -> Result<Overview, ApiError> {
+pub async fn overview(search: String) -> Result<Overview, ApiError> {
     let asked = super::error::ask()?;
-    asked.answer(asked.console.overview().await)
+    let mut found = asked.console.overview().await;
+    if let Ok(overview) = &mut found {
+        overview.charts = asked.console.overview_charts(overview, &search).await;
+    }
+    asked.answer(found)
 }

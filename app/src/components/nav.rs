@@ -56,8 +56,12 @@ pub fn Nav() -> impl IntoView {
             <nav aria-label="pages">
                 <a href="/" aria-current=here.is(Place::Overview)>"Overview"</a>
                 <a href="/locks" aria-current=here.is(Place::Locks)>"Locks "{changing(held)}</a>
+                <a href="/contention" rel="external">"Contention"</a>
+                <a href="/fencing" rel="external">"Fencing"</a>
                 <a href="/backends" aria-current=here.is(Place::Backends)>"Backends"</a>
-                // A page of the server's alone.
+                // Pages of the server's alone; the first one is shown to those who may read it.
+                <a href="/alerts" rel="external">"Alerts"</a>
+                <a href="/audit" rel="external" class="may-audit">"Audit"</a>
                 <a href="/settings" rel="external">"Settings"</a>
             </nav>
             <div class="end">

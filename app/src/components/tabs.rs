@@ -12,6 +12,8 @@ pub fn Tabs() -> impl IntoView {
             <a href="/" aria-current=here.is(Place::Overview)>"Overview"</a>
             <a href="/locks" aria-current=here.is(Place::Locks)>"Locks"</a>
             <a href="/backends" aria-current=here.is(Place::Backends)>"Backends"</a>
+            <a href="/alerts" rel="external">"Alerts"</a>
+            <a href="/audit" rel="external" class="may-audit">"Audit"</a>
             <a href="/settings" rel="external">"Settings"</a>
         </nav>
     }

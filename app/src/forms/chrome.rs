@@ -9,7 +9,13 @@ use super::document::document_with;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     Locks,
+    Contention,
+    Fencing,
+    Alerts,
+    Audit,
     Settings(Section),
+    /// Where none of the links leads: a page that who looks may not open.
+    Elsewhere,
 }
 
 /// One page of the settings.
@@ -20,10 +26,20 @@ pub enum Section {
     Tokens,
     Sessions,
     Roles,
+    Tiers,
+    Receivers,
 }
 
 impl Section {
-    const ALL: [Self; 5] = [Self::You, Self::People, Self::Tokens, Self::Sessions, Self::Roles];
+    const ALL: [Self; 7] = [
+        Self::You,
+        Self::People,
+        Self::Tokens,
+        Self::Sessions,
+        Self::Tiers,
+        Self::Receivers,
+        Self::Roles,
+    ];
 
     pub const fn path(self) -> &'static str {
         match self {
@@ -32,6 +48,8 @@ impl Section {
             Self::Tokens => "/settings/tokens",
             Self::Sessions => "/settings/sessions",
             Self::Roles => "/settings/roles",
+            Self::Tiers => "/settings/tiers",
+            Self::Receivers => "/alerts/receivers",
         }
     }
 
@@ -42,12 +60,14 @@ impl Section {
             Self::Tokens => "Tokens",
             Self::Sessions => "Sessions",
             Self::Roles => "Roles",
+            Self::Tiers => "Tiers",
+            Self::Receivers => "Receivers",
         }
     }
 
     /// Only for those who administer.
     const fn is_guarded(self) -> bool {
-        matches!(self, Self::People | Self::Tokens | Self::Sessions)
+        !matches!(self, Self::You | Self::Roles)
     }
 }
 
@@ -56,6 +76,8 @@ impl Section {
 pub struct Chrome {
     pub name: String,
     pub is_admin: bool,
+    /// Some of the audit record at least.
+    pub may_audit: bool,
     pub place: Place,
     /// Nobody may change anything for now.
     pub is_read_only: bool,
@@ -72,13 +94,24 @@ pub struct Page {
 pub fn page(chrome: &Chrome, page: Page) -> String {
     let Page { title, lead, content } = page;
     let lead = lead.map(|lead| view! { <p>{lead}</p> });
+    let head = view! { <div class="pagehead"><div><h1>{title.clone()}</h1>{lead}</div></div> };
+    page_under(chrome, &title, head.into_any(), content)
+}
+
+/// A whole page under a head of its own.
+pub(super) fn page_under(chrome: &Chrome, title: &str, head: AnyView, content: AnyView) -> String {
     let read_only = chrome.is_read_only.then(|| {
         view! {
             <p class="notice warning" role="status">"The console is read-only: nobody can release a lock until an admin says otherwise."</p>
         }
     });
     let body = match chrome.place {
-        Place::Locks => content,
+        Place::Locks
+        | Place::Contention
+        | Place::Fencing
+        | Place::Alerts
+        | Place::Audit
+        | Place::Elsewhere => content,
         Place::Settings(here) => view! {
             <div class="settings">
                 {sections(chrome, here)}
@@ -90,24 +123,35 @@ pub fn page(chrome: &Chrome, page: Page) -> String {
     let main = view! {
         {bar(chrome)}
         <main id="main">
-            <div class="pagehead"><div><h1>{title.clone()}</h1>{lead}</div></div>
+            {head}
             {read_only}
             {body}
         </main>
         {tabs(chrome)}
     };
-    document_with(&title, main.into_any())
+    document_with(title, main.into_any())
 }
 
-const PAGES: [(&str, &str); 3] = [("/", "Overview"), ("/locks", "Locks"), ("/backends", "Backends")];
+/// Path, word, and where one is there.
+const PAGES: [(&str, &str, Option<Place>); 7] = [
+    ("/", "Overview", None),
+    ("/locks", "Locks", Some(Place::Locks)),
+    ("/contention", "Contention", Some(Place::Contention)),
+    ("/fencing", "Fencing", Some(Place::Fencing)),
+    ("/backends", "Backends", None),
+    ("/alerts", "Alerts", Some(Place::Alerts)),
+    ("/audit", "Audit", Some(Place::Audit)),
+];
 
 fn links(chrome: &Chrome) -> AnyView {
-    let is_locks = chrome.place == Place::Locks;
-    let pages = PAGES.into_iter().map(|(path, word)| {
-        let here = (is_locks && path == "/locks").then_some("page");
+    let shown = PAGES
+        .into_iter()
+        .filter(|(path, ..)| *path != "/audit" || chrome.may_audit);
+    let pages = shown.map(|(path, word, place)| {
+        let here = (place == Some(chrome.place)).then_some("page");
         view! { <a href=path aria-current=here>{word}</a> }
     });
-    let here = (!is_locks).then_some("page");
+    let here = matches!(chrome.place, Place::Settings(_)).then_some("page");
     view! { {pages.collect_view()}<a href="/settings" aria-current=here>"Settings"</a> }.into_any()
 }
 

@@ -3,7 +3,7 @@
 
 use leptos::prelude::*;
 
-use crate::app::THEME;
+use crate::app::{SPRITE, THEME};
 
 /// For who is not signed in: the name of the product, and one thing to do. Made on the server only.
 pub fn document(title: &str, content: AnyView) -> String {
@@ -35,8 +35,10 @@ pub(super) fn document_with(title: &str, body: AnyView) -> String {
                 <link rel="icon" href="/favicon.svg" r#type="image/svg+xml"/>
                 <title>{title}</title>
             </head>
-            <body>{body}</body>
+            <body>{body}<svg class="sprite" aria-hidden="true" inner_html=SPRITE></svg></body>
         </html>
     };
-    format!("<!DOCTYPE html>{}", html.to_html())
+    // What marks the end of a text for the browser's half would be read as part of the title.
+    let html = html.to_html().replacen("<!></title>", "</title>", 1);
+    format!("<!DOCTYPE html>{html}")
 }

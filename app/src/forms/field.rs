@@ -64,6 +64,45 @@ impl Field {
     }
 }
 
+/// Several lines of text.
+pub struct Area {
+    pub name: &'static str,
+    pub label: &'static str,
+    pub value: String,
+    pub help: Option<&'static str>,
+    /// After a refusal: what is wrong with it.
+    pub fault: Option<String>,
+}
+
+impl Area {
+    pub fn view(self) -> AnyView {
+        self.view_if(true)
+    }
+
+    /// The same, which may be left empty unless it is required.
+    pub fn view_if(self, is_required: bool) -> AnyView {
+        let Self {
+            name,
+            label,
+            value,
+            help,
+            fault,
+        } = self;
+        let has_note = fault.is_some() || help.is_some();
+        let described = has_note.then(|| note_id(name));
+        let is_bad = fault.is_some().then_some("true");
+        view! {
+            <div class="entry">
+                <label for=name>{label}</label>
+                // A browser drops the first line break: one of ours keeps those of the text.
+                <textarea id=name name=name rows="3" required=is_required aria-invalid=is_bad aria-describedby=described>{format!("\n{value}")}</textarea>
+                {note(name, help, fault)}
+            </div>
+        }
+        .into_any()
+    }
+}
+
 fn note_id(name: &str) -> String {
     format!("{name}-note")
 }

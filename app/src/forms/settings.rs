@@ -4,6 +4,7 @@ pub mod people;
 pub mod person;
 pub mod roles;
 pub mod sessions;
+pub mod tiers;
 pub mod tokens;
 pub mod you;
 
@@ -13,7 +14,7 @@ use leptos::prelude::*;
 
 /// A moment in milliseconds since 1970: how long ago, with the moment itself on hover. The page does not run on, so it
 /// says the larger unit only.
-pub(super) fn ago(at: Option<i64>, now: i64, none: &'static str) -> AnyView {
+pub(in crate::forms) fn ago(at: Option<i64>, now: i64, none: &'static str) -> AnyView {
     let Some(time) = at.and_then(DateTime::from_timestamp_millis) else {
         return view! { <span class="ink3">{none}</span> }.into_any();
     };

@@ -14,6 +14,15 @@ pub struct SignIn {
     pub refusal: Option<String>,
     /// Nobody can sign in yet: say how the first one can.
     pub is_unclaimed: bool,
+    /// The other way in, where there is one.
+    pub provider: Option<Provider>,
+}
+
+/// An identity provider: what people call it, and where it is asked.
+#[derive(Debug, Clone)]
+pub struct Provider {
+    pub name: String,
+    pub href: String,
 }
 
 pub fn sign_in(page: SignIn) -> String {
@@ -22,7 +31,9 @@ pub fn sign_in(page: SignIn) -> String {
         next,
         refusal,
         is_unclaimed,
+        provider,
     } = page;
+    let provider = provider.map(by_provider);
     let name = Field {
         autocomplete: "username",
         ..Field::text("name", "Name", name)
@@ -46,12 +57,25 @@ pub fn sign_in(page: SignIn) -> String {
             {name.view()}
             {password.view()}
             <div class="do"><button class="btn solid" r#type="submit">"Sign in"</button></div>
+            {provider}
         </form>
         <p class="aside">
             "A session ends after 30 minutes without use, and after 12 hours. Every sign-in stands in the audit record."
         </p>
     };
     document("Sign in", content.into_any())
+}
+
+/// The other way in: a link, because it leads away from here.
+fn by_provider(provider: Provider) -> AnyView {
+    let Provider { name, href } = provider;
+    view! {
+        <p class="or">"or"</p>
+        <div class="do">
+            <a class="btn" href=href><span>"Sign in with "<bdi>{name}</bdi></span></a>
+        </div>
+    }
+    .into_any()
 }
 
 /// A link was opened: looking at it must not use it up, so that the person says so.

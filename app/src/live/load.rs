@@ -57,15 +57,15 @@ impl Question for String {
     }
 }
 
-impl Question for (String, String, String) {
+impl Question for (String, String, String, String) {
     fn texts(self) -> Vec<String> {
-        vec![self.0, self.1, self.2]
+        vec![self.0, self.1, self.2, self.3]
     }
 
     fn of(texts: Vec<String>) -> Self {
         let mut texts = texts.into_iter();
         let mut next = || texts.next().unwrap_or_default();
-        (next(), next(), next())
+        (next(), next(), next(), next())
     }
 }
 

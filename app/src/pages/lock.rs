@@ -22,34 +22,39 @@ use self::facts::LockFacts;
 use self::head::Head;
 use self::missing::{BadAddress, Choose, Missing};
 use self::notices::Notices;
-use self::parts::{Blockers, Fate, NextSteps, Seen, Waiters};
+use self::parts::{Blockers, Fate, NextSteps, Waiters};
 use self::record::{Holders, Record};
 use crate::components::changing::changing;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
+use crate::components::made::Made;
 use crate::components::runway_large::RunwayLarge;
 use crate::links;
 use crate::live::use_live;
 
 #[component]
 pub fn LockPage() -> impl IntoView {
-    let (params, query, path) = (use_params_map(), use_query_map(), use_location().pathname);
+    let (params, query, location) = (use_params_map(), use_query_map(), use_location());
+    let (path, search) = (location.pathname, location.search);
     let here = move || {
         let get = |name: &str| params.read().get(name).unwrap_or_default();
         (
             get("backend"),
             query.read().get("source").unwrap_or_default(),
             links::resource(get("resource"), query.read().get("name")),
+            search.get(),
         )
     };
-    let names = Memo::new(move |before: Option<&(String, String, String)>| match before {
-        // The page outlives its address for a moment on the way to another; that one is not of a lock.
-        Some(before) if !path.with(|path| path.starts_with("/locks/")) => before.clone(),
-        _ => here(),
-    });
+    let names = Memo::new(
+        move |before: Option<&(String, String, String, String)>| match before {
+            // The page outlives its address for a moment on the way to another; that one is not of a lock.
+            Some(before) if !path.with(|path| path.starts_with("/locks/")) => before.clone(),
+            _ => here(),
+        },
+    );
     let load = use_live().refreshing(
         move || names.get(),
-        |(backend, source, resource)| find(backend, source, resource),
+        |(backend, source, resource, search)| find(backend, source, resource, search),
     );
     view! {
         <div class="page">
@@ -140,14 +145,19 @@ fn Body(detail: Signal<LockDetail>) -> impl IntoView {
         <div class="lock" class:is-gone=gone>
             <LockFacts detail/>
             {move || (!gone()).then(|| view! { <RunwaySection detail/> }.into_any())}
+            <Made html=move || detail.with(|detail| detail.charts.ownership.clone())/>
             // What to do comes first in the page; a wide window has it at the right.
             <div class="lock-cols">
                 <div class="stack"><NextSteps detail/><Fate detail/></div>
                 <div class="stack">
-                    <div class="lock-pair"><Waiters detail/><Seen detail/></div>
+                    <div class="lock-pair">
+                        <Waiters detail/>
+                        <Made html=move || detail.with(|detail| detail.charts.hold_time.clone())/>
+                    </div>
                     <Blockers detail/>
                     <Holders detail/>
                     <Record detail/>
+                    <Made html=move || detail.with(|detail| detail.charts.seen.clone())/>
                 </div>
             </div>
         </div>

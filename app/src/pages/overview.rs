@@ -9,6 +9,7 @@ use domain::human;
 use domain::overview::{Overview, finding};
 use leptos::prelude::*;
 use leptos_meta::Title;
+use leptos_router::hooks::use_location;
 
 use self::blind::BlindBackends;
 use self::setup::Setup;
@@ -18,6 +19,7 @@ use crate::components::backend_strip::BackendStrip;
 use crate::components::changing::changing;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
+use crate::components::made::Made;
 use crate::components::state_badge::Shape;
 use crate::components::worklist::Worklist;
 use crate::live::use_live;
@@ -25,7 +27,8 @@ use crate::live::use_live;
 #[component]
 pub fn OverviewPage() -> impl IntoView {
     let live = use_live();
-    let load = live.refreshing(|| (), |()| overview());
+    let search = use_location().search;
+    let load = live.refreshing(move || search.get(), overview);
     view! {
         <Title text="Overview"/>
         <div class="page">
@@ -76,6 +79,7 @@ fn Sections(data: Signal<Overview>) -> impl IntoView {
         <div class="overview-top">
             <NeedsAttention data/>
             <div class="stack">
+                <Made html=move || data.with(|data| data.charts.alerts.clone())/>
                 <States data/>
                 <Waiting data/>
             </div>
@@ -88,6 +92,7 @@ fn Sections(data: Signal<Overview>) -> impl IntoView {
             </header>
             <BackendStrip backends/>
         </section>
+        <Made html=move || data.with(|data| data.charts.lately.clone())/>
     }
     .into_any()
 }

@@ -2,13 +2,13 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use app::console::{Answer, Console, ConsoleError};
+use app::console::{Answer, Console, ConsoleError, Drawn};
 use chrono::{DateTime, Utc};
 use domain::backend::BackendView;
-use domain::detail::LockDetail;
+use domain::detail::{LockCharts, LockDetail};
 use domain::lock::Lock;
 use domain::names::{BackendName, Resource, Source};
-use domain::overview::{Overview, WORKLIST_ROWS_MAX};
+use domain::overview::{Overview, OverviewCharts, WORKLIST_ROWS_MAX};
 use domain::query::{InventoryPage, InventoryQuery};
 use domain::segments::PrefixNode;
 use domain::state::StateCounts;
@@ -16,7 +16,7 @@ use leasehold::clock::Clock;
 
 use crate::events::Stream;
 use crate::scenes::Scene;
-use crate::{backends, detail, list, tree};
+use crate::{backends, charts, detail, list, tree};
 
 /// Something changes once per beat.
 pub(crate) const BEAT_MS: i64 = 1_500;
@@ -112,6 +112,7 @@ impl Canned {
             held_total: count(rows.len()),
             waiters_total: waiters.sum(),
             revision: self.now().beat,
+            charts: OverviewCharts::default(),
         }
     }
 
@@ -166,5 +167,13 @@ impl Console for Canned {
 
     fn backends(&self) -> Answer<'_, Vec<BackendView>> {
         Box::pin(async { Ok(self.views(&self.rows())) })
+    }
+
+    fn lock_charts<'a>(&'a self, detail: &'a LockDetail, search: &'a str) -> Drawn<'a, LockCharts> {
+        Box::pin(async move { charts::of(detail, search, self.now()) })
+    }
+
+    fn overview_charts<'a>(&'a self, _: &'a Overview, search: &'a str) -> Drawn<'a, OverviewCharts> {
+        Box::pin(async move { charts::overview(search, self.now()) })
     }
 }

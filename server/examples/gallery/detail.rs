@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use domain::backend::{BackendStatus, BackendView};
 use domain::blockers::Blocker;
-use domain::detail::{EventKind, Fresh, LockDetail, SeenEvent};
+use domain::detail::{EventKind, Fresh, LockCharts, LockDetail, SeenEvent};
 use domain::known::Known;
 use domain::lock::Lock;
 use domain::names::OwnerId;
@@ -17,6 +17,9 @@ pub(crate) fn of(lock: &Lock, view: Option<BackendView>, now: Moment) -> LockDet
         lock: lock.clone(),
         backend_status: status,
         backend_fault: view.and_then(|view| view.fault),
+        no_unlock: status
+            .blinds_rows()
+            .then(|| format!("{} is {}", lock.id.backend, status.wire())),
         fresh: if lock.id.resource.text() == "tenant_311:ledger-post" {
             Known::absent("its owner released it")
         } else if lock.id.resource.text() == "tenant_204:import:0430" {
@@ -27,6 +30,7 @@ pub(crate) fn of(lock: &Lock, view: Option<BackendView>, now: Moment) -> LockDet
             Known::Known(fresh(lock, now))
         },
         seen: seen(lock, now),
+        charts: LockCharts::default(),
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod backends;
 mod canned;
+mod charts;
 mod detail;
 mod events;
 mod hostile;

@@ -1,5 +1,7 @@
 //! Appending: the next number, the hash of the last row, one insert; one at a time over all processes.
 
+use std::sync::Arc;
+
 use domain::lease::StoreTime;
 use sqlx::Row as _;
 
@@ -83,6 +85,7 @@ impl Row {
 
     fn of(entry: Entry, seq: i64, prev_hash: String, now: StoreTime) -> Self {
         let json = |value: Option<serde_json::Value>| value.map(|value| value.to_string());
+        let text = |shared: Option<Arc<str>>| shared.as_deref().map(str::to_owned);
         let mut row = Self {
             seq,
             created_at: now.ms(),
@@ -100,10 +103,10 @@ impl Row {
             approver_id: entry.approver_id,
             before: json(entry.before),
             after: json(entry.after),
-            ip: entry.origin.ip,
-            user_agent: entry.origin.user_agent,
-            request_id: entry.origin.request_id,
-            trace_id: entry.origin.trace_id,
+            ip: text(entry.origin.ip),
+            user_agent: text(entry.origin.user_agent),
+            request_id: text(entry.origin.request_id),
+            trace_id: text(entry.origin.trace_id),
             prev_hash,
             hash: String::new(),
         };

@@ -33,11 +33,19 @@ pub fn hash(row: &Row) -> String {
     for text in row.optional() {
         field(text.map(str::as_bytes));
     }
-    hasher
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hex(&hasher.finalize())
+}
+
+/// A walk over the record spends a good part of its time here: no text of its own for each byte.
+fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |value: u8| char::from(DIGITS[usize::from(value & 15)]);
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        text.push(digit(byte >> 4));
+        text.push(digit(*byte));
+    }
+    text
 }
 
 #[cfg(test)]
@@ -99,7 +107,7 @@ mod tests {
     #[test]
     fn the_hash_is_the_one_of_the_first_release() {
         // Pinned: an old record must still verify.
-        assert_eq!(hash(&row()).len(), 64);
-        assert_eq!(hash(&row()), hash(&row()));
+        let pinned = "4cb3c20a4e325902978bda322ce05df91a9bec736452ab28e441e329b2ee96ec";
+        assert_eq!(hash(&row()), pinned);
     }
 }

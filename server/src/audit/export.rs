@@ -68,8 +68,9 @@ pub fn csv_row(row: &AuditRow) -> String {
 }
 
 fn cell(text: &str) -> String {
-    // What a spreadsheet would run: OWASP's list for CSV injection.
-    let guarded = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+    // What a spreadsheet would run: OWASP's list for CSV injection, with the wide forms that some take for the same.
+    const RUNS: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
+    let guarded = if text.starts_with(RUNS) {
         format!("'{text}")
     } else {
         text.to_owned()
@@ -88,7 +89,7 @@ mod tests {
     #[test]
     fn no_cell_is_a_formula_and_quotes_are_doubled() {
         // Each leading character that a spreadsheet runs, then what RFC 4180 wants quoted.
-        for text in ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"] {
+        for text in ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1"] {
             assert!(cell(text).trim_start_matches('"').starts_with('\''), "{text:?}");
         }
         assert_eq!(cell("a,\"b\"\n"), "\"a,\"\"b\"\"\n\"");

@@ -1,86 +1,117 @@
-//! Reading the record: pages for people, newest first, and the whole chain in order.
+//! Reading the record: pages for people, newest first, one row with what ties it to its neighbours, and the whole chain in
+//! order.
 
 use chrono::DateTime;
-use domain::audit::{AuditPage, AuditQuery, AuditRow};
-use domain::lease::NameRange;
-use sqlx::QueryBuilder;
+use domain::audit::{AuditPage, AuditQuery, AuditRow, Readable};
+use sqlx::AssertSqlSafe;
 
-use super::Audit;
 use super::append::Row;
+use super::filter::{Kind, Statement, Value};
+use super::{Audit, chain, cut};
 use crate::db::on_either;
 
-pub(super) const ROWS_OF_ONE_READ: i64 = 5_000;
-
-const COLUMNS: &str = "SELECT seq, created_at, action, phase, outcome, actor_id, actor_name, role, backend, source, resource,
-    unlock_id, reason, approver_id, before, after, ip, user_agent, request_id, trace_id, prev_hash, hash FROM audit_rows";
+/// One row, and whether it is as it was written, as far as it and the row before it tell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Look {
+    pub row: AuditRow,
+    /// Its fields give its hash.
+    pub gives_its_hash: bool,
+    /// The row before it is there, with the hash that this one holds.
+    pub follows: bool,
+    /// The nearest ones that may be read.
+    pub older: Option<AuditRow>,
+    pub newer: Option<AuditRow>,
+}
 
 impl Audit {
-    /// Rows that fit, newest first. Names begin with the prefix as bytes do: no wildcards.
+    /// Rows that fit, newest first. Names begin with the prefix as bytes do: no wildcards. A page is exact while others
+    /// append: it goes on below the last number of the page before.
     ///
     /// # Errors
     /// The store does not answer.
     pub async fn page(&self, query: &AuditQuery) -> Result<AuditPage, sqlx::Error> {
-        let limit = i64::from(query.limit);
-        let mut rows = on_either!(self.db(), Db, |pool| {
-            let mut select = QueryBuilder::new(COLUMNS);
-            select.push(" WHERE 1 = 1");
-            if let Some(actor) = &query.actor {
-                select.push(" AND (actor_id = ").push_bind(actor);
-                select.push(" OR actor_name = ").push_bind(actor).push(")");
-            }
-            let exact = [
-                (" AND backend = ", query.backend.as_deref()),
-                (" AND action = ", query.action.map(domain::audit::Action::wire)),
-                (" AND outcome = ", query.outcome.as_deref()),
-                (" AND unlock_id = ", query.unlock_id.as_deref()),
-            ];
-            for (column, value) in exact {
-                if let Some(value) = value {
-                    select.push(column).push_bind(value);
-                }
-            }
-            let range = query.prefix.as_deref().map(NameRange::starting_with);
-            if let Some(range) = &range {
-                select.push(" AND resource >= ").push_bind(&range.from);
-                if let Some(to) = &range.to {
-                    select.push(" AND resource < ").push_bind(to);
-                }
-            }
-            if let Some(from) = query.from {
-                select
-                    .push(" AND created_at >= ")
-                    .push_bind(from.timestamp_millis());
-            }
-            if let Some(to) = query.to {
-                select.push(" AND created_at < ").push_bind(to.timestamp_millis());
-            }
-            if let Some(before) = query.before_seq {
-                select.push(" AND seq < ").push_bind(before);
-            }
-            select.push(" ORDER BY seq DESC LIMIT ").push_bind(limit + 1);
-            select.build_query_as::<Row>().fetch_all(pool).await?
-        });
-        let more = i64::try_from(rows.len()).unwrap_or(i64::MAX) > limit;
-        rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
+        let mut rows = self.select(Statement::page(self.kind(), query)).await?;
+        let more = rows.len() > limit;
+        rows.truncate(limit);
         let next_cursor = rows.last().filter(|_| more).map(|row| row.seq.to_string());
+        let rows = rows.into_iter().map(|row| shown(row, &query.readable));
         Ok(AuditPage {
-            rows: rows.into_iter().map(shown).collect(),
+            rows: rows.collect(),
             next_cursor,
         })
     }
 
-    /// Rows after `seq`, in order, at most [`ROWS_OF_ONE_READ`].
-    pub(super) async fn after(&self, seq: i64) -> Result<Vec<Row>, sqlx::Error> {
+    /// One row by its number. None: there is none, or it may not be read.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn look(&self, seq: i64, readable: &Readable) -> Result<Option<Look>, sqlx::Error> {
+        let found = self.select(Statement::from(self.kind(), seq, readable)).await?;
+        let Some(row) = found.into_iter().next().filter(|row| row.seq == seq) else {
+            return Ok(None);
+        };
+        let before = self.select(Statement::after(self.kind(), seq - 2, 1)).await?;
+        let follows = match before.first() {
+            Some(before) if before.seq == seq - 1 => before.hash == row.prev_hash,
+            _ => seq == 1 && row.prev_hash == chain::GENESIS,
+        };
+        let newer = self
+            .select(Statement::from(self.kind(), seq.saturating_add(1), readable))
+            .await?;
+        let older = AuditQuery {
+            limit: 1,
+            before_seq: Some(seq),
+            readable: readable.clone(),
+            ..AuditQuery::default()
+        };
+        let older = self.page(&older).await?.rows.into_iter().next();
+        Ok(Some(Look {
+            gives_its_hash: chain::hash(&row) == row.hash,
+            follows,
+            older,
+            newer: newer.into_iter().next().map(|row| shown(row, readable)),
+            row: shown(row, readable),
+        }))
+    }
+
+    /// Number of the row that was written last; 0 for none.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn last(&self) -> Result<i64, sqlx::Error> {
+        let select = "SELECT coalesce(max(seq), 0) FROM audit_rows";
+        on_either!(self.db(), Db, |pool| sqlx::query_scalar(select)
+            .fetch_one(pool)
+            .await)
+    }
+
+    /// Rows after `seq`, in order, at most `limit`.
+    pub(super) async fn after(&self, seq: i64, limit: i64) -> Result<Vec<Row>, sqlx::Error> {
+        self.select(Statement::after(self.kind(), seq, limit)).await
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::of(self.db())
+    }
+
+    async fn select(&self, statement: Statement) -> Result<Vec<Row>, sqlx::Error> {
         on_either!(self.db(), Db, |pool| {
-            let mut select = QueryBuilder::new(COLUMNS);
-            select.push(" WHERE seq > ").push_bind(seq);
-            select.push(" ORDER BY seq LIMIT ").push_bind(ROWS_OF_ONE_READ);
-            select.build_query_as::<Row>().fetch_all(pool).await
+            // Made of our own words: what was asked for is in its values.
+            let mut query = sqlx::query_as::<_, Row>(AssertSqlSafe(statement.sql));
+            for value in statement.values {
+                query = match value {
+                    Value::Text(text) => query.bind(text),
+                    Value::Int(number) => query.bind(number),
+                };
+            }
+            query.fetch_all(pool).await
         })
     }
 }
 
-fn shown(row: Row) -> AuditRow {
+fn shown(row: Row, readable: &Readable) -> AuditRow {
+    let (before, after) = cut::to(readable, &row);
     AuditRow {
         id: row.seq.to_string(),
         created_at: DateTime::from_timestamp_millis(row.created_at).unwrap_or_default(),
@@ -96,8 +127,8 @@ fn shown(row: Row) -> AuditRow {
         unlock_id: row.unlock_id,
         reason: row.reason,
         approver_id: row.approver_id,
-        before: row.before,
-        after: row.after,
+        before,
+        after,
         ip: row.ip,
         user_agent: row.user_agent,
         request_id: row.request_id,

@@ -1,4 +1,4 @@
-//! Verifying: walks the whole chain and names the first row that is not as it was written.
+//! Verifying: walks the chain and names the first row that is not as it was written.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -30,9 +30,9 @@ pub enum FaultKind {
     Missing,
     /// It does not follow the row before it.
     OutOfChain,
-    /// An exported head says that there was such a row; the record ends before it.
+    /// A head says that there was such a row; the record ends before it.
     CutOff,
-    /// An exported head says that this row had another hash.
+    /// A head says that this row had another hash.
     Rewritten,
 }
 
@@ -55,27 +55,51 @@ impl fmt::Display for Fault {
             FaultKind::Changed => write!(f, "row {seq} was changed: its fields do not give its hash"),
             FaultKind::Missing => write!(f, "row {seq} is missing"),
             FaultKind::OutOfChain => write!(f, "row {seq} does not follow row {}", seq - 1),
-            FaultKind::CutOff => write!(f, "row {seq} was exported and is gone: the record was cut off"),
+            FaultKind::CutOff => write!(f, "row {seq} was there and is gone: the record was cut off"),
             FaultKind::Rewritten => {
                 write!(
                     f,
-                    "row {seq} was exported with another hash: the record was rewritten or forked"
+                    "row {seq} had another hash: the record was rewritten or forked"
                 )
             }
         }
     }
 }
 
+/// Rows that a walk reads at once.
+const ROWS_OF_ONE_READ: i64 = 5_000;
+
 /// Where a walk has come to.
-struct Walk<'a> {
-    seq: i64,
-    hash: String,
+pub(super) struct Walk<'a> {
+    pub(super) seq: i64,
+    pub(super) hash: String,
     heads: &'a BTreeMap<i64, Vec<String>>,
     found: usize,
 }
 
-impl Walk<'_> {
-    fn step(&mut self, row: &Row) -> Result<(), Fault> {
+impl<'a> Walk<'a> {
+    /// Behind this row; 0 and [`chain::GENESIS`] for the beginning.
+    pub(super) fn behind(seq: i64, hash: String, heads: &'a BTreeMap<i64, Vec<String>>) -> Self {
+        Self {
+            seq,
+            hash,
+            heads,
+            found: 0,
+        }
+    }
+
+    /// At the end of the record: a head that was exported, or remembered, of a row that should follow.
+    pub(super) fn end(&self) -> Result<(), Fault> {
+        match self.heads.range(self.seq + 1..).next() {
+            Some((&seq, _)) => Err(Fault {
+                seq,
+                kind: FaultKind::CutOff,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn step(&mut self, row: &Row) -> Result<(), Fault> {
         let fault = |seq, kind| Err(Fault { seq, kind });
         if row.seq != self.seq + 1 {
             return fault(self.seq + 1, FaultKind::Missing);
@@ -109,14 +133,9 @@ impl Audit {
         heads: &BTreeMap<i64, Vec<String>>,
         mut progress: impl FnMut(i64) + Send,
     ) -> Result<Result<Verified, Fault>, sqlx::Error> {
-        let mut walk = Walk {
-            seq: 0,
-            hash: chain::GENESIS.to_owned(),
-            heads,
-            found: 0,
-        };
+        let mut walk = Walk::behind(0, chain::GENESIS.to_owned(), heads);
         loop {
-            let rows = self.after(walk.seq).await?;
+            let rows = self.after(walk.seq, ROWS_OF_ONE_READ).await?;
             if rows.is_empty() {
                 break;
             }
@@ -127,13 +146,7 @@ impl Audit {
             }
             progress(walk.seq);
         }
-        if let Some((&seq, _)) = heads.range(walk.seq + 1..).next() {
-            return Ok(Err(Fault {
-                seq,
-                kind: FaultKind::CutOff,
-            }));
-        }
-        Ok(Ok(Verified {
+        Ok(walk.end().map(|()| Verified {
             rows: walk.seq,
             head: walk.hash,
             heads: walk.found,

@@ -16,11 +16,23 @@ use super::{Backend, BackendError, Budget, Hints, Pass, Probe, Sink};
 pub struct Announcing {
     inner: Arc<dyn Backend>,
     hints: Hints,
+    unlocked: Box<Unlocked>,
 }
 
+/// Is told what was released by force.
+type Unlocked = dyn Fn(&Source, &Resource) + Send + Sync;
+
 impl Announcing {
-    pub fn new(inner: Arc<dyn Backend>, hints: Hints) -> Self {
-        Self { inner, hints }
+    pub fn new(
+        inner: Arc<dyn Backend>,
+        hints: Hints,
+        unlocked: impl Fn(&Source, &Resource) + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            inner,
+            hints,
+            unlocked: Box::new(unlocked),
+        }
     }
 }
 
@@ -82,6 +94,9 @@ impl Backend for Announcing {
     ) -> BoxFuture<'a, Result<Release, BackendError>> {
         Box::pin(async move {
             let answer = self.inner.release(source, resource, generation, act).await;
+            if matches!(answer, Ok(Release::Released)) {
+                (self.unlocked)(source, resource);
+            }
             // Whatever came of it: also a refusal may rest on something that the inventory has not seen yet.
             self.hints.changed(source.clone(), resource.clone());
             answer

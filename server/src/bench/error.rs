@@ -26,6 +26,8 @@ pub enum BenchError {
     #[error("{0}")]
     Sql(#[from] sqlx::Error),
     #[error("{0}")]
+    Sqlite(#[from] rusqlite::Error),
+    #[error("{0}")]
     Http(#[from] reqwest::Error),
     #[error("{0}")]
     Etcd(#[from] etcd_client::Error),

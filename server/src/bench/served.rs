@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::error::BenchError;
 use super::http::Http;
 use crate::clock::Clock;
-use crate::config::{AccessConfig, BackendConfig};
+use crate::config::{AccessConfig, BackendConfig, HistoryConfig, NotifyConfig};
 use crate::identity::{NewToken, Secret, Who};
 use crate::lease::{LeaseConfig, LeaseService};
 use crate::serve::{self, Serving, Setup};
@@ -26,6 +26,8 @@ pub(super) struct Served {
 
 impl Served {
     pub(super) async fn start(store: SecretString, backends: Vec<BackendConfig>) -> Result<Self, BenchError> {
+        // Whoever had it installed before us wins, and it is the same one.
+        let _installed = rustls::crypto::ring::default_provider().install_default();
         let stop = CancellationToken::new();
         let setup = Setup {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
@@ -33,6 +35,8 @@ impl Served {
             lease: LeaseConfig::default(),
             backends,
             access: AccessConfig::default(),
+            history: HistoryConfig::default(),
+            notify: NotifyConfig::default(),
             clock: Clock::start(),
             stop: stop.clone(),
         };

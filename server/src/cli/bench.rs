@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use super::exit::Exit;
 use super::output::{print, report};
 use crate::bench::figure::{Figure, Section};
-use crate::bench::{self, expiry, inventory, pace, pages, redis_pass, renewals, waiters};
+use crate::bench::{self, audit, expiry, history, inventory, pace, pages, redis_pass, renewals, waiters};
 use crate::clock::Clock;
 use crate::config::{LogConfig, LogFormat};
 
@@ -20,7 +20,7 @@ pub struct Args {
     /// Which parts; all of them without any
     #[arg(value_enum)]
     pub parts: Vec<Part>,
-    /// Renew for ten minutes instead of one
+    /// Renew, and record history, for ten minutes instead of one
     #[arg(long)]
     pub long: bool,
     /// Print JSON
@@ -44,9 +44,13 @@ pub enum Part {
     Redis,
     /// The list of locks as HTML, and the event stream
     Pages,
+    /// 1,000,000 rows of the audit record
+    Audit,
+    /// 1,000 changes a second into history, and a month of its sums
+    History,
 }
 
-const ALL: [Part; 7] = [
+const ALL: [Part; 9] = [
     Part::Pace,
     Part::Waiters,
     Part::Expiry,
@@ -54,6 +58,8 @@ const ALL: [Part; 7] = [
     Part::Inventory,
     Part::Redis,
     Part::Pages,
+    Part::Audit,
+    Part::History,
 ];
 
 /// # Errors
@@ -97,6 +103,8 @@ impl Part {
             Self::Inventory => "Inventory at 1,000,000 locks",
             Self::Redis => "A pass over Redis",
             Self::Pages => "Pages",
+            Self::Audit => "Audit record at 1,000,000 rows",
+            Self::History => "History at 1,000 changes a second",
         }
     }
 
@@ -131,6 +139,18 @@ impl Part {
             Self::Pages => {
                 report("1,000 locks as HTML, and changes in the event stream: about 40 s");
                 Box::pin(pages::measure(pages::LOCKS)).await?.figures()
+            }
+            Self::Audit => {
+                report("1,000,000 rows of the audit record, verified and searched: about a minute");
+                Box::pin(audit::measure(audit::ROWS)).await?
+            }
+            Self::History => {
+                let time = if long { history::LONG } else { history::NORMAL };
+                report(&format!(
+                    "1,000 changes a second into history: {} s",
+                    time.as_secs()
+                ));
+                Box::pin(history::measure(time, history::PREFIXES)).await?
             }
         })
     }

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use super::exit::Exit;
 use super::output::{print, report};
 use super::table::align;
-use crate::config::{self, ConfigErrors, Loaded, Sources};
+use crate::config::{self, ConfigError, ConfigErrors, Loaded, Origin, Sources};
+use crate::serve::doors::tls::Certificate;
 
 /// Explain the configuration: each key, its value, where it came from, and every mistake.
 #[derive(Debug, clap::Args)]
@@ -19,7 +20,7 @@ pub struct Args {
     /// Configuration file; without it, leasehold.toml in this folder, where there is one
     #[arg(long, value_name = "FILE", env = "LEASEHOLD_CONFIG")]
     pub config: Option<PathBuf>,
-    /// Print JSON: {ok, file, settings: [{key, value, origin}], errors: [{key, origin, message, mend}]}
+    /// Print JSON: {ok, access, file, settings: [{key, value, origin}], errors: [{key, origin, message, mend}]}
     #[arg(long)]
     pub json: bool,
 }
@@ -30,7 +31,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (file, loaded) = match Sources::gather(args.config.as_deref(), Vec::new()) {
         Ok(sources) => {
             let file = sources.file.as_ref().map(|file| file.path.display().to_string());
-            (file, config::read(&sources))
+            (file, with_certificate(config::read(&sources)))
         }
         Err(errors) => (None, unread(errors)),
     };
@@ -56,10 +57,32 @@ fn unread(errors: ConfigErrors) -> Loaded {
     }
 }
 
+/// A certificate that could not be served is a mistake too.
+fn with_certificate(mut loaded: Loaded) -> Loaded {
+    let tls = loaded
+        .config
+        .as_ref()
+        .ok()
+        .and_then(|config| config.access.tls.as_ref());
+    let wrong = tls.and_then(|files| Certificate::load(files).err());
+    if let Some(wrong) = wrong {
+        let entry = loaded.entries.iter().find(|entry| entry.key == wrong.key);
+        let error = ConfigError {
+            key: wrong.key.to_owned(),
+            origin: entry.map_or(Origin::Default, |entry| entry.origin.clone()),
+            message: format!("{} {}", wrong.path.display(), wrong.why),
+            mend: wrong.mend.to_owned(),
+        };
+        loaded.config = Err(error.into());
+    }
+    loaded
+}
+
 fn json(file: Option<&str>, loaded: &Loaded) -> String {
     let errors = loaded.config.as_ref().err();
     let answer = serde_json::json!({
         "ok": errors.is_none(),
+        "access": loaded.config.as_ref().ok().map(|config| config.access.explain(config.listen)),
         "file": file,
         "settings": loaded.entries,
         "errors": errors.map_or(&[][..], |errors| errors.0.as_slice()),
@@ -82,6 +105,8 @@ fn text(file: Option<&str>, loaded: &Loaded) -> String {
         out.push_str(&align(&["KEY", "VALUE", "FROM"], &rows));
     }
     if let Ok(config) = &loaded.config {
+        out.push('\n');
+        out.push_str(&config.access.explain(config.listen));
         out.push('\n');
         out.push_str(&match config.backends.len() {
             0 => {

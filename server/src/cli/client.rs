@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures::{Stream, TryStreamExt};
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
-use reqwest::{RequestBuilder, StatusCode, redirect};
+use reqwest::{Method, RequestBuilder, StatusCode, redirect};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::Value;
@@ -18,6 +18,8 @@ use domain::limits::PAGE_ROWS_MAX;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
+/// A forced unlock may take its backend a minute.
+const ACT_TIMEOUT: Duration = Duration::from_secs(75);
 
 #[derive(Debug, Error)]
 pub(super) enum ClientError {
@@ -51,6 +53,13 @@ impl ClientError {
             }
         }
     }
+}
+
+/// An answer, or a problem.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) is_success: bool,
+    pub(super) body: Value,
 }
 
 #[derive(Debug, Clone)]
@@ -136,6 +145,32 @@ impl Client {
             .bytes_stream()
             .map_ok(|bytes| bytes.to_vec())
             .map_err(move |error| client.unreachable(&error)))
+    }
+
+    /// One call whose refusals its caller tells apart. Nobody known is an error of this one.
+    pub(super) async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Reply, ClientError> {
+        let mut request = self.http.request(method, self.url(path)).timeout(ACT_TIMEOUT);
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let answer = request.send().await.map_err(|error| self.unreachable(&error))?;
+        let status = answer.status();
+        let bytes = answer.bytes().await.map_err(|error| self.unreachable(&error))?;
+        let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        if status == StatusCode::UNAUTHORIZED {
+            let server = self.name();
+            return Err(ClientError::NotAllowed { server, status });
+        }
+        if !body.is_object() {
+            return Err(self.not_ours(&format!("it answers {status}")));
+        }
+        let is_success = status.is_success();
+        Ok(Reply { is_success, body })
     }
 
     fn url(&self, path: &str) -> Url {

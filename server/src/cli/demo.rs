@@ -1,16 +1,19 @@
 //! `leasehold demo`: the console on throwaway servers with a workload.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 
 use domain::access::{Grant, Role};
+use tokio_util::sync::CancellationToken;
 
 use super::exit::Exit;
 use super::output::{print, report};
 use crate::clock::Clock;
-use crate::config::{AccessConfig, LISTEN_DEFAULT, LeaseConfig, LogConfig};
+use crate::config::{AccessConfig, HistoryConfig, LISTEN_DEFAULT, LeaseConfig, LogConfig, NotifyConfig};
 use crate::demo;
+use crate::demo::Webhook;
 use crate::identity::{NewPerson, NewToken, Secret, Who};
+use crate::notify::{Kind, NewReceiver};
 use crate::serve::{self, ServeError, Serving, Setup};
 
 /// Serve the console on throwaway servers with a workload, to look around.
@@ -37,12 +40,19 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         report(&format!("going on without: {server}"));
     }
     let store = format!("sqlite:{}", demo.folder().join("leasehold.db").display());
+    // The demo's own webhook is on this machine.
+    let inner = NotifyConfig {
+        allow: vec![IpAddr::V4(Ipv4Addr::LOCALHOST).into()],
+        ..NotifyConfig::default()
+    };
     let setup = |listen| Setup {
         listen,
         store: store.clone().into(),
         lease: LeaseConfig::default(),
         backends: demo.backends(),
         access: AccessConfig::default(),
+        history: HistoryConfig::default(),
+        notify: inner.clone(),
         clock: Clock::start(),
         stop: stop.clone(),
     };
@@ -57,6 +67,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Ok(serving) => {
             let token = workers_token(&serving).await?;
             demo.work_on(&format!("http://{}", serving.address), token.expose())?;
+            listen_to(&serving, stop.clone()).await?;
             let link = visitor_link(&serving).await?;
             print("Ctrl-C ends everything. This link signs you in, once, as an admin of the demo:\n")?;
             print(&format!(
@@ -72,6 +83,21 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     report("ending the servers");
     demo.end().await;
     served
+}
+
+/// A receiver that really receives, and its first message.
+async fn listen_to(serving: &Serving, stop: CancellationToken) -> anyhow::Result<()> {
+    let webhook = Webhook::open(stop, |said| report(&format!("the demo's webhook heard {said}"))).await?;
+    let receiver = NewReceiver {
+        name: "demo-webhook".to_owned(),
+        kind: Kind::Webhook,
+        urls: vec![webhook.url()],
+        secret: Some(webhook.secret()),
+    };
+    let demo = Who::system("demo");
+    serving.notifier.add(&demo, receiver).await?;
+    serving.notifier.try_out(&demo, "demo-webhook").await?;
+    Ok(())
 }
 
 /// A person who may try everything, and the link that signs them in.

@@ -12,6 +12,14 @@ pub enum Exit {
     Unreachable,
     /// Done, but some backend is stale, down or seen in part: the answer is not the whole truth.
     Incomplete,
+    /// `unlock`: not done, for a reason that was told.
+    Refused,
+    /// `unlock`: another holding stands there; it was not touched.
+    HolderChanged,
+    /// `unlock`: it may or may not have been done.
+    OutcomeUnknown,
+    /// `unlock`: there is nothing to release.
+    NotHeld,
     /// `run`: the lock was not obtained (sysexits' "temporary failure").
     NotObtained,
     /// `run`: the lease was lost while the command ran.
@@ -26,6 +34,10 @@ impl Exit {
             Self::Usage => 2,
             Self::Unreachable => 3,
             Self::Incomplete => 4,
+            Self::Refused => 5,
+            Self::HolderChanged => 6,
+            Self::OutcomeUnknown => 7,
+            Self::NotHeld => 8,
             Self::NotObtained => 75,
             Self::LeaseLost => 76,
         }

@@ -22,6 +22,12 @@ pub(super) fn print(text: &str) -> io::Result<()> {
     }
 }
 
+/// Writes to standard error as it is, without our name in front. There is nobody to tell when that fails.
+pub(super) fn print_error(text: &str) {
+    let mut error = io::stderr().lock();
+    let _ = error.write_all(text.as_bytes()).and_then(|()| error.flush());
+}
+
 /// Writes a message for people to standard error. There is nobody to tell when that fails.
 pub fn report(message: &str) {
     let _ = writeln!(io::stderr().lock(), "leasehold: {message}");

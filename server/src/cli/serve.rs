@@ -49,6 +49,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
     };
     crate::telemetry::start(&config.log)?;
+    serve::doors::limits::raise_open_files();
     let stop = crate::shutdown::on_signal()?;
     serve(config, stop).await
 }
@@ -60,6 +61,8 @@ async fn serve(config: Config, stop: CancellationToken) -> anyhow::Result<ExitCo
         lease: config.lease,
         backends: config.backends,
         access: config.access,
+        history: config.history,
+        notify: config.notify,
         clock: Clock::start(),
         stop,
     };

@@ -16,6 +16,17 @@ pub const MAX_LIFETIME: RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(30 * 24 * 3600);
 /// `lease.lock_delay`: pause after a forced unlock.
 pub const LOCK_DELAY: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(3600);
+/// `history.keep`: how long events of locks are kept.
+pub const HISTORY_KEEP: RangeInclusive<Duration> =
+    Duration::from_secs(3600)..=Duration::from_secs(366 * 24 * 3600);
+/// `history.keep_rollups`: how long the sums for charts are kept.
+pub const HISTORY_KEEP_ROLLUPS: RangeInclusive<Duration> =
+    Duration::from_secs(3600)..=Duration::from_secs(366 * 24 * 3600);
+/// `notify.resend`: an Alertmanager forgets an alert that nobody renews four times as long.
+pub const NOTIFY_RESEND: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(180);
+/// `notify.give_up`: how long a message is tried.
+pub const NOTIFY_GIVE_UP: RangeInclusive<Duration> =
+    Duration::from_secs(1)..=Duration::from_secs(7 * 24 * 3600);
 /// Elements of one list: backends, patterns, tables, names.
 pub const LIST_MAX: usize = 1000;
 /// Size of the configuration file, in bytes.

@@ -194,16 +194,12 @@ pub(super) fn choice<C: Choice + PartialEq>() -> Rule<'static, C> {
     }
 }
 
-/// Where we listen: loopback only, for now.
+/// Where we listen. Whether others may reach it there depends on other keys.
 pub(super) fn listen() -> Rule<'static, SocketAddr> {
-    const SAFE: &str = "until people and tokens exist Leasehold listens on loopback only";
     Rule {
-        fits:
-            "\"127.0.0.1:3000\" or \"[::1]:3000\", and put a proxy that asks who it is (or ssh -L) in front"
-                .to_owned(),
+        fits: "an address and a port, such as \"127.0.0.1:3000\" or \"[::]:443\"".to_owned(),
         take: from_text(|text| match text.parse::<SocketAddr>() {
-            Ok(address) if address.ip().is_loopback() => Taken::Fits(address),
-            Ok(_) => Taken::Unfit(format!("is open to other hosts: {SAFE}")),
+            Ok(address) => Taken::Fits(address),
             Err(_) => Taken::Unfit("is not an IP address with a port".to_owned()),
         }),
         show: |address| quoted(&address.to_string()),

@@ -1,5 +1,6 @@
 //! The loader as a whole: layers, mistakes, and the documents that describe it.
 
+mod access;
 mod docs;
 mod layers;
 mod mistakes;

@@ -5,13 +5,16 @@
 
 pub mod cookie;
 mod cross_site;
+mod door;
 pub mod needs;
 mod origin;
+mod refused_form;
 mod streams;
 
 use std::sync::Arc;
 
 use axum::extract::{MatchedPath, Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Redirect, Response};
@@ -20,12 +23,16 @@ use domain::names::BackendName;
 
 use self::needs::Need;
 use super::REQUEST_ID;
+use super::form_page;
 use super::lease::body::drop_rest;
+use super::pages::set_headers;
 use super::problem::Problem;
+use super::settings::form::Form;
 use crate::audit::{Audit, Entry, Origin};
-use crate::identity::{Identity, IdentityError, Subject, Who};
+use crate::identity::{Identity, IdentityError, Oidc, Subject, Who};
 use crate::lease::Caller;
 
+pub use door::OverTls;
 pub use origin::Proxies;
 pub use streams::Streams;
 
@@ -38,36 +45,44 @@ pub struct Gate {
     pub streams: Streams,
     /// Cookies are for HTTPS only.
     pub is_secure: bool,
+    /// The identity provider, where there is one.
+    pub oidc: Option<Arc<Oidc>>,
+    /// Where people reach the console, without a slash at its end.
+    pub home: Arc<str>,
 }
 
 /// Lets a request pass with [`Who`] and [`Caller`] in its extensions, or answers in its place.
 pub async fn guard(State(gate): State<Gate>, mut request: Request, next: Next) -> Response {
+    if let Some(answer) = door::refusal(&request, &gate.proxies, &gate.home) {
+        return set_headers(answer).await;
+    }
     let origin = origin::of(&request, &gate.proxies);
-    let matched = request
-        .extensions()
-        .get::<MatchedPath>()
-        .map(|path| path.as_str().to_owned());
-    let need = needs::need(request.method(), matched.as_deref());
-    let is_known = needs::is_known(matched.as_deref());
+    let matched = request.extensions().get::<MatchedPath>().cloned();
+    let matched = matched.as_ref().map(MatchedPath::as_str);
+    let need = needs::need(request.method(), matched);
     let who = match gate.who(request.headers(), origin).await {
         Ok(who) => who,
         Err(refusal) => {
-            let response = refused(refusal.with_request_id(request.headers()));
+            let response = set_headers(refused(refusal.with_request_id(request.headers()))).await;
             drop_rest(request.into_body()).await;
             return response;
         }
     };
     let checked = match need {
         Some(need) => gate.check(&who, need, &request),
-        None if is_known => Err(Refusal::NoSuchMethod),
+        None if needs::is_known(matched) => Err(Refusal::NoSuchMethod),
         None => Err(Refusal::NoSuchRoute),
     };
     if let Err(refusal) = checked {
-        let response = answer(refusal, need, &request);
-        // Not the request itself: its body cannot be shared over a wait.
-        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-        gate.note(&who, &method, &path, refusal).await;
-        drop_rest(request.into_body()).await;
+        // Apart, because a body cannot be shared over a wait.
+        let (asked, body) = request.into_parts();
+        gate.note(&who, &asked.method, asked.uri.path(), refusal).await;
+        if refused_form::is_form(&asked) {
+            let form = Form::read(body).await;
+            return set_headers(refused_form::answer(refusal, need, &who, &asked, form)).await;
+        }
+        let response = set_headers(answer(refusal, need, &who, &asked)).await;
+        drop_rest(body).await;
         return response;
     }
     request.extensions_mut().insert(caller(&who));
@@ -151,8 +166,8 @@ impl Gate {
         };
         Ok(Who {
             subject: Subject::Person {
-                id: person.id,
-                name: person.name,
+                id: person.id.into(),
+                name: person.name.into(),
             },
             grants: person.grants,
             session: Some(Arc::new(session)),
@@ -210,29 +225,37 @@ fn caller(who: &Who) -> Caller {
     }
 }
 
-fn answer(refusal: Refusal, need: Option<Need>, request: &Request) -> Response {
-    let headers = request.headers();
-    let wants_page = request.method().is_safe() && needs::is_page(request.uri().path());
+fn answer(refusal: Refusal, need: Option<Need>, who: &Who, asked: &Parts) -> Response {
+    let headers = &asked.headers;
+    let wants_page = asked.method.is_safe() && needs::is_page(asked.uri.path());
     match refusal {
         Refusal::NobodyKnown if wants_page => {
-            let next = request.uri().path_and_query().map_or("/", |path| path.as_str());
+            let next = asked.uri.path_and_query().map_or("/", |path| path.as_str());
             Redirect::to(&cookie::sign_in_path(next)).into_response()
         }
         Refusal::NobodyKnown => {
             refused(Problem::unauthenticated("Sign in, or send a token").with_request_id(headers))
         }
         Refusal::Forbidden => {
-            let right = match need {
-                Some(Need::May(right)) => right.wire(),
-                _ => "more",
-            };
+            let right = right_of(need);
+            if wants_page {
+                return form_page::forbidden(who, right);
+            }
             refused(Problem::forbidden(format!("This needs the right {right}")).with_request_id(headers))
         }
         Refusal::CrossSite => refused(
             Problem::forbidden("This request comes from another site".to_owned()).with_request_id(headers),
         ),
-        Refusal::NoSuchMethod => refused(Problem::no_such_method(request.method()).with_request_id(headers)),
-        Refusal::NoSuchRoute => refused(Problem::no_such_route(request.uri()).with_request_id(headers)),
+        Refusal::NoSuchMethod => refused(Problem::no_such_method(&asked.method).with_request_id(headers)),
+        Refusal::NoSuchRoute => refused(Problem::no_such_route(&asked.uri).with_request_id(headers)),
+    }
+}
+
+/// The word of the right that is missing.
+fn right_of(need: Option<Need>) -> &'static str {
+    match need {
+        Some(Need::May(right)) => right.wire(),
+        _ => "more",
     }
 }
 

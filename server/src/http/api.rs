@@ -14,7 +14,9 @@ use utoipa::OpenApi;
         (name = "leases", description = "The built-in lease service: acquire, renew, release, listen"),
         (name = "fencing", description = "For resources: check a token, report what was refused"),
         (name = "unlocks", description = "Forced unlocks in two steps: an intent, then exactly that act, or nothing"),
+        (name = "alerts", description = "Alerts, the rules that raise them, silences, and who is told"),
         (name = "people", description = "People, tokens, sessions, roles"),
+        (name = "audit", description = "The record: who did what to which lock, why, and how it ended"),
         (name = "health", description = "For load balancers and supervisors")
     )
 )]

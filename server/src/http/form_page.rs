@@ -4,13 +4,15 @@
 use std::sync::LazyLock;
 
 use app::app::THEME;
+use app::forms::chrome::{Chrome, Page, Place, page};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use domain::access::Right;
 use sha2::{Digest as _, Sha256};
 
-use crate::identity::IdentityError;
+use crate::identity::{IdentityError, Who};
 
 pub(super) fn answer(status: StatusCode, html: String) -> Response {
     (
@@ -19,6 +21,30 @@ pub(super) fn answer(status: StatusCode, html: String) -> Response {
         Html(html),
     )
         .into_response()
+}
+
+/// What stands around a page for who looks at it.
+pub(super) fn chrome(who: &Who, place: Place) -> Chrome {
+    Chrome {
+        name: who.name().to_owned(),
+        is_admin: who.may_anywhere(Right::Administer),
+        may_audit: who.may_anywhere(Right::AuditRead),
+        place,
+        is_read_only: who.read_only,
+    }
+}
+
+/// A page that who looks may not open, said as a page.
+pub(super) fn forbidden(who: &Who, right: &str) -> Response {
+    let html = page(
+        &chrome(who, Place::Elsewhere),
+        Page {
+            title: "This page is not for your role".to_owned(),
+            lead: None,
+            content: app::forms::forbidden::forbidden(right),
+        },
+    );
+    answer(StatusCode::FORBIDDEN, html)
 }
 
 static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {

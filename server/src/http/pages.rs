@@ -6,7 +6,7 @@ pub mod accept;
 pub mod site;
 
 use app::api::error::SetStatus;
-use app::app::{App, shell};
+use app::app::{App, MayAudit, shell};
 use axum::Router;
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
@@ -20,7 +20,10 @@ use std::sync::Arc;
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 
+use domain::access::Right;
+
 use super::state::ConsoleFor;
+use crate::identity::Who;
 
 /// What holds for every answer of this router that does not say otherwise.
 const HEADERS: [(HeaderName, &str); 6] = [
@@ -51,6 +54,10 @@ pub fn router(console: ConsoleFor) -> Router {
         // Without a request, as when the list of routes is made, there is nobody to answer.
         if let Some(parts) = use_context::<Parts>() {
             provide_context(console.of(&parts.extensions));
+            let who = parts.extensions.get::<Who>();
+            if who.is_some_and(|who| who.may_anywhere(Right::AuditRead)) {
+                provide_context(MayAudit);
+            }
         }
         provide_context(SetStatus(Arc::new(set_status)));
         set_policy();

@@ -123,6 +123,12 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, "forbidden", detail)
     }
 
+    pub(super) fn needs_https(home: &str) -> Self {
+        let mend = Some(format!("Use {home}."));
+        let detail = "This came in clear, neither by HTTPS nor through a declared proxy: nothing was done";
+        Self::new(StatusCode::FORBIDDEN, "needs_https", detail).with_mend(mend)
+    }
+
     pub(super) fn not_found(detail: String) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not_found", sentence(&detail))
     }

@@ -1,10 +1,11 @@
 //! `/settings/…`: pages of the settings, without a script. Handlers parse, ask identity, answer with a page, or send on to
 //! one so that reloading repeats nothing.
 
-mod form;
+pub(super) mod form;
 mod people;
 mod person;
 mod sessions;
+pub(super) mod tiers;
 mod tokens;
 mod you;
 
@@ -19,7 +20,6 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use axum::routing::{get, post};
-use domain::access::Right;
 
 use super::access::Gate;
 use super::form_page;
@@ -59,7 +59,7 @@ pub(super) fn router(settings: Arc<Settings>) -> Router {
 }
 
 /// Who looks at a page. Behind the guard there is always somebody.
-struct Viewer(Who);
+pub(super) struct Viewer(pub(super) Who);
 
 impl<S: Sync> FromRequestParts<S> for Viewer {
     type Rejection = Infallible;
@@ -72,17 +72,12 @@ impl<S: Sync> FromRequestParts<S> for Viewer {
 
 impl Viewer {
     fn chrome(&self, section: Section) -> Chrome {
-        Chrome {
-            name: self.0.name().to_owned(),
-            is_admin: self.0.may_anywhere(Right::Administer),
-            place: Place::Settings(section),
-            is_read_only: self.0.read_only,
-        }
+        form_page::chrome(&self.0, Place::Settings(section))
     }
 }
 
 impl Settings {
-    fn now(&self) -> i64 {
+    pub(super) fn now(&self) -> i64 {
         self.clock.now().wall.timestamp_millis()
     }
 
@@ -91,7 +86,7 @@ impl Settings {
         format!("{}/sign-in?link={}", self.home, secret.expose())
     }
 
-    fn directory(&self) -> Arc<Directory> {
+    pub(super) fn directory(&self) -> Arc<Directory> {
         self.gate.identity.directory()
     }
 }
@@ -101,7 +96,7 @@ async fn show_roles(viewer: Viewer) -> Response {
 }
 
 /// Done: on to a page, with a word that it may say.
-fn on_to(path: &str) -> Response {
+pub(super) fn on_to(path: &str) -> Response {
     Redirect::to(path).into_response()
 }
 

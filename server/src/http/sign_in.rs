@@ -1,9 +1,12 @@
-//! `/sign-in`, `/sign-out` and `/setup`: forms that work without a script. Handlers parse, ask identity, set the cookie.
+//! `/sign-in` and below, `/sign-out` and `/setup`: forms that work without a script. Handlers parse, ask identity, set
+//! the cookie.
+
+mod oidc;
 
 use std::sync::Arc;
 
 use app::forms::setup::{self, Setup};
-use app::forms::sign_in::{self, SignIn};
+use app::forms::sign_in::{self, Provider, SignIn};
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -21,6 +24,8 @@ use crate::identity::{IdentityError, SignedIn, Who};
 pub fn router(gate: Gate) -> Router {
     Router::new()
         .route("/sign-in", get(show).post(sign_in))
+        .route("/sign-in/oidc", get(oidc::begin))
+        .route("/sign-in/oidc/callback", get(oidc::finish))
         .route("/setup", get(show_setup).post(set_up))
         .route("/sign-out", post(sign_out))
         .layer(axum::middleware::map_response(pages::set_headers))
@@ -49,12 +54,20 @@ async fn show(State(gate): State<Arc<Gate>>, Query(asked): Query<Asked>) -> Resp
     if let Some(link) = asked.link {
         return page(StatusCode::OK, sign_in::by_link(link, next));
     }
-    let form = SignIn {
+    page(StatusCode::OK, sign_in::sign_in(form(&gate, next)))
+}
+
+fn form(gate: &Gate, next: String) -> SignIn {
+    SignIn {
+        provider: gate.oidc.as_ref().map(|oidc| Provider {
+            name: oidc.name().to_owned(),
+            href: cookie::provider_path(&next),
+        }),
         next,
-        is_unclaimed: gate.identity.directory().admins().next().is_none(),
+        // The first admin may come from the provider.
+        is_unclaimed: gate.oidc.is_none() && gate.identity.directory().admins().next().is_none(),
         ..SignIn::default()
-    };
-    page(StatusCode::OK, sign_in::sign_in(form))
+    }
 }
 
 async fn sign_in(
@@ -80,9 +93,9 @@ async fn sign_in(
     let status = form_page::status_of(&error);
     let form = SignIn {
         name: given.name,
-        next,
         refusal: Some(form_page::sentence(&error)),
         is_unclaimed: false,
+        ..form(&gate, next)
     };
     let mut response = page(status, sign_in::sign_in(form));
     if let IdentityError::TooManyGuesses { wait_s } = error {

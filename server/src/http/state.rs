@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::console::ServerConsole;
+use crate::history::History;
 use crate::identity::Who;
 use crate::inventory::Inventory;
 
@@ -19,6 +20,7 @@ use crate::inventory::Inventory;
 pub struct AppState {
     pub console: ConsoleFor,
     pub inventory: Arc<Inventory>,
+    pub history: Arc<History>,
     pub clock: Clock,
     /// Ends open event streams, which graceful shutdown would wait for.
     pub stop: CancellationToken,
@@ -38,11 +40,7 @@ impl ConsoleFor {
 
     /// Cut to what the caller may see; who is not known sees nothing.
     pub fn caller(console: ServerConsole) -> Self {
-        Self(Arc::new(move |who| {
-            let nothing = domain::access::Grants::default();
-            let grants = who.map_or(&nothing, |who| &*who.grants);
-            Arc::new(console.visible_to(grants))
-        }))
+        Self(Arc::new(move |who| Arc::new(console.seen_by(who))))
     }
 
     pub fn of(&self, extensions: &Extensions) -> SharedConsole {

@@ -17,6 +17,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use self::asked::{AskedWire, ConfirmationWire};
+pub(super) use self::problem::status;
 use super::lease::body::Fields;
 use super::problem::Problem;
 use super::wire::unlock::UnlockWire;

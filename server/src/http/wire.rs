@@ -2,12 +2,14 @@
 //!
 //! These types exist for the wire alone: nothing but handlers makes them, nothing reads them back.
 
+pub mod audit;
 pub mod backend;
 pub mod detail;
 pub mod lock;
 pub mod page;
 pub mod people;
 pub mod prefix;
+pub mod receivers;
 pub mod unlock;
 
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use domain::access::{Grant, Grants, Right, Role};
 use domain::names::BackendName;
@@ -34,12 +34,12 @@ pub struct Person {
 /// One that was not revoked.
 #[derive(Debug)]
 pub struct Token {
-    pub id: String,
-    pub name: String,
+    pub id: Arc<str>,
+    pub name: Arc<str>,
     pub expires_at: Option<i64>,
     pub grants: Arc<Grants>,
-    /// Since that was last written down.
-    pub(super) is_used: AtomicBool,
+    /// Last use that this server saw and has not written down, in milliseconds since 1970; 0 for none.
+    pub(super) used_at: AtomicI64,
 }
 
 impl Directory {
@@ -50,10 +50,9 @@ impl Directory {
     /// What was not written down yet of the one before.
     pub(super) fn keep_used(&self, before: &Self) {
         for (secret, token) in &before.tokens {
-            if token.is_used.load(Ordering::Relaxed)
-                && let Some(same) = self.tokens.get(secret)
-            {
-                same.is_used.store(true, Ordering::Relaxed);
+            if let Some(same) = self.tokens.get(secret) {
+                let used_at = token.used_at.load(Ordering::Relaxed);
+                same.used_at.fetch_max(used_at, Ordering::Relaxed);
             }
         }
     }
@@ -113,10 +112,10 @@ pub(super) async fn load(db: &Db) -> Result<Directory, sqlx::Error> {
             let id: String = row.try_get(0)?;
             let token = Token {
                 grants: Arc::new(Grants::new(grants.remove(&id).unwrap_or_default())),
-                name: row.try_get(1)?,
+                name: row.try_get::<String, _>(1)?.into(),
                 expires_at: row.try_get(3)?,
-                is_used: AtomicBool::new(false),
-                id,
+                used_at: AtomicI64::new(0),
+                id: id.into(),
             };
             directory.tokens.insert(row.try_get(2)?, Arc::new(token));
         }

@@ -12,13 +12,32 @@ pub const SESSION_SEEN_EVERY: Duration = Duration::from_secs(60);
 pub const FRESH: Duration = Duration::from_secs(15 * 60);
 /// A one-time link may be opened for this long.
 pub const LINK_MAX: Duration = Duration::from_secs(60 * 60);
+/// From being sent to the identity provider to coming back.
+pub const FLOW_MAX: Duration = Duration::from_secs(10 * 60);
+/// Ways to the provider that are remembered; of more, the oldest are forgotten.
+pub const FLOWS_MAX: i64 = 10_000;
+/// How far the provider's clock may be from ours.
+pub const SKEW_MAX: Duration = Duration::from_secs(60);
+/// One answer of the provider.
+pub const PROVIDER_PATIENCE: Duration = Duration::from_secs(5);
+pub const PROVIDER_ANSWER_BYTES_MAX: usize = 256 * 1024;
+/// How long what it says of itself is good for.
+pub const PROVIDER_KEPT: Duration = Duration::from_secs(10 * 60);
+/// How often its keys are asked for at most, when it signs with one that we do not know.
+pub const PROVIDER_KEYS_EVERY: Duration = Duration::from_secs(60);
+/// How long it is not asked again after it did not answer.
+pub const PROVIDER_AWAY: Duration = Duration::from_secs(5);
+/// Words of the claim that brings roles.
+pub const WORDS_MAX: usize = 1_000;
+/// People of the same name at the provider.
+pub const NAMESAKES_MAX: usize = 999;
 /// How often a server looks whether another one, or a command, changed something.
 pub const DIRECTORY_LOOK: Duration = Duration::from_millis(500);
 
 /// How often a stream that stays open looks whether its session's or its token's time is over.
 pub const STREAM_LOOK: Duration = Duration::from_secs(5);
-/// How often it is written down that a token was used.
-pub const TOKEN_USED_EVERY: Duration = Duration::from_secs(10);
+/// How often it is written down that tokens were used: other servers know it by then.
+pub const TOKEN_USED_EVERY: Duration = Duration::from_secs(3);
 
 /// Characters of a password.
 pub const PASSWORD_CHARS_MIN: usize = 12;

@@ -64,6 +64,10 @@ impl Identity {
     /// Nobody has this id; nobody else could administer any more.
     pub async fn set_grants(&self, who: &Who, person: &str, grants: Vec<Grant>) -> Result<(), IdentityError> {
         let before = self.known_person(person)?;
+        if before.issuer.is_some() {
+            let why = "come from the identity provider, at each sign-in";
+            return Err(IdentityError::invalid("grants", why));
+        }
         let admins_after = domain::access::Grants::new(grants.clone()).may_everywhere(Right::Administer);
         if !admins_after {
             self.keeps_an_admin_without(person)?;
@@ -154,7 +158,13 @@ impl Identity {
         new: &SecretString,
     ) -> Result<(), IdentityError> {
         super::password::check(new)?;
-        let has_none = !self.known_person(who.id())?.has_password;
+        let known = self.known_person(who.id())?;
+        let has_none = !known.has_password;
+        if has_none && known.issuer.is_some() {
+            // Whoever leaves there must be out here.
+            let why = "is the identity provider's affair: sign in there";
+            return Err(IdentityError::invalid("password", why));
+        }
         let is_fresh = who.session.as_ref().is_some_and(|session| self.is_fresh(session));
         if !(has_none && is_fresh) {
             self.prove_again(who, old).await?;

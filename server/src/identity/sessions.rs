@@ -90,12 +90,24 @@ impl Identity {
         way: &'static str,
         origin: &Origin,
     ) -> Result<SignedIn, IdentityError> {
+        let now = self.now_ms();
+        self.begin_session_at(person, way, Some(now), origin).await
+    }
+
+    /// `proved_at` is when they proved who they are, as far as anybody knows: without it the session is never fresh.
+    pub(super) async fn begin_session_at(
+        &self,
+        person: Person,
+        way: &'static str,
+        proved_at: Option<i64>,
+        origin: &Origin,
+    ) -> Result<SignedIn, IdentityError> {
         let (id, secret) = (secret::id("s_")?, Secret::new(PREFIX)?);
         let now = self.now_ms();
         let mut tx = self.db.begin().await?;
         let insert =
             "INSERT INTO sessions (id, secret, person_id, way, created_at, seen_at, authenticated_at, ip,
-            user_agent) VALUES ($1, $2, $3, $4, $5, $5, $5, $6, $7)";
+            user_agent) VALUES ($1, $2, $3, $4, $5, $5, $6, $7, $8)";
         on_either!(&mut tx, Tx, |tx| {
             let query = sqlx::query(insert)
                 .bind(&id)
@@ -104,6 +116,7 @@ impl Identity {
                 .bind(way);
             let query = query
                 .bind(now)
+                .bind(proved_at.unwrap_or(0))
                 .bind(origin.ip.as_deref())
                 .bind(origin.user_agent.as_deref());
             query.execute(&mut **tx).await?.rows_affected()

@@ -1,5 +1,6 @@
 //! Tokens of machines: made, shown once, listed, revoked, looked up on every request.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -35,7 +36,7 @@ pub struct TokenView {
     pub created_at: i64,
     pub created_by: String,
     pub expires_at: Option<i64>,
-    /// To ten seconds.
+    /// At once on the server that saw it, on others within [`TOKEN_USED_EVERY`](super::limits::TOKEN_USED_EVERY).
     pub used_at: Option<i64>,
     pub revoked_at: Option<i64>,
 }
@@ -128,6 +129,12 @@ impl Identity {
     /// The store does not answer.
     pub async fn tokens(&self) -> Result<Vec<TokenView>, IdentityError> {
         let mut grants = directory::load_grants(&self.db).await?;
+        let directory = self.directory();
+        let seen = directory.tokens.values().filter_map(|token| {
+            let at = token.used_at.load(Ordering::Relaxed);
+            (at > 0).then_some((&*token.id, at))
+        });
+        let seen: HashMap<&str, i64> = seen.collect();
         let select = "SELECT id, name, created_at, created_by, expires_at, used_at, revoked_at FROM tokens
             ORDER BY created_at DESC, id";
         let mut views = Vec::new();
@@ -140,7 +147,9 @@ impl Identity {
                     created_at: row.try_get(2)?,
                     created_by: row.try_get(3)?,
                     expires_at: row.try_get(4)?,
-                    used_at: row.try_get(5)?,
+                    used_at: row
+                        .try_get::<Option<i64>, _>(5)?
+                        .max(seen.get(id.as_str()).copied()),
                     revoked_at: row.try_get(6)?,
                     id,
                 });
@@ -160,7 +169,7 @@ impl Identity {
         if self.has_expired(&token) {
             return None;
         }
-        token.is_used.store(true, Ordering::Relaxed);
+        token.used_at.store(self.now_ms(), Ordering::Relaxed);
         Some(token)
     }
 
@@ -168,20 +177,33 @@ impl Identity {
         token.expires_at.is_some_and(|at| at <= self.now_ms())
     }
 
-    /// Writes down which tokens were used since the last time; called now and then, never for each request.
+    /// Writes down which tokens were used since the last time, in one transaction; called now and then, never for each
+    /// request. What cannot be written stays noted.
     pub(super) async fn note_used(&self) -> Result<(), sqlx::Error> {
         let directory = self.directory();
-        let used = directory
+        let used: Vec<(&Token, i64)> = directory
             .tokens
             .values()
-            .filter(|token| token.is_used.swap(false, Ordering::Relaxed));
-        let now = self.now_ms();
-        for token in used {
-            let update = "UPDATE tokens SET used_at = $1 WHERE id = $2";
-            on_either!(&self.db, Db, |pool| {
-                let query = sqlx::query(update).bind(now).bind(&token.id);
-                query.execute(pool).await?.rows_affected()
+            .map(|token| (&**token, token.used_at.load(Ordering::Relaxed)))
+            .filter(|(_, at)| *at > 0)
+            .collect();
+        if used.is_empty() {
+            return Ok(());
+        }
+        let update = "UPDATE tokens SET used_at = $1 WHERE id = $2 AND coalesce(used_at, 0) < $1";
+        let mut tx = self.db.begin().await?;
+        for (token, at) in &used {
+            on_either!(&mut tx, Tx, |tx| {
+                let query = sqlx::query(update).bind(*at).bind(&*token.id);
+                query.execute(&mut **tx).await?.rows_affected()
             });
+        }
+        tx.commit().await?;
+        for (token, at) in used {
+            // Used again meanwhile: that is for the next time.
+            let _ = token
+                .used_at
+                .compare_exchange(at, 0, Ordering::Relaxed, Ordering::Relaxed);
         }
         Ok(())
     }

@@ -12,8 +12,8 @@ use crate::audit::{Actor, Origin};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
     Anonymous,
-    Person { id: String, name: String },
-    Token { id: String, name: String },
+    Person { id: Arc<str>, name: Arc<str> },
+    Token { id: Arc<str>, name: Arc<str> },
 }
 
 /// Cheap to clone.
@@ -43,8 +43,8 @@ impl Who {
     pub fn system(name: &str) -> Self {
         Self {
             subject: Subject::Person {
-                id: "system".to_owned(),
-                name: name.to_owned(),
+                id: "system".into(),
+                name: name.into(),
             },
             grants: Arc::new(Grants::new(vec![domain::access::Grant::everywhere(Role::Admin)])),
             session: None,

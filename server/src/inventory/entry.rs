@@ -7,6 +7,7 @@ use domain::state::LockState;
 use std::sync::Arc;
 
 use super::gaps::{GapId, Gaps};
+use super::groups::GroupId;
 
 /// How the lock ends; the numbers are in [`Entry::deadline`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,11 +53,16 @@ pub(super) struct Entry {
     pub(super) waiters: u32,
     /// 0: not told.
     pub(super) oldest_waiter_ms: u32,
-    pub(super) owner_count: u32,
+    /// As far as two bytes count.
+    pub(super) owner_count: u16,
     /// Number of the pass that last saw it.
     pub(super) pass: u32,
     pub(super) gaps: EntryGaps,
     pub(super) source: u16,
+    /// By the template of its name.
+    pub(super) group: GroupId,
+    /// We saw it begin.
+    pub(super) seen_begin: bool,
     pub(super) ends: Ends,
     pub(super) state: LockState,
 }
@@ -87,6 +93,15 @@ impl Entry {
             waiters: (self.gaps.waiters == super::gaps::FILLED).then_some(self.waiters),
             oldest_waiter_ms: (self.oldest_waiter_ms > 0).then_some(i64::from(self.oldest_waiter_ms)),
             condition: self.condition.as_deref(),
+        }
+    }
+
+    /// 0 where it is not told.
+    pub(super) fn told_waiters(&self) -> u32 {
+        if self.gaps.waiters == super::gaps::FILLED {
+            self.waiters
+        } else {
+            0
         }
     }
 

@@ -8,6 +8,8 @@ use domain::detail::{EventKind, SeenEvent};
 use domain::names::OwnerId;
 use domain::token::FencingToken;
 
+use super::groups::GroupId;
+
 /// Events kept per backend.
 const KEPT: usize = 8_192;
 
@@ -20,6 +22,15 @@ pub(super) struct LockEvent {
     pub(super) name: Box<[u8]>,
     pub(super) owner: Option<Arc<str>>,
     pub(super) token: Option<u64>,
+    pub(super) group: GroupId,
+    /// From here on; none without a TTL, and where nobody tells.
+    pub(super) ttl_ms: Option<u32>,
+    /// From here on, where the backend tells.
+    pub(super) waiters: Option<u32>,
+    /// Of what ended: how long it was held, as far as its beginning is known.
+    pub(super) held_ms: Option<i64>,
+    /// More happened between two readings than they show.
+    pub(super) is_sampled: bool,
 }
 
 #[derive(Debug, Default)]
@@ -27,7 +38,9 @@ pub(super) struct Recent(VecDeque<LockEvent>);
 
 impl Recent {
     pub(super) fn extend(&mut self, events: Vec<LockEvent>) {
-        self.0.extend(events);
+        // What a page tells of a lock; renewals are in its cadence.
+        let is_told = |event: &LockEvent| !matches!(event.kind, EventKind::Renewed | EventKind::FewerWaiting);
+        self.0.extend(events.into_iter().filter(is_told));
         let surplus = self.0.len().saturating_sub(KEPT);
         self.0.drain(..surplus);
     }

@@ -55,6 +55,7 @@ impl Feed {
             epoch: self.epoch,
             settled: state.passes.count > 0,
             last_flush: state.last_flush,
+            counts_grants: self.slot.info.kind == BackendKind::Builtin,
         }
     }
 
@@ -184,6 +185,9 @@ impl Feed {
     }
 
     fn publish(&self, mut state: std::sync::RwLockWriteGuard<'_, SlotState>, outcome: Outcome) {
+        self.inventory
+            .journal()
+            .note(&self.slot.info.name, &state.shard, &outcome.events);
         state.recent.extend(outcome.events);
         drop(state);
         if outcome.touched {

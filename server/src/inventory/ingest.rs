@@ -3,8 +3,9 @@
 //! **Invariant:** a lock leaves the inventory only when its source was read whole without it, or when it was
 //! looked for by name and not found. A failed or partial pass removes nothing.
 
+mod told;
+
 use chrono::{DateTime, Utc};
-use domain::cadence::Cadence;
 use domain::detail::EventKind;
 use domain::names::{Resource, Source};
 use domain::observation::{Lifetime, ObservedLock, Tick};
@@ -13,9 +14,11 @@ use domain::state::LockState;
 use super::entry::{Ends, Entry, EntryGaps};
 use super::events::LockEvent;
 use super::gaps::FILLED;
-use super::shard::Shard;
+use super::shard::{Shard, Unlocked};
 use super::slab::Id;
 use crate::backends::Batch;
+
+use self::told::{Seen, carry_over, ending, event, note_change};
 
 /// New locks wait for the order until there are this many, or until the flush interval is over.
 const PENDING_MAX: usize = 16_384;
@@ -45,6 +48,8 @@ pub(super) struct Context {
     /// The first whole pass is over: from now on a new lock is an event.
     pub(super) settled: bool,
     pub(super) last_flush: Tick,
+    /// Its tokens rise by one with each grant of a resource.
+    pub(super) counts_grants: bool,
 }
 
 impl Context {
@@ -99,6 +104,11 @@ impl Shard {
                 let mut entry = self.make(lock, source, sent_at, context);
                 let (grain_ms, gaps) = (self.sources[usize::from(source)].grain_ms, &self.gaps);
                 entry.state = entry.judge(gaps, grain_ms, context.poll_ms).worst();
+                entry.group = self.groups.of(&entry.name, sent_at);
+                entry.seen_begin = context.settled;
+                if entry.state == LockState::TwoBelievers {
+                    self.groups.believers(entry.group);
+                }
                 outcome.changes += 1;
                 outcome.touched = true;
                 if context.settled {
@@ -125,9 +135,16 @@ impl Shard {
         let renewed_at = lock.renewed_at.known().copied();
         let mut new = self.make(lock, source, sent_at, context);
         let Some(old) = self.slab.get_mut(id) else { return };
+        new.group = old.group;
         let same = new.generation == old.generation && new.owner == old.owner;
+        let is_unlocked = !same && take_unlocked(&mut self.unlocked, old);
+        let mut renewed = None;
         if same {
-            outcome.touched |= carry_over(old, &mut new, renewed_at, grain_ms, context);
+            new.seen_begin = old.seen_begin;
+            renewed = carry_over(old, &mut new, renewed_at, grain_ms, context);
+            outcome.touched |= renewed.is_some();
+        } else {
+            new.seen_begin = true;
         }
         new.state = new.judge(&self.gaps, grain_ms, context.poll_ms).worst();
         let shown = same
@@ -136,32 +153,20 @@ impl Shard {
             && new.owner_count == old.owner_count
             && new.ends == old.ends;
         let summed = shown && new.deadline == old.deadline && new.acquired_at == old.acquired_at;
-        if !same && context.settled {
-            let at = context.wall(sent_at);
-            let dead = old.ends == Ends::Leased && old.deadline <= sent_at;
-            outcome.events.push(event(
-                if dead {
-                    EventKind::Expired
-                } else {
-                    EventKind::Released
-                },
-                old,
-                at,
-            ));
-            outcome.events.push(event(
-                if dead {
-                    EventKind::Reclaimed
-                } else {
-                    EventKind::Acquired
-                },
-                &new,
-                at,
-            ));
+        if context.settled {
+            let seen = Seen {
+                is_same: same,
+                renewed,
+                is_unlocked,
+            };
+            note_change(old, &new, &seen, sent_at, context, outcome);
         }
-        if same && new.waiters > old.waiters && context.settled {
-            outcome
-                .events
-                .push(event(EventKind::Waiting, &new, context.wall(sent_at)));
+        if new.told_waiters() != old.told_waiters() || !same {
+            self.groups.remove(old.group, old.told_waiters(), sent_at);
+            self.groups.add(new.group, new.told_waiters(), sent_at);
+        }
+        if new.state == LockState::TwoBelievers && old.state != LockState::TwoBelievers {
+            self.groups.believers(new.group);
         }
         outcome.changes += u32::from(!shown);
         outcome.touched |= !shown;
@@ -214,10 +219,12 @@ impl Shard {
             track_ms,
             waiters,
             oldest_waiter_ms: clamp(lock.oldest_waiter_ms.unwrap_or(0)),
-            owner_count: lock.owner_count,
+            owner_count: u16::try_from(lock.owner_count).unwrap_or(u16::MAX),
             pass: context.pass,
             gaps,
             source,
+            group: 0,
+            seen_begin: false,
             ends,
             state: LockState::Unknown,
         }
@@ -267,14 +274,9 @@ impl Shard {
     }
 
     fn note_end(&mut self, id: Id, at: Tick, context: &Context, outcome: &mut Outcome) {
-        let Some(entry) = self.forget(id) else { return };
-        let dead = entry.ends == Ends::Leased && entry.deadline <= at;
-        let kind = if dead {
-            EventKind::Expired
-        } else {
-            EventKind::Released
-        };
-        outcome.events.push(event(kind, &entry, context.wall(at)));
+        let Some(entry) = self.forget(id, at) else { return };
+        let is_unlocked = take_unlocked(&mut self.unlocked, &entry);
+        outcome.events.push(ending(&entry, is_unlocked, at, context));
         outcome.changes += 1;
         outcome.touched = true;
     }
@@ -337,57 +339,12 @@ impl Shard {
     }
 }
 
-/// The same acquisition read again: keeps what we learnt by watching. True when it was renewed.
-fn carry_over(
-    old: &mut Entry,
-    new: &mut Entry,
-    renewed_at: Option<DateTime<Utc>>,
-    grain_ms: i64,
-    context: &Context,
-) -> bool {
-    new.first_seen = old.first_seen;
-    if new.gaps.ttl != FILLED {
-        new.track_ms = new.track_ms.max(old.track_ms);
-    }
-    new.cadence = old.cadence.take();
-    if new.ends != Ends::Leased || old.ends != Ends::Leased {
-        return false;
-    }
-    let gained = new.deadline.since(old.deadline);
-    let tolerance = grain_ms + 250;
-    if gained.abs() <= tolerance {
-        // Both readings are lower bounds of one deadline: the later is the better, if it is worth moving.
-        if gained < BETTER_BY_MS {
-            new.deadline = old.deadline;
-        }
-        return false;
-    }
-    if gained < 0 {
-        return false;
-    }
-    let told = renewed_at.map(|at| context.tick_of(at));
-    let renewed = told
-        .unwrap_or_else(|| new.deadline.plus(-i64::from(new.track_ms)))
-        .clamp(old.read_at, new.read_at);
-    let low_ms = old.deadline.since(renewed);
-    match &mut new.cadence {
-        Some(cadence) => cadence.renewed(renewed, low_ms),
-        None => new.cadence = Some(Box::new(Cadence::begin(renewed, low_ms))),
-    }
-    true
-}
-
 fn clamp(ms: i64) -> u32 {
     u32::try_from(ms.max(0)).unwrap_or(u32::MAX)
 }
 
-fn event(kind: EventKind, entry: &Entry, at: DateTime<Utc>) -> LockEvent {
-    LockEvent {
-        kind,
-        at,
-        source: entry.source,
-        name: entry.name.clone(),
-        owner: entry.owner.clone(),
-        token: (entry.gaps.token == FILLED).then_some(entry.token),
-    }
+fn take_unlocked(unlocked: &mut Vec<Unlocked>, entry: &Entry) -> bool {
+    let is_it = |it: &Unlocked| it.source == entry.source && it.name == entry.name;
+    let place = unlocked.iter().position(is_it);
+    place.map(|place| unlocked.swap_remove(place)).is_some()
 }

@@ -25,7 +25,7 @@ use super::{Inventory, status};
 use crate::clock::Now;
 
 /// Events of one lock that its page shows.
-const SEEN_MAX: usize = 20;
+pub const SEEN_MAX: usize = 20;
 
 /// One lock found, or what stands in its place.
 #[derive(Debug, Clone, PartialEq)]

@@ -63,7 +63,7 @@ impl Shard {
             },
             kind: context.kind,
             owner_id: gaps.join(owner(entry), entry.gaps.owner),
-            owner_count: entry.owner_count,
+            owner_count: u32::from(entry.owner_count),
             lease_id: gaps.join(text(entry.lease_id.as_deref()), entry.gaps.lease_id),
             generation: gaps.join(
                 Generation::new(text(entry.generation.as_deref())),

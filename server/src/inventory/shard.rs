@@ -5,17 +5,22 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use domain::names::{Resource, Source};
+use domain::observation::Tick;
 use domain::safety::Safety;
 use hashbrown::HashTable;
 
 use super::entry::Entry;
 use super::events::LockEvent;
 use super::gaps::Gaps;
+use super::groups::Groups;
 use super::order::Order;
 use super::slab::{Id, Slab};
 
 /// Owners remembered to be kept once although many locks have them; then the memory starts anew.
 const OWNERS_SHARED_MAX: usize = 20_000;
+
+/// Forced unlocks whose end has not been seen yet; beyond that they are told as plain releases.
+const UNLOCKED_MAX: usize = 1_000;
 
 /// One place in the backend where locks are found.
 #[derive(Debug, Clone)]
@@ -27,12 +32,22 @@ pub(super) struct SourceInfo {
     pub(super) fault: Option<String>,
 }
 
+/// A holding that this console has released by force.
+#[derive(Debug)]
+pub(super) struct Unlocked {
+    pub(super) source: u16,
+    pub(super) name: Box<[u8]>,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Shard {
     pub(super) slab: Slab,
     pub(super) order: Order,
     pub(super) gaps: Gaps,
+    pub(super) groups: Groups,
     pub(super) sources: Vec<SourceInfo>,
+    /// Released by force and not seen to be gone yet.
+    pub(super) unlocked: Vec<Unlocked>,
     /// New entries that are in the slab but not in the order yet.
     pub(super) pending: Vec<Id>,
     by_name: HashTable<Id>,
@@ -79,6 +94,7 @@ impl Shard {
 
     /// Adds an entry whose name the shard does not hold; it joins the order at the next flush.
     pub(super) fn insert(&mut self, entry: Entry) -> Id {
+        self.groups.add(entry.group, entry.told_waiters(), entry.read_at);
         let Self {
             slab,
             by_name,
@@ -99,17 +115,29 @@ impl Shard {
     }
 
     /// Removes an entry from everywhere but the order, which the caller mends first.
-    pub(super) fn forget(&mut self, id: Id) -> Option<Entry> {
+    pub(super) fn forget(&mut self, id: Id, at: Tick) -> Option<Entry> {
         let entry = self.slab.get(id)?;
         let hash = self.hasher.hash_one((entry.source, &*entry.name));
         if let Ok(found) = self.by_name.find_entry(hash, |other| *other == id) {
             found.remove();
         }
         let entry = self.slab.remove(id)?;
+        self.groups.remove(entry.group, entry.told_waiters(), at);
         if let Some(info) = self.sources.get_mut(usize::from(entry.source)) {
             info.locks -= 1;
         }
         Some(entry)
+    }
+
+    /// The next end of it is told as one by force.
+    pub(super) fn note_unlocked(&mut self, source: &Source, resource: &Resource) {
+        let Some(source) = self.source_number(source) else {
+            return;
+        };
+        let name: Box<[u8]> = resource.as_bytes().into();
+        if self.lookup(source, &name).is_some() && self.unlocked.len() < UNLOCKED_MAX {
+            self.unlocked.push(Unlocked { source, name });
+        }
     }
 
     /// One copy of an owner's name for all the locks it holds.

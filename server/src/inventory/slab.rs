@@ -69,6 +69,11 @@ impl Slab {
             .get_mut(id as usize % CHUNK)
     }
 
+    /// No number is this one or above.
+    pub(super) fn last(&self) -> Id {
+        Id::try_from(self.chunks.len() * CHUNK).unwrap_or(Id::MAX)
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = (Id, &Entry)> {
         self.chunks
             .iter()

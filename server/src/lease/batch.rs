@@ -14,6 +14,7 @@ use domain::lease::{self, Acquire, Command, How, Lease, LeaseId, Outcome, Renew,
 use domain::names::Resource;
 
 use super::operation::{AcquireOp, Done, Head, Key, Operation, Turn};
+use super::tally::{Tallied, What};
 
 pub use changes::{Changes, Held, Joined, KeyRow, LeaseChange, Loaded, Standing};
 
@@ -26,6 +27,8 @@ pub struct Ran {
     pub changed: Vec<Resource>,
     /// Leases that time had ended, written down by this batch.
     pub expired: Vec<Lease>,
+    /// What was done to which resource.
+    pub tally: Vec<Tallied>,
     /// Every resource that was loaded, as it is once the changes are written.
     pub after: HashMap<Resource, Held>,
 }
@@ -95,6 +98,11 @@ impl Run<'_> {
             Operation::Leave { resource, waiter } => Ok(self.leave(resource, *waiter)),
             Operation::Reject(rejection) => {
                 self.ran.changes.rejections.push((**rejection).clone());
+                let what = What::Rejected {
+                    owner: rejection.owner.clone(),
+                    token: rejection.token,
+                };
+                self.tally(&rejection.resource, what);
                 Ok(Done::Nothing)
             }
         }
@@ -124,6 +132,10 @@ impl Run<'_> {
         let waiters = u32::try_from(others).unwrap_or(u32::MAX);
         self.touched_line(&op.resource);
         if op.turn == Turn::Once {
+            // Somebody else's turn is over in a moment, and then it is asked for again.
+            if !turn_of_others {
+                self.tally(&op.resource, What::Refused);
+            }
             return Ok(Done::Refused {
                 refusal,
                 waiters,
@@ -201,10 +213,25 @@ impl Run<'_> {
         if !scope.covers(&resource.text()) {
             return Ok(Done::NotFound);
         }
-        match self.step(&resource, command)? {
-            Done::NotFound => self.superseded(id),
-            done => Ok(done),
+        let done = match self.step(&resource, command)? {
+            Done::NotFound => self.superseded(id)?,
+            done => done,
+        };
+        if let (Command::Renew(_), Done::Lost(lease, _)) = (command, &done) {
+            let what = What::Lost {
+                owner: lease.owner.clone(),
+                token: lease.token,
+            };
+            self.tally(&resource, what);
         }
+        Ok(done)
+    }
+
+    fn tally(&mut self, resource: &Resource, what: What) {
+        self.ran.tally.push(Tallied {
+            resource: resource.clone(),
+            what,
+        });
     }
 
     /// A lease that is not its resource's newest has ended: its row says how.
@@ -232,6 +259,7 @@ impl Run<'_> {
         if let Some(displaced) = step.displaced {
             if before.lease.as_ref().is_some_and(|lease| lease.ending.is_none()) {
                 self.ran.expired.push(displaced.clone());
+                self.ran.tally.push(ended(resource, &displaced));
             }
             if before.lease.as_ref() != Some(&displaced) {
                 note(changes, resource, &displaced, false);
@@ -239,6 +267,14 @@ impl Run<'_> {
             self.loaded.old_leases.insert(displaced.id, displaced);
         }
         let is_new = matches!(step.outcome, Outcome::Granted { .. });
+        if let Outcome::Granted { lease, reclaimed } = &step.outcome {
+            let what = What::Granted {
+                ttl_ms: lease.ttl.ms(),
+                reclaimed: *reclaimed,
+            };
+            let resource = resource.clone();
+            self.ran.tally.push(Tallied { resource, what });
+        }
         if let Some(lease) = after
             .lease
             .as_ref()
@@ -248,6 +284,9 @@ impl Run<'_> {
             self.touched.insert(resource.clone());
             if matches!(&lease.ending, Some(ending) if ending.how == How::Expired) {
                 self.ran.expired.push(lease.clone());
+            }
+            if lease.ending.is_some() {
+                self.ran.tally.push(ended(resource, lease));
             }
         }
         if is_new {
@@ -332,6 +371,19 @@ fn note(changes: &mut Changes, resource: &Resource, lease: &Lease, is_new: bool)
         is_new,
     });
     change.lease = lease.clone();
+}
+
+/// A lease that has its ending, or that time has ended.
+fn ended(resource: &Resource, lease: &Lease) -> Tallied {
+    let at = lease.ending.as_ref().map_or(lease.expires_at, |ending| ending.at);
+    let held_ms = at.since(lease.acquired_at).max(0);
+    let what = match lease.ending.as_ref().map(|ending| &ending.how) {
+        Some(How::Released) => What::Released { held_ms },
+        Some(How::Revoked(_)) => What::Revoked { held_ms },
+        Some(How::Expired) | None => What::Expired { held_ms },
+    };
+    let resource = resource.clone();
+    Tallied { resource, what }
 }
 
 fn answer(outcome: Outcome) -> Done {

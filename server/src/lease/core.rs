@@ -19,6 +19,7 @@ use super::followers::Followers;
 use super::metrics::LeaseMetrics;
 use super::operation::{AcquireOp, Applied, Done, Operation, Turn};
 use super::store::{Lane, Store, StoreError};
+use super::tally::Tally;
 use super::waiting::Waiting;
 use crate::clock::Clock;
 use crate::tasks;
@@ -51,6 +52,7 @@ pub(super) struct Core {
     pub(super) store: Box<dyn Store>,
     pub(super) clock: Clock,
     pub(super) metrics: LeaseMetrics,
+    pub(super) tally: Tally,
     pub(super) waiting: Waiting,
     pub(super) followers: Followers,
     pub(super) changes: broadcast::Sender<Changed>,
@@ -78,6 +80,7 @@ impl Core {
             store,
             clock,
             metrics: LeaseMetrics::default(),
+            tally: Tally::default(),
             waiting: Waiting::default(),
             followers: Followers::default(),
             changes: broadcast::Sender::new(CHANGES_KEPT),
@@ -166,6 +169,7 @@ impl Core {
         for head in &applied.heads {
             self.hint(head, applied.read_at);
         }
+        self.tally.add(applied.tally);
         for lease in &applied.expired {
             self.metrics.expirations.one();
             self.metrics.held(lease);

@@ -10,7 +10,7 @@ use super::caller::Caller;
 use super::error::LeaseError;
 use super::operation::{Operation, Rejection};
 use super::reading::ResourceNow;
-use super::store::{Lane, RejectionRow};
+use super::store::{Lane, RejectionRow, RejectionsAsked};
 
 /// What a resource says that compares tokens itself.
 #[derive(Debug, Clone)]
@@ -88,9 +88,23 @@ impl LeaseService {
     /// # Errors
     /// `Unavailable`.
     pub async fn rejections(&self, resource: Option<&Resource>) -> Result<Vec<RejectionRow>, LeaseError> {
+        self.ledger(&RejectionsAsked {
+            resource: resource.cloned(),
+            from: StoreTime::from_ms(i64::MIN),
+            until: StoreTime::from_ms(i64::MAX),
+            most: 1000,
+        })
+        .await
+    }
+
+    /// A part of the ledger, newest first.
+    ///
+    /// # Errors
+    /// `Unavailable`.
+    pub async fn ledger(&self, asked: &RejectionsAsked) -> Result<Vec<RejectionRow>, LeaseError> {
         self.core
             .store
-            .rejections(resource)
+            .rejections(asked)
             .await
             .map_err(|error| self.unread(&error))
     }

@@ -7,6 +7,8 @@ use domain::names::{OwnerId, Resource};
 use domain::observation::Tick;
 use domain::token::FencingToken;
 
+use super::tally::Tallied;
+
 #[derive(Debug, Clone, PartialEq)]
 pub enum Operation {
     Acquire(Box<AcquireOp>),
@@ -144,4 +146,6 @@ pub struct Applied {
     pub changed: Vec<Resource>,
     /// Leases that time had ended, written down now.
     pub expired: Vec<Lease>,
+    /// What was done to which resource.
+    pub tally: Vec<Tallied>,
 }

@@ -59,7 +59,7 @@ pub trait Store: Send + Sync + 'static {
     fn heads<'a>(&'a self, resources: &'a [Resource]) -> Answer<'a, Read<Vec<Head>>>;
 
     /// The newest rejections first.
-    fn rejections<'a>(&'a self, resource: Option<&'a Resource>) -> Answer<'a, Vec<RejectionRow>>;
+    fn rejections<'a>(&'a self, asked: &'a RejectionsAsked) -> Answer<'a, Vec<RejectionRow>>;
 
     /// Says that we are here, and forgets what nobody can ask for any more. Called a few times a second.
     fn tend(&self) -> Answer<'_, ()>;
@@ -111,8 +111,19 @@ pub struct HeldRow {
     pub first_since: Option<StoreTime>,
 }
 
+/// Which part of the ledger is wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RejectionsAsked {
+    pub resource: Option<Resource>,
+    /// When they were refused, as reported; the end is left out itself.
+    pub from: StoreTime,
+    pub until: StoreTime,
+    pub most: u32,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RejectionRow {
+    pub id: i64,
     pub resource: String,
     pub token: i64,
     pub highest: Option<i64>,
@@ -163,11 +174,12 @@ impl From<sqlx::Error> for StoreError {
     }
 }
 
-type RejectionTuple = (String, i64, Option<i64>, Option<String>, String, String, i64);
+type RejectionTuple = (i64, String, i64, Option<i64>, Option<String>, String, String, i64);
 
 impl From<RejectionTuple> for RejectionRow {
-    fn from((resource, token, highest, owner, source, reason, at): RejectionTuple) -> Self {
+    fn from((id, resource, token, highest, owner, source, reason, at): RejectionTuple) -> Self {
         Self {
+            id,
             resource,
             token,
             highest,

@@ -14,6 +14,7 @@ use super::core::{Answer, Core};
 use super::error::LeaseError;
 use super::operation::{AcquireOp, Done, Operation, Turn};
 use super::store::Lane;
+use super::tally::{Tallied, What};
 
 const NEVER: Tick = Tick(i64::MAX);
 
@@ -118,10 +119,31 @@ pub(super) async fn wait(
     };
     core.waiting.go(op.id);
     if op.turn == Turn::Waiting {
+        let ms = core.clock.tick().since(began);
         core.metrics.waits.one();
-        core.metrics.wait_ms.ms(core.clock.tick().since(began));
+        core.metrics.wait_ms.ms(ms);
+        core.tally.add(waited(&op, ms, &answer));
     }
     deliver(&core, &op, reply, answer, until).await;
+}
+
+/// A wait that ended, and a refusal where it was in vain.
+fn waited(op: &AcquireOp, ms: i64, answer: &Result<Answer, LeaseError>) -> Vec<Tallied> {
+    let of = |what| Tallied {
+        resource: op.resource.clone(),
+        what,
+    };
+    let mut all = vec![of(What::Waited { ms })];
+    if matches!(
+        answer,
+        Ok(Answer {
+            done: Done::Refused { .. },
+            ..
+        })
+    ) {
+        all.push(of(What::Refused));
+    }
+    all
 }
 
 /// Hands the answer over. A grant that came too late, or that nobody takes, is given back.

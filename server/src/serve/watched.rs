@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::names::{BackendName, Source};
+use domain::names::{BackendName, Resource, Source};
 use secrecy::{ExposeSecret, SecretString};
 use tokio_util::sync::CancellationToken;
 
@@ -99,7 +99,10 @@ pub(super) fn observe(
         };
         if let Some(feed) = inventory.feed(&name, clock.now(), describe) {
             let hints = observer::start(adapter.clone(), feed, pace, clock.clone(), stop);
-            adapters.insert(name, Arc::new(Announcing::new(adapter, hints)));
+            let (of, told) = (inventory.clone(), name.clone());
+            let unlocked =
+                move |source: &Source, resource: &Resource| of.note_unlocked(&told, source, resource);
+            adapters.insert(name, Arc::new(Announcing::new(adapter, hints, unlocked)));
         }
     }
     (inventory, adapters)

@@ -7,10 +7,13 @@
 
 use std::{
     fs,
-    fs::OpenOptions,
+    fs::{DirBuilder, OpenOptions},
     io,
     io::Write,
-    os::unix::{fs::OpenOptionsExt, process::CommandExt},
+    os::unix::{
+        fs::{DirBuilderExt, OpenOptionsExt},
+        process::CommandExt,
+    },
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, Stdio},
     sync::Mutex,
@@ -54,13 +57,11 @@ impl Folder {
     /// A new folder under the system's temporary folder, owned by `account`, closed to others.
     /// `end_signal` is the guard's, without `SIG`: `KILL`, `QUIT`.
     pub(super) fn create(name: &str, account: Account, end_signal: &str) -> io::Result<Self> {
-        let folder = tempfile::Builder::new()
-            .prefix(&format!("leasehold-{name}-"))
-            .tempdir()?;
-        account.own(folder.path())?;
+        // The guard first: killed in between, we leave nothing that nobody removes. By chance, so that it is nobody else's.
+        let path = std::env::temp_dir().join(format!("leasehold-{name}-{:032x}", rand::random::<u128>()));
         let mut guard = Command::new("sh")
             .args(["-c", GUARD, "leasehold-guard"])
-            .arg(folder.path())
+            .arg(&path)
             .arg(end_signal)
             .env_clear()
             .env("PATH", programs::path_variable())
@@ -70,13 +71,20 @@ impl Folder {
             .stderr(Stdio::null())
             .process_group(0)
             .spawn()?;
+        if let Err(error) = DirBuilder::new().mode(0o700).create(&path) {
+            // Whatever is there is not ours to remove.
+            let _ended = guard.kill().and_then(|()| guard.wait());
+            return Err(error);
+        }
         let pipe = Mutex::new(guard.stdin.take());
-        Ok(Self {
-            path: folder.keep(),
+        let folder = Self {
+            path,
             account,
             guard,
             pipe,
-        })
+        };
+        account.own(folder.path())?;
+        Ok(folder)
     }
 
     pub(super) fn path(&self) -> &Path {

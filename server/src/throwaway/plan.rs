@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use sqlx::postgres::PgConnectOptions;
 use tokio::time::timeout;
 
-use super::{etcd, postgres, redis, zookeeper};
+use super::{alertmanager, etcd, postgres, redis, zookeeper};
 
 const PROBE_DEADLINE: Duration = Duration::from_secs(2);
 
@@ -31,6 +31,7 @@ pub(super) enum Probe {
     Redis(SocketAddr),
     Etcd(SocketAddr),
     Zookeeper(SocketAddr),
+    Alertmanager(SocketAddr),
 }
 
 impl Probe {
@@ -41,6 +42,7 @@ impl Probe {
                 Self::Redis(address) => redis::answers(*address).await,
                 Self::Etcd(address) => etcd::answers(*address).await,
                 Self::Zookeeper(address) => zookeeper::answers(*address).await,
+                Self::Alertmanager(address) => alertmanager::answers(*address).await,
             }
         };
         timeout(PROBE_DEADLINE, answer)

@@ -3,12 +3,14 @@
 
 use domain::access::Right;
 use domain::audit::Phase;
+use domain::notice::Notice;
 use domain::unlock::{Ending, Tier, Unlock, UnlockState};
 
 use super::store::{self, Value};
-use super::{UnlockError, Unlocks, note, tiers};
+use super::{UnlockError, Unlocks, alarm, note, tiers};
 use crate::audit::{Actor, Entry, Origin};
 use crate::identity::Who;
+use crate::notify::enqueue;
 
 impl Unlocks {
     /// A second person agrees. Asked again, it changes nothing.
@@ -16,7 +18,7 @@ impl Unlocks {
     /// # Errors
     /// Each is in the record, too.
     pub async fn approve(&self, who: &Who, id: &str) -> Result<Unlock, UnlockError> {
-        let unlock = self.get(who, id).await?;
+        let unlock = self.step_on(who, "approve", id).await?;
         match self.note_approval(who, &unlock).await {
             Ok(()) => self.get(who, id).await,
             Err(error) => {
@@ -66,7 +68,7 @@ impl Unlocks {
             Value::Int(self.now_ms()),
             Value::Text(&unlock.id),
         ];
-        self.change_with(statement, &values, entry).await
+        self.change_with(statement, &values, entry, None).await
     }
 
     /// Gives an intent up. Its owner alone may.
@@ -74,7 +76,7 @@ impl Unlocks {
     /// # Errors
     /// Each is in the record, too.
     pub async fn cancel(&self, who: &Who, id: &str) -> Result<Unlock, UnlockError> {
-        let unlock = self.get(who, id).await?;
+        let unlock = self.step_on(who, "cancel", id).await?;
         let given_up = async {
             if unlock.by_id != who.id() {
                 return Err(UnlockError::forbidden("this intent is bound to somebody else"));
@@ -96,7 +98,7 @@ impl Unlocks {
     /// # Errors
     /// Each is in the record, too.
     pub async fn review(&self, who: &Who, id: &str) -> Result<Unlock, UnlockError> {
-        let unlock = self.get(who, id).await?;
+        let unlock = self.step_on(who, "review", id).await?;
         let reviewed = async {
             if !who.may(Right::Approve, &unlock.backend, &unlock.resource.text()) {
                 return Err(UnlockError::forbidden(
@@ -121,7 +123,8 @@ impl Unlocks {
             ];
             let by = note::by(who, Right::Approve, &unlock);
             let entry = note::entry(&unlock, Phase::Approval, "reviewed", by);
-            self.change_with(statement, &values, entry).await
+            let over = self.over(who, &unlock);
+            self.change_with(statement, &values, entry, over.as_ref()).await
         };
         if let Err(error) = reviewed.await {
             self.note_refusal(who, Right::Approve, &unlock, &error).await;
@@ -130,19 +133,32 @@ impl Unlocks {
         self.get(who, id).await
     }
 
-    /// One change with its row; neither, when the change finds nothing to change any more.
+    /// What tells everyone that acting alone was reviewed.
+    fn over(&self, who: &Who, unlock: &Unlock) -> Option<Notice> {
+        let alone = unlock.break_glass.as_ref()?;
+        let acted_at = unlock.acted_at?.timestamp_millis();
+        let reviewed = (who.name(), self.now_ms());
+        Some(alarm::notice(unlock, &alone.reason, acted_at, Some(reviewed)))
+    }
+
+    /// One change with its row and what is told of it; neither, when the change finds nothing to change any more.
     async fn change_with(
         &self,
         statement: &'static str,
         values: &[Value<'_>],
         entry: Entry,
+        told: Option<&Notice>,
     ) -> Result<(), UnlockError> {
         let mut tx = self.db().begin().await?;
         let appended = self.audit.append_in(&mut tx, entry).await?;
         if store::change(&mut tx, statement, values).await? == 0 {
             return Err(UnlockError::Expired);
         }
+        if let Some(notice) = told {
+            enqueue(&mut tx, notice, self.now_ms()).await?;
+        }
         tx.commit().await?;
+        self.notifier.wake();
         self.audit.export(&appended).await;
         Ok(())
     }

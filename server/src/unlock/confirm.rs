@@ -13,9 +13,10 @@ use super::intent::{may_unlock, parse_reason};
 use super::limits::{ACT_MAX, MISMATCHES_MAX};
 use super::look::{no_answer, the_same};
 use super::store::{self, Value};
-use super::{UnlockError, Unlocks, note, tiers};
+use super::{UnlockError, Unlocks, alarm, note, tiers};
 use crate::audit::Entry;
 use crate::identity::Who;
+use crate::notify::enqueue;
 use crate::tasks;
 
 /// What was typed.
@@ -53,7 +54,7 @@ impl Unlocks {
         id: &str,
         confirmation: Confirmation,
     ) -> Result<Unlock, UnlockError> {
-        let unlock = self.get(who, id).await?;
+        let unlock = self.step_on(who, "confirm", id).await?;
         let checked = self.check(who, &unlock, &confirmation).await;
         if let Err(error) = &checked
             && !error.is_recorded()
@@ -112,6 +113,10 @@ impl Unlocks {
     /// Still pending and not too old.
     pub(super) async fn is_pending(&self, unlock: &Unlock) -> Result<(), UnlockError> {
         match unlock.state {
+            // Counted already, about to be written as cancelled.
+            UnlockState::Pending if unlock.mismatches >= MISMATCHES_MAX => Err(UnlockError::AlreadyUsed {
+                state: UnlockState::Cancelled,
+            }),
             UnlockState::Pending if self.now_ms() < unlock.expires_at.timestamp_millis() => Ok(()),
             UnlockState::Pending => {
                 self.expire(unlock).await?;
@@ -170,10 +175,8 @@ impl Unlocks {
             drop(tx);
             let now = store::get(self.db(), &unlock.id).await?;
             let now = now.ok_or(UnlockError::CutOff)?;
-            return match now.state {
-                UnlockState::Pending => Box::pin(self.mismatch(who, &now)).await,
-                state => Ok(UnlockError::AlreadyUsed { state }),
-            };
+            self.is_pending(&now).await?;
+            return Box::pin(self.mismatch(who, &now)).await;
         }
         tx.commit().await?;
         self.audit.export(&appended).await;
@@ -200,12 +203,13 @@ impl Unlocks {
         self.get(who, &unlock.id).await
     }
 
-    /// Takes the intent for the act: the row of the act is committed with it, or neither.
+    /// Takes the intent for the act: the row of the act is committed with it, and what tells everyone of acting alone, or
+    /// nothing of it.
     async fn claim(&self, who: &Who, unlock: &Unlock, alone: Option<&Reason>) -> Result<Unlock, UnlockError> {
         let statement =
             "UPDATE unlocks SET state = 'outcome_unknown', acted_at = $1, act_deadline = $2, act_row = $3,
             break_glass_reason = $4
-            WHERE id = $5 AND state = 'pending' AND expires_at > $1";
+            WHERE id = $5 AND state = 'pending' AND expires_at > $1 AND mismatches < $6";
         let now = self.now_ms();
         let act_max = i64::try_from(ACT_MAX.as_millis()).unwrap_or(i64::MAX);
         let after = alone.map(|reason| json!({"breakGlass": reason.as_str()}));
@@ -222,17 +226,22 @@ impl Unlocks {
             Value::Int(appended.seq),
             Value::MaybeText(alone.map(Reason::as_str)),
             Value::Text(&unlock.id),
+            Value::Int(i64::from(MISMATCHES_MAX)),
         ];
         if store::change(&mut tx, statement, &values).await? == 0 {
             drop(tx);
-            let standing = store::get(self.db(), &unlock.id).await?;
-            let state = standing.map_or(UnlockState::Expired, |unlock| unlock.state);
-            return Err(match state {
-                UnlockState::Pending | UnlockState::Expired => UnlockError::Expired,
-                state => UnlockError::AlreadyUsed { state },
-            });
+            if let Some(standing) = store::get(self.db(), &unlock.id).await? {
+                self.is_pending(&standing).await?;
+            }
+            return Err(UnlockError::Expired);
+        }
+        if let Some(reason) = alone {
+            // Whoever hears of it, or would have: without this the act does not begin.
+            let notice = alarm::notice(unlock, reason.as_str(), now, None);
+            enqueue(&mut tx, &notice, now).await?;
         }
         tx.commit().await?;
+        self.notifier.wake();
         self.audit.export(&appended).await;
         let claimed = store::get(self.db(), &unlock.id).await;
         // It is claimed: not being able to read it back must not stop what the record says has begun.
@@ -274,10 +283,7 @@ fn wider(shown: &BlastRadius, now: &BlastRadius) -> Option<String> {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    Some(format!(
-        "more would die with it than was shown: {}{rest}",
-        first.what
-    ))
+    Some(format!("{}: {}{rest}", BlastRadius::WIDER, first.what))
 }
 
 #[cfg(test)]

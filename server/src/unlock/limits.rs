@@ -10,6 +10,8 @@ pub const MISMATCHES_MAX: u32 = 3;
 pub const BULK_MAX: usize = 50;
 /// A fresh reading of the lock, before the intent and after the act.
 pub const LOOK_MAX: Duration = Duration::from_secs(5);
+/// Before a second reading, when the first met a holder that was just going.
+pub const LOOK_AGAIN: Duration = Duration::from_millis(30);
 /// An act without an answer after this has an unknown outcome.
 pub const ACT_MAX: Duration = Duration::from_secs(60);
 /// What a clock of another server may be off, and a commit take, before an act counts as cut off.

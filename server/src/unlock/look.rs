@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::backend::BackendStatus;
+use domain::backend::{BackendStatus, BackendView};
 use domain::generation::Generation;
 use domain::known::Known;
 use domain::lock::Lock;
@@ -12,7 +12,7 @@ use domain::release::{BlastRadius, Holding};
 use domain::state::LockState;
 use domain::unlock::Observed;
 
-use super::limits::LOOK_MAX;
+use super::limits::{LOOK_AGAIN, LOOK_MAX};
 use super::{UnlockError, Unlocks};
 use crate::backends::{Backend, BackendError, no_release};
 use crate::inventory::LookUp;
@@ -49,34 +49,10 @@ impl Unlocks {
         let backend = self.backends.get(name).ok_or_else(|| UnlockError::NotFound {
             what: format!("no backend is named {name}"),
         })?;
-        if let Some(why) = no_release(&**backend) {
-            return Err(UnlockError::Unavailable {
-                why: format!("no forced unlock on {name}: {why}"),
-                mend: None,
-            });
-        }
-        self.is_believed(name)?;
-        Ok(backend)
-    }
-
-    fn is_believed(&self, name: &BackendName) -> Result<(), UnlockError> {
+        offered(name, &**backend)?;
         let views = self.inventory.backends(self.clock.now());
-        let Some(view) = views.into_iter().find(|view| view.name == *name) else {
-            return Err(UnlockError::NotFound {
-                what: format!("no backend is named {name}"),
-            });
-        };
-        match view.status {
-            BackendStatus::Live | BackendStatus::Partial => Ok(()),
-            BackendStatus::Starting | BackendStatus::Stale | BackendStatus::Down => {
-                let fault = view.fault.as_ref();
-                let detail = fault.map_or(String::new(), |fault| format!(": {}", fault.message));
-                Err(UnlockError::Stale {
-                    why: format!("{name} is {}{detail}", view.status.wire()),
-                    mend: fault.map(|fault| fault.mend.clone()),
-                })
-            }
-        }
+        believed(name, views.iter().find(|view| view.name == *name))?;
+        Ok(backend)
     }
 
     pub(super) async fn fresh(
@@ -85,12 +61,52 @@ impl Unlocks {
         source: &Source,
         resource: &Resource,
     ) -> Result<Inspection, BackendError> {
-        let asked = backend.inspect(source, resource);
-        tokio::time::timeout(LOOK_MAX, asked)
+        let looked = async {
+            let seen = backend.inspect(source, resource).await?;
+            let is_told = |lock: &ObservedLock| !matches!(lock.generation, Known::Unknown(_));
+            if seen.lock.as_ref().is_none_or(is_told) {
+                return Ok(seen);
+            }
+            // One holder went while we looked: a moment later it is somebody else's, or nobody's.
+            tokio::time::sleep(LOOK_AGAIN).await;
+            backend.inspect(source, resource).await
+        };
+        tokio::time::timeout(LOOK_MAX, looked)
             .await
             .unwrap_or(Err(BackendError::NoAnswer {
                 after_ms: u64::try_from(LOOK_MAX.as_millis()).unwrap_or(u64::MAX),
             }))
+    }
+}
+
+/// The adapter is one that unlocks.
+pub(super) fn offered(name: &BackendName, backend: &dyn Backend) -> Result<(), UnlockError> {
+    match no_release(backend) {
+        None => Ok(()),
+        Some(why) => Err(UnlockError::Unavailable {
+            why: format!("no forced unlock on {name}: {why}"),
+            mend: None,
+        }),
+    }
+}
+
+/// What was last seen of the backend is not too old to act on.
+pub(super) fn believed(name: &BackendName, view: Option<&BackendView>) -> Result<(), UnlockError> {
+    let Some(view) = view else {
+        return Err(UnlockError::NotFound {
+            what: format!("no backend is named {name}"),
+        });
+    };
+    match view.status {
+        BackendStatus::Live | BackendStatus::Partial => Ok(()),
+        BackendStatus::Starting | BackendStatus::Stale | BackendStatus::Down => {
+            let fault = view.fault.as_ref();
+            let detail = fault.map_or(String::new(), |fault| format!(": {}", fault.message));
+            Err(UnlockError::Stale {
+                why: format!("{name} is {}{detail}", view.status.wire()),
+                mend: fault.map(|fault| fault.mend.clone()),
+            })
+        }
     }
 }
 

@@ -151,7 +151,7 @@ impl Unlocks {
         self.append_or_log(entry).await;
     }
 
-    async fn append_or_log(&self, entry: Entry) {
+    pub(super) async fn append_or_log(&self, entry: Entry) {
         if let Err(error) = self.audit.append(entry).await {
             tracing::error!("a refused forced unlock could not be recorded: {error}");
         }

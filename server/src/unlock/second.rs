@@ -6,7 +6,7 @@ use domain::access::{Grants, Right};
 use domain::unlock::Unlock;
 
 use super::{UnlockError, Unlocks};
-use crate::identity::IdentityError;
+use crate::identity::{IdentityError, Person};
 
 impl Unlocks {
     /// Whether two ids stand for one and the same: a token stands for whoever made it.
@@ -14,7 +14,10 @@ impl Unlocks {
         if one == other {
             return Ok(true);
         }
-        Ok(self.behind(one).await? == self.behind(other).await?)
+        let (one, other) = (self.behind(one).await?, self.behind(other).await?);
+        let directory = self.identity.directory();
+        let people = directory.people.get(&one).zip(directory.people.get(&other));
+        Ok(one == other || people.is_some_and(|(one, other)| is_one_person(one, other)))
     }
 
     /// The person behind an id: itself, or who made the token.
@@ -73,9 +76,62 @@ impl Unlocks {
     }
 }
 
+/// A local account and one of the identity provider's that are called alike: most likely somebody with two ways in. Wrong
+/// at times, and then a third person approves; the other way round somebody would approve their own act.
+fn is_one_person(one: &Person, other: &Person) -> bool {
+    one.issuer.is_some() != other.issuer.is_some() && called(one) == called(other)
+}
+
+/// Without the number that keeps namesakes apart, and without the domain of an address.
+fn called(person: &Person) -> String {
+    let name = person.name.as_str();
+    let numbered = name.rsplit_once('+').filter(|(_, number)| {
+        person.issuer.is_some() && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    let name = numbered.map_or(name, |(name, _)| name);
+    let name = name.split_once('@').map_or(name, |(name, _)| name);
+    name.to_lowercase()
+}
+
 fn store(error: IdentityError) -> UnlockError {
     match error {
         IdentityError::Store(error) => UnlockError::AuditUnavailable(error),
         _ => UnlockError::CutOff,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn person(name: &str, issuer: Option<&str>) -> Person {
+        Person {
+            id: name.to_owned(),
+            name: name.to_owned(),
+            created_at: 0,
+            disabled_at: None,
+            has_password: issuer.is_none(),
+            issuer: issuer.map(str::to_owned),
+            grants: Arc::default(),
+        }
+    }
+
+    #[test]
+    fn namesakes_of_here_and_of_the_provider_count_as_one() {
+        // With the number, with an address, in other letters; never two of one kind, nor a name that is merely alike.
+        let (here, there) = (
+            |name| person(name, None),
+            |name| person(name, Some("https://id.example")),
+        );
+        for name in ["ada", "ada+2", "Ada@example.com", "ADA@example.com+3"] {
+            assert!(is_one_person(&here("ada"), &there(name)), "{name}");
+            assert!(is_one_person(&there(name), &here("ada")), "{name}");
+        }
+        for name in ["adam", "a", "ada+x"] {
+            assert!(!is_one_person(&here("ada"), &there(name)), "{name}");
+        }
+        assert!(
+            !is_one_person(&here("ada"), &here("ada+2")) && !is_one_person(&there("ada"), &there("ada+2"))
+        );
     }
 }

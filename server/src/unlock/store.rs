@@ -116,6 +116,10 @@ fn read(rows: Vec<Row>) -> Vec<Tended> {
 /// # Errors
 /// The store does not answer.
 pub(super) async fn get(db: &Db, id: &str) -> Result<Option<Unlock>, sqlx::Error> {
+    // Postgres takes no text that has one.
+    if id.contains('\0') {
+        return Ok(None);
+    }
     let found = select(db, "id = $1 LIMIT $2", &[Value::Text(id), Value::Int(1)]).await?;
     Ok(found.into_iter().next().map(|row| row.unlock))
 }

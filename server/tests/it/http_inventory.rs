@@ -331,16 +331,18 @@ async fn shutdown_ends_open_streams_and_drains() {
 
 #[tokio::test]
 async fn an_address_beyond_loopback_is_refused_with_the_reason() {
-    // Nobody can sign in yet: only this machine may look.
+    // Without a certificate and without a proxy, asked for past the configuration.
     let setup = leasehold::serve::Setup {
         store: "sqlite:never-opened.db".to_owned().into(),
         lease: leasehold::lease::LeaseConfig::default(),
         listen: "0.0.0.0:0".parse().unwrap(),
         backends: Vec::new(),
         access: leasehold::config::AccessConfig::default(),
+        history: leasehold::config::HistoryConfig::default(),
+        notify: leasehold::config::NotifyConfig::default(),
         clock: leasehold::clock::Clock::start(),
         stop: tokio_util::sync::CancellationToken::new(),
     };
     let error = leasehold::serve::start(setup).await.err().unwrap().to_string();
-    assert!(error.contains("loopback") && error.contains("listen"));
+    assert!(error.contains("in clear") && error.contains("listen"), "{error}");
 }

@@ -4,7 +4,11 @@
 //! `cfg(test)` on each module, always true here, lets clippy know that helpers may unwrap too.
 
 #[cfg(test)]
+mod alerts;
+#[cfg(test)]
 mod audit;
+#[cfg(test)]
+mod charts;
 #[cfg(test)]
 mod cli;
 #[cfg(test)]
@@ -12,15 +16,23 @@ mod client;
 #[cfg(test)]
 mod demo_workload;
 #[cfg(test)]
+mod doors;
+#[cfg(test)]
 mod etcd_adapter;
 #[cfg(test)]
 mod histories;
+#[cfg(test)]
+mod history;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
 mod http_inventory;
 #[cfg(test)]
 mod lease;
+#[cfg(test)]
+mod notify;
+#[cfg(test)]
+mod oidc;
 #[cfg(test)]
 mod people;
 #[cfg(test)]
@@ -29,6 +41,8 @@ mod postgres_adapter;
 mod proxy;
 #[cfg(test)]
 mod redis_adapter;
+#[cfg(test)]
+mod security;
 #[cfg(test)]
 mod support;
 #[cfg(test)]

@@ -4,6 +4,6 @@ mod doors;
 mod machines;
 mod settings;
 mod signing_in;
-mod stage;
+pub(crate) mod stage;
 mod standing;
 mod tenants;

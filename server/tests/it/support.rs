@@ -3,7 +3,9 @@
 pub(crate) mod certs;
 pub(crate) mod console;
 pub(crate) mod dice;
+pub(crate) mod ear;
 pub(crate) mod eventually;
+pub(crate) mod form;
 pub(crate) mod proxy;
 pub(crate) mod traces;
 pub(crate) mod unlocking;

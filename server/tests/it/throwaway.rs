@@ -1,5 +1,6 @@
 //! Throwaway servers start, survive the faults that tests inject, and leave nothing behind.
 
+mod alertmanager;
 mod etcd;
 mod leftovers;
 mod postgres;

@@ -1,12 +1,17 @@
 //! Forced unlocks through the whole server: the two steps, every refusal, tiers, what the record says, and crashes.
 
+mod alarmed;
 mod bulk;
 mod crash;
 mod outcomes;
+mod pages;
 mod protected;
+mod raced;
 mod radius;
 mod refusals;
 mod stage;
+mod tiers;
 mod told;
 mod two_steps;
 mod typed;
+mod unseen;

@@ -33,8 +33,10 @@ fn detail(states: &[LockState]) -> LockDetail {
         lock,
         backend_status,
         backend_fault: None,
+        no_unlock: None,
         fresh: Known::Known(fresh),
         seen: Vec::new(),
+        charts: crate::detail::LockCharts::default(),
     }
 }
 

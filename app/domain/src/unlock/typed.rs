@@ -13,9 +13,62 @@ pub fn is_the_name(typed: &str, resource: &Resource) -> bool {
     typed == resource.text() || typed == to_type(resource)
 }
 
+/// Where what was typed leaves the name, in words that tell look-alikes apart; none when it is the name.
+pub fn difference(typed: &str, resource: &Resource) -> Option<String> {
+    if is_the_name(typed, resource) {
+        return None;
+    }
+    let shown = to_type(resource);
+    let pairs = typed.chars().zip(shown.chars());
+    let same = pairs.take_while(|(one, other)| one == other).count();
+    let at = same + 1;
+    Some(match (typed.chars().nth(same), shown.chars().nth(same)) {
+        (None, _) if typed.is_empty() => "nothing was typed".to_owned(),
+        (None, _) => format!("it ends after character {same}, and the name goes on"),
+        (Some(more), None) => format!("the name ends after character {same}, and {} follows", told(more)),
+        (Some(typed), Some(name)) => {
+            format!(
+                "character {at} is {}, and the name has {} there",
+                told(typed),
+                told(name)
+            )
+        }
+    })
+}
+
+/// The character, unless nobody could see it, and its number.
+fn told(c: char) -> String {
+    let number = format!("U+{:04X}", c as u32);
+    let mut bytes = [0; 4];
+    let text: &str = c.encode_utf8(&mut bytes);
+    if c == ' ' || escape::visible(text) != text {
+        return number;
+    }
+    format!("\u{201c}{c}\u{201d} ({number})")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_differs_is_told_by_place_and_number() {
+        // A look-alike, a space at the end, a part, nothing, a hidden character; and the name itself.
+        let name = Resource::from("jobs/close");
+        let told = |typed: &str| difference(typed, &name).unwrap_or_default();
+        assert_eq!(
+            told("j\u{43e}bs/close"),
+            "character 2 is \u{201c}\u{43e}\u{201d} (U+043E), and the name has \u{201c}o\u{201d} (U+006F) there"
+        );
+        assert_eq!(
+            told("jobs/close "),
+            "the name ends after character 10, and U+0020 follows"
+        );
+        assert_eq!(told("jobs/"), "it ends after character 5, and the name goes on");
+        assert_eq!(told(""), "nothing was typed");
+        assert!(told("jobs\u{200b}/close").starts_with("character 5 is U+200B, "));
+        assert_eq!(difference("jobs/close", &name), None);
+    }
 
     #[test]
     fn only_the_very_name_confirms() {

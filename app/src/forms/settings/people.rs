@@ -55,7 +55,7 @@ pub fn people(chrome: &Chrome, people: People) -> String {
         {alert(people.refusal.clone())}
         <div class="with-form">
             <section class="sec">
-                <header><h2>"People"</h2><span class="end">{format!("{} rows", people.rows.len())}</span></header>
+                <header><h2>"People"</h2><span class="end">{human::counted(people.rows.len() as u64, "row", "rows")}</span></header>
                 {list(&people)}
             </section>
             {add(&people)}

@@ -70,7 +70,7 @@ pub fn tokens(chrome: &Chrome, tokens: Tokens) -> String {
         <div class="with-form">
             <div class="stack">
                 <section class="sec">
-                    <header><h2>"Tokens"</h2><span class="end">{format!("{} rows", good.len())}</span></header>
+                    <header><h2>"Tokens"</h2><span class="end">{human::counted(good.len() as u64, "row", "rows")}</span></header>
                     {list(&good, tokens.now)}
                 </section>
                 {past}
@@ -78,8 +78,7 @@ pub fn tokens(chrome: &Chrome, tokens: Tokens) -> String {
             {create(&tokens)}
         </div>
     };
-    let lead =
-        "Programs hold leases and read the inventory with a token, within its prefixes and no further.";
+    let lead = "Programs hold leases and read the inventory with a token, within its prefixes and no further. When one was last used is known here within 5 s.";
     let content = content.into_any();
     page(
         chrome,

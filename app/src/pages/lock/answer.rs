@@ -30,8 +30,13 @@ pub(super) enum Answer {
     },
 }
 
-pub(super) async fn find(backend: String, source: String, resource: String) -> Result<Answer, ApiError> {
-    match api::lock::lock(backend.clone(), source, resource.clone()).await {
+pub(super) async fn find(
+    backend: String,
+    source: String,
+    resource: String,
+    search: String,
+) -> Result<Answer, ApiError> {
+    match api::lock::lock(backend.clone(), source, resource.clone(), search).await {
         Ok(detail) => Ok(Answer::Lock(Box::new(detail))),
         Err(ApiError::Console(ConsoleError::Ambiguous { sources })) => Ok(Answer::Choose {
             backend,

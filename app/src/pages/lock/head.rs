@@ -10,7 +10,7 @@ use leptos::prelude::*;
 
 use super::copies::Copies;
 use crate::components::changing::changing;
-use crate::components::state_badge::StateBadge;
+use crate::components::state_badge::{Shape, StateBadge};
 use crate::links;
 
 /// Links to prefixes shown before the rest is left out.
@@ -75,7 +75,10 @@ pub fn Head(detail: Signal<LockDetail>) -> impl IntoView {
         {move || id.with(|id| view! { <Crumbs backend=id.backend.to_string() name=id.resource.text()/> }.into_any())}
         <div class="hero">
             <h1 tabindex=scrolls>{changing(name)}</h1>
-            <Copies detail/>
+            <div class="acts">
+                <Copies detail/>
+                <Unlock detail/>
+            </div>
         </div>
         <ul class="reasons" aria-label="states">
             {move || states.get().into_iter().enumerate().map(|(index, reason)| view! {
@@ -90,6 +93,31 @@ pub fn Head(detail: Signal<LockDetail>) -> impl IntoView {
         </ul>
     }
     .into_any()
+}
+
+/// The way to the forced unlock, or why there is none; nothing for a lock that is gone. A page of the server's alone.
+#[component]
+fn Unlock(detail: Signal<LockDetail>) -> impl IntoView {
+    let way = Memo::new(move |_| {
+        detail.with(|detail| {
+            (!detail.is_gone()).then(|| (links::unlock_holding(&detail.lock), detail.no_unlock.clone()))
+        })
+    });
+    changing(move || {
+        way.get().map(|(href, why)| match why {
+            None => view! {
+                <a class="btn solid" href=href rel="external" data-unlock="" aria-keyshortcuts="u"><Shape name="unlock"/>"Unlock… "<kbd>"u"</kbd></a>
+            }
+            .into_any(),
+            Some(why) => view! {
+                <span class="no-unlock">
+                    <button class="btn" type="button" disabled=true aria-describedby="no-unlock"><Shape name="unlock"/>"Unlock…"</button>
+                    <small id="no-unlock">{visible(&why).into_owned()}</small>
+                </span>
+            }
+            .into_any(),
+        })
+    })
 }
 
 /// The name, broken between its segments where a line ends; only what differs from its neighbours is bright.

@@ -1,7 +1,7 @@
-//! Who waits, who blocks whom, what we saw happen, what to do next, and what else hangs on it.
+//! Who waits, who blocks whom, what to do next, and what else hangs on it.
 
 use domain::advice;
-use domain::detail::{Fresh, LockDetail, SeenEvent};
+use domain::detail::{Fresh, LockDetail};
 use domain::escape::visible;
 use domain::human;
 use domain::known::Known;
@@ -11,11 +11,9 @@ use leptos::prelude::*;
 use crate::components::age::{Elapsing, RunningDown};
 use crate::components::blocker_tree::BlockerTree;
 use crate::components::changing::changing;
-use crate::components::time::{Time, is_of_another_day};
 
 /// Lines shown of a list; the rest is counted.
 const WAITERS_SHOWN: usize = 20;
-const EVENTS_SHOWN: usize = 12;
 
 /// What was read just now, or the sentence for why it was not.
 fn fresh(detail: &LockDetail) -> Result<&Fresh, String> {
@@ -144,53 +142,6 @@ pub fn Blockers(detail: Signal<LockDetail>) -> impl IntoView {
             .into_any()
         })
     })
-}
-
-#[component]
-pub fn Seen(detail: Signal<LockDetail>) -> impl IntoView {
-    let seen = Memo::new(move |_| detail.with(|detail| detail.seen.clone()));
-    let rows = move || {
-        seen.with(|seen| {
-            if seen.is_empty() {
-                return view! { <p class="pad">"Nothing yet: it was so when we first saw it."</p> }.into_any();
-            }
-            let newest = seen.first().map(|event| event.at);
-            let rows = seen.iter().take(EVENTS_SHOWN).map(|event| {
-                let with_date = newest.is_some_and(|newest| is_of_another_day(event.at, newest));
-                view! { <EventRow event=event.clone() with_date/> }.into_any()
-            });
-            view! { <table class="t seen"><thead><tr><th scope="col">"at"</th><th scope="col">"what"</th><th scope="col">"who"</th></tr></thead><tbody>{rows.collect_view()}</tbody></table> }
-            .into_any()
-        })
-    };
-    view! {
-        <section class="sec" aria-labelledby="seen-head">
-            <header>
-                <h2 id="seen-head">"What we saw happen"</h2>
-                <span class="note">"since this console started, newest first"</span>
-            </header>
-            {changing(rows)}
-        </section>
-    }
-    .into_any()
-}
-
-#[component]
-fn EventRow(event: SeenEvent, with_date: bool) -> impl IntoView {
-    let owner = event
-        .owner_id
-        .map(|owner| view! { <bdi>{visible(owner.as_str()).into_owned()}</bdi> }.into_any());
-    let token = event
-        .fencing_token
-        .map(|token| view! { <span class="ink3">{format!(" token {token}")}</span> }.into_any());
-    view! {
-        <tr>
-            <td class="ink2" class:dated=with_date><Time at=event.at with_date/></td>
-            <td>{event.kind.word()}</td>
-            <td class="own">{owner}{token}</td>
-        </tr>
-    }
-    .into_any()
 }
 
 #[component]

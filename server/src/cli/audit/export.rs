@@ -3,16 +3,19 @@
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use domain::audit::{AuditQuery, AuditRow};
+use domain::audit::{Action, AuditQuery, AuditRow};
 
 use super::super::exit::Exit;
 use super::super::output::{print, report};
 use super::Place;
+use crate::audit::Entry;
 use crate::audit::export::{csv_header, csv_row};
+use crate::http::wire::audit::AuditRowWire;
+use crate::identity::Who;
 
 const ROWS_OF_ONE_PAGE: u32 = 1_000;
 
-/// Write the whole record to standard output, newest first.
+/// Write the record to standard output, newest first. That it left is a row of the record itself.
 #[derive(Debug, clap::Args)]
 #[command(after_help = concat!(
     "Example:\n  leasehold audit export --format csv --prefix tenant_123: > audit.csv\n\n",
@@ -43,6 +46,15 @@ pub(super) async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Ok(audit) => audit,
         Err(exit) => return Ok(exit.into()),
     };
+    let exported = match audit.append(entry(&args)).await {
+        Ok(exported) => exported,
+        Err(error) => {
+            report(&format!(
+                "the export cannot be recorded, so there is none: {error}"
+            ));
+            return Ok(Exit::Failure.into());
+        }
+    };
     if args.format == Format::Csv {
         print(&csv_header())?;
     }
@@ -50,6 +62,7 @@ pub(super) async fn run(args: Args) -> anyhow::Result<ExitCode> {
         prefix: args.prefix,
         actor: args.actor,
         limit: ROWS_OF_ONE_PAGE,
+        before_seq: Some(exported.seq),
         ..AuditQuery::default()
     };
     loop {
@@ -60,7 +73,7 @@ pub(super) async fn run(args: Args) -> anyhow::Result<ExitCode> {
                 return Ok(Exit::Failure.into());
             }
         };
-        let lines: Vec<String> = page.rows.iter().map(|row| line(args.format, row)).collect();
+        let lines: Vec<String> = page.rows.into_iter().map(|row| line(args.format, row)).collect();
         print(&lines.concat())?;
         query.before_seq = page.next_cursor.and_then(|cursor| cursor.parse().ok());
         if query.before_seq.is_none() {
@@ -69,10 +82,22 @@ pub(super) async fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn line(format: Format, row: &AuditRow) -> String {
+fn entry(args: &Args) -> Entry {
+    let who = Who::system("command line");
+    let filters = serde_json::json!({"prefix": args.prefix, "actor": args.actor});
+    let format = match args.format {
+        Format::Csv => "csv",
+        Format::Json => "json",
+    };
+    Entry {
+        after: Some(serde_json::json!({"format": format, "filters": filters})),
+        ..Entry::new(Action::AuditExport, "ok", who.actor(None), who.origin)
+    }
+}
+
+fn line(format: Format, row: AuditRow) -> String {
     match format {
-        Format::Csv => csv_row(row),
-        // A row of texts always has a JSON.
-        Format::Json => serde_json::to_string(row).unwrap_or_default() + "\n",
+        Format::Csv => csv_row(&row),
+        Format::Json => AuditRowWire::from(row).line(),
     }
 }

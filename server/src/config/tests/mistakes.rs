@@ -1,7 +1,6 @@
 //! Every mistake has its place, what is wrong, and what to do.
 
-use super::{listen_flag, load, sources};
-use crate::config::Config;
+use super::load;
 
 /// A redis backend with these lines added; its own lines are 1 to 4.
 fn redis(lines: &str) -> String {
@@ -19,7 +18,7 @@ fn etcd(lines: &str) -> String {
 }
 
 /// Each case is loaded alone and has exactly one mistake, which contains each of the texts.
-fn each_has_one_mistake(cases: &[(String, &[&str])]) {
+pub(super) fn each_has_one_mistake(cases: &[(String, &[&str])]) {
     for (file, expected) in cases {
         let errors = load(file, &[]).expect_err(file);
         assert_eq!(errors.0.len(), 1, "{file}\n{errors}");
@@ -281,37 +280,6 @@ fn a_file_that_we_write_may_be_missing_but_not_its_folder() {
         let config = load(&heads(path.to_str().unwrap()), &[]).unwrap();
         assert_eq!(config.access.audit_heads_file, Some(path));
     }
-}
-
-#[test]
-fn listening_beyond_loopback_is_refused_with_the_reason() {
-    // Open to all, open to one network, and a name instead of an address; from the file and from the flag.
-    each_has_one_mistake(&[
-        (
-            "listen = \"0.0.0.0:3000\"".to_owned(),
-            &["open to other hosts", "until people and tokens exist"],
-        ),
-        (
-            "listen = \"[::]:3000\"".to_owned(),
-            &["open to other hosts", "127.0.0.1:3000", "proxy"],
-        ),
-        (
-            "listen = \"192.168.1.5:3000\"".to_owned(),
-            &["open to other hosts"],
-        ),
-        (
-            "listen = \"localhost:3000\"".to_owned(),
-            &["not an IP address with a port"],
-        ),
-        ("listen = \"3000\"".to_owned(), &["not an IP address with a port"]),
-    ]);
-    let mut flag = sources("", &[]);
-    flag.flags.push(listen_flag("0.0.0.0:80"));
-    let error = Config::load(&flag).unwrap_err().to_string();
-    assert!(
-        error.contains("--listen: listen: \"0.0.0.0:80\" is open to other hosts"),
-        "{error}"
-    );
 }
 
 #[test]

@@ -3,17 +3,33 @@
 use axum::http::{HeaderMap, HeaderValue, header};
 
 use crate::identity::Secret;
+use crate::identity::limits::FLOW_MAX;
 
 const SECURE: &str = "__Host-leasehold";
 /// Browsers keep `__Host-` cookies from plain HTTP; on loopback there is nobody in between.
 const PLAIN: &str = "leasehold";
 
+/// Of the way to the identity provider and back.
+const FLOW_SECURE: &str = "__Host-leasehold-oidc";
+const FLOW_PLAIN: &str = "leasehold-oidc";
+
 fn name(is_secure: bool) -> &'static str {
     if is_secure { SECURE } else { PLAIN }
 }
 
+fn flow_name(is_secure: bool) -> &'static str {
+    if is_secure { FLOW_SECURE } else { FLOW_PLAIN }
+}
+
 pub fn read(headers: &HeaderMap, is_secure: bool) -> Option<String> {
-    let name = name(is_secure);
+    read_named(headers, name(is_secure))
+}
+
+pub fn read_flow(headers: &HeaderMap, is_secure: bool) -> Option<String> {
+    read_named(headers, flow_name(is_secure))
+}
+
+fn read_named(headers: &HeaderMap, name: &str) -> Option<String> {
     headers
         .get_all(header::COOKIE)
         .iter()
@@ -25,19 +41,26 @@ pub fn read(headers: &HeaderMap, is_secure: bool) -> Option<String> {
 
 /// Lives as long as the browser; the server ends the session by its own clock.
 pub fn set(secret: &Secret, is_secure: bool) -> Option<HeaderValue> {
-    make(secret.expose(), "", is_secure)
+    make(name(is_secure), secret.expose(), "", is_secure)
+}
+
+/// Lax, as the session's: the way back begins on the provider's page.
+pub fn set_flow(secret: &Secret, is_secure: bool) -> Option<HeaderValue> {
+    let max_age = format!("; Max-Age={}", FLOW_MAX.as_secs());
+    make(flow_name(is_secure), secret.expose(), &max_age, is_secure)
+}
+
+pub fn clear_flow(is_secure: bool) -> Option<HeaderValue> {
+    make(flow_name(is_secure), "", "; Max-Age=0", is_secure)
 }
 
 pub fn clear(is_secure: bool) -> Option<HeaderValue> {
-    make("", "; Max-Age=0", is_secure)
+    make(name(is_secure), "", "; Max-Age=0", is_secure)
 }
 
-fn make(value: &str, more: &str, is_secure: bool) -> Option<HeaderValue> {
+fn make(name: &str, value: &str, more: &str, is_secure: bool) -> Option<HeaderValue> {
     let secure = if is_secure { "; Secure" } else { "" };
-    let text = format!(
-        "{}={value}; Path=/; HttpOnly; SameSite=Lax{secure}{more}",
-        name(is_secure)
-    );
+    let text = format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax{secure}{more}");
     let mut value = HeaderValue::try_from(text).ok()?;
     value.set_sensitive(true);
     Some(value)
@@ -50,6 +73,12 @@ pub fn sign_in_path(next: &str) -> String {
     }
     let next: String = url::form_urlencoded::byte_serialize(next.as_bytes()).collect();
     format!("/sign-in?next={next}")
+}
+
+/// Where the identity provider is asked, and where to go on from there.
+pub fn provider_path(next: &str) -> String {
+    let next: String = url::form_urlencoded::byte_serialize(next.as_bytes()).collect();
+    format!("/sign-in/oidc?next={next}")
 }
 
 /// A path on this host, or the first page: never another site.

@@ -7,20 +7,21 @@ use axum::extract::{ConnectInfo, Request};
 use axum::http::{HeaderMap, header};
 
 use crate::audit::Origin;
+use crate::config::Network;
 
 const USER_AGENT_CHARS_MAX: usize = 200;
 
-/// Proxies whose `X-Forwarded-For` is believed. Nobody else's is.
+/// Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed. Nobody else's are.
 #[derive(Debug, Clone, Default)]
-pub struct Proxies(Arc<[IpAddr]>);
+pub struct Proxies(Arc<[Network]>);
 
 impl Proxies {
-    pub fn new(addresses: &[IpAddr]) -> Self {
-        Self(addresses.into())
+    pub fn new(networks: &[Network]) -> Self {
+        Self(networks.into())
     }
 
-    fn knows(&self, address: IpAddr) -> bool {
-        self.0.contains(&address.to_canonical())
+    pub(super) fn knows(&self, address: IpAddr) -> bool {
+        self.0.iter().any(|network| network.contains(address))
     }
 }
 
@@ -32,14 +33,18 @@ pub(super) fn of(request: &Request, proxies: &Proxies) -> Origin {
         .map(|info| info.0.ip());
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     Origin {
-        ip: peer.map(|peer| client(peer, headers, proxies).to_string()),
-        user_agent: text(header::USER_AGENT.as_str())
-            .map(|agent| agent.chars().take(USER_AGENT_CHARS_MAX).collect()),
-        request_id: text("x-request-id").map(str::to_owned),
+        ip: peer.map(|peer| client(peer, headers, proxies).to_string().into()),
+        user_agent: text(header::USER_AGENT.as_str()).map(shortened),
+        request_id: text("x-request-id").map(Arc::from),
         trace_id: text("traceparent")
             .and_then(|value| value.split('-').nth(1))
-            .map(str::to_owned),
+            .map(Arc::from),
     }
+}
+
+fn shortened(agent: &str) -> Arc<str> {
+    let end = agent.char_indices().nth(USER_AGENT_CHARS_MAX);
+    end.map_or(agent, |(end, _)| &agent[..end]).into()
 }
 
 /// The nearest address that is not one of our proxies, read from the right: what is left of it anybody may have written.
@@ -69,11 +74,12 @@ mod tests {
         // A client that writes the header itself, directly and through one and two proxies.
         let (proxy, outer): (IpAddr, IpAddr) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
         let client_of = |peer: &str, line: &'static str, known: &[IpAddr]| {
+            let known: Vec<Network> = known.iter().map(|address| (*address).into()).collect();
             let headers = HeaderMap::from_iter([(
                 "x-forwarded-for".parse().unwrap(),
                 axum::http::HeaderValue::from_static(line),
             )]);
-            client(peer.parse().unwrap(), &headers, &Proxies::new(known)).to_string()
+            client(peer.parse().unwrap(), &headers, &Proxies::new(&known)).to_string()
         };
         assert_eq!(client_of("203.0.113.9", "1.1.1.1", &[proxy]), "203.0.113.9");
         assert_eq!(

@@ -118,6 +118,26 @@ impl Fields {
         }
     }
 
+    /// An array of strings.
+    pub(in crate::http) fn optional_texts(&mut self, name: &str) -> Result<Option<Vec<String>>, Invalid> {
+        let array = match self.0.remove(name) {
+            None | Some(Value::Null) => return Ok(None),
+            Some(Value::Array(array)) => array,
+            Some(other) => {
+                let message = format!("must be an array of strings, but is {}", kind(&other));
+                return Err(Invalid::new(name, message));
+            }
+        };
+        let text = |value| match value {
+            Value::String(text) => Ok(text),
+            other => Err(Invalid::new(
+                name,
+                format!("must hold strings, but holds {}", kind(&other)),
+            )),
+        };
+        array.into_iter().map(text).collect::<Result<_, _>>().map(Some)
+    }
+
     pub(in crate::http) fn whole(&mut self, name: &str) -> Result<i64, Invalid> {
         self.optional_whole(name)?.ok_or_else(|| required(name))
     }

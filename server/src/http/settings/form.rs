@@ -5,36 +5,58 @@ use std::convert::Infallible;
 use axum::body::{Body, to_bytes};
 use axum::extract::{FromRequest, Request};
 use domain::access::{Grant, Role};
+use domain::limits::RESOURCE_BYTES_MAX;
 use domain::names::BackendName;
 
 use crate::identity::IdentityError;
 
-const BYTES_MAX: usize = 64 * 1024;
+/// Three bytes for one, as a name of other letters is sent, and room for the rest.
+const BYTES_MAX: usize = 3 * RESOURCE_BYTES_MAX + 64 * 1024;
 
 /// What was posted; too much, or what is no form, is an empty one.
-pub(super) struct Form(Vec<(String, String)>);
+pub(in crate::http) struct Form(Vec<(String, String)>);
 
 impl<S: Sync> FromRequest<S> for Form {
     type Rejection = Infallible;
 
     async fn from_request(request: Request<Body>, _: &S) -> Result<Self, Infallible> {
-        let bytes = to_bytes(request.into_body(), BYTES_MAX).await.unwrap_or_default();
-        Ok(Self(url::form_urlencoded::parse(&bytes).into_owned().collect()))
+        Ok(Self::read(request.into_body()).await)
     }
 }
 
 impl Form {
+    pub(in crate::http) async fn read(body: Body) -> Self {
+        let bytes = to_bytes(body, BYTES_MAX).await.unwrap_or_default();
+        Self(url::form_urlencoded::parse(&bytes).into_owned().collect())
+    }
+
+    /// Every field, in order.
+    pub(in crate::http) fn into_fields(self) -> Vec<(String, String)> {
+        self.0
+    }
+
     /// The first field of that name, without white space around it.
-    pub(super) fn text(&self, name: &str) -> String {
+    pub(in crate::http) fn text(&self, name: &str) -> String {
         self.all(name).next().unwrap_or_default().trim().to_owned()
     }
 
+    /// The first field of that name, as it was typed.
+    pub(in crate::http) fn find(&self, name: &str) -> Option<String> {
+        self.all(name).next().map(str::to_owned)
+    }
+
+    /// The same; a field that is not there is empty.
+    pub(in crate::http) fn typed(&self, name: &str) -> String {
+        self.find(name).unwrap_or_default()
+    }
+
     /// As it was typed.
-    pub(super) fn secret(&self, name: &str) -> secrecy::SecretString {
+    pub(in crate::http) fn secret(&self, name: &str) -> secrecy::SecretString {
         self.all(name).next().unwrap_or_default().into()
     }
 
-    fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+    /// Every field of that name, in order.
+    pub(in crate::http) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let named = self.0.iter().filter(move |(field, _)| field == name);
         named.map(|(_, value)| value.as_str())
     }

@@ -7,35 +7,41 @@ use crate::http::problem::Problem;
 use crate::http::wire::unlock::HoldingWire;
 use crate::unlock::UnlockError;
 
+/// What each refusal is in HTTP.
+pub(in crate::http) fn status(error: &UnlockError) -> StatusCode {
+    match error {
+        UnlockError::NotFound { .. } => StatusCode::NOT_FOUND,
+        UnlockError::Forbidden { .. }
+        | UnlockError::NeedsReauthentication
+        | UnlockError::NeedsApproval { .. } => StatusCode::FORBIDDEN,
+        UnlockError::WeakReason { .. } | UnlockError::NameMismatch { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+        UnlockError::Expired => StatusCode::GONE,
+        UnlockError::Ambiguous { .. }
+        | UnlockError::AlreadyUsed { .. }
+        | UnlockError::NoApprovalNeeded
+        | UnlockError::NothingToReview
+        | UnlockError::HolderChanged { .. }
+        | UnlockError::Unavailable { .. } => StatusCode::CONFLICT,
+        UnlockError::Stale { .. }
+        | UnlockError::BlastRadiusUnknown { .. }
+        | UnlockError::AuditUnavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+        UnlockError::CutOff => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
 impl From<UnlockError> for Problem {
     fn from(error: UnlockError) -> Self {
-        let plain = |status| Self::unlock(status, error.code(), &error.to_string());
+        let plain = Self::unlock(status(&error), error.code(), &error.to_string());
         let holding = |holding: &Option<Box<Holding>>| holding.as_deref().map(HoldingWire::from);
         match &error {
-            UnlockError::NotFound { .. } => plain(StatusCode::NOT_FOUND),
-            UnlockError::Ambiguous { sources } => plain(StatusCode::CONFLICT).with_sources(sources),
-            UnlockError::Forbidden { .. }
-            | UnlockError::NeedsReauthentication
-            | UnlockError::NeedsApproval { .. } => plain(StatusCode::FORBIDDEN),
-            UnlockError::WeakReason { field, .. } => {
-                plain(StatusCode::UNPROCESSABLE_ENTITY).with_field(field)
+            UnlockError::Ambiguous { sources } => plain.with_sources(sources),
+            UnlockError::WeakReason { field, .. } => plain.with_field(field),
+            UnlockError::NameMismatch { .. } => plain.with_field("resource"),
+            UnlockError::HolderChanged { before, now } => plain.with_holders(holding(before), holding(now)),
+            UnlockError::Unavailable { mend, .. } | UnlockError::Stale { mend, .. } => {
+                plain.with_mend(mend.clone())
             }
-            UnlockError::NameMismatch { .. } => {
-                plain(StatusCode::UNPROCESSABLE_ENTITY).with_field("resource")
-            }
-            UnlockError::Expired => plain(StatusCode::GONE),
-            UnlockError::AlreadyUsed { .. }
-            | UnlockError::NoApprovalNeeded
-            | UnlockError::NothingToReview => plain(StatusCode::CONFLICT),
-            UnlockError::HolderChanged { before, now } => {
-                plain(StatusCode::CONFLICT).with_holders(holding(before), holding(now))
-            }
-            UnlockError::Unavailable { mend, .. } => plain(StatusCode::CONFLICT).with_mend(mend.clone()),
-            UnlockError::Stale { mend, .. } => plain(StatusCode::SERVICE_UNAVAILABLE).with_mend(mend.clone()),
-            UnlockError::BlastRadiusUnknown { .. } | UnlockError::AuditUnavailable(_) => {
-                plain(StatusCode::SERVICE_UNAVAILABLE)
-            }
-            UnlockError::CutOff => plain(StatusCode::INTERNAL_SERVER_ERROR),
+            _ => plain,
         }
     }
 }

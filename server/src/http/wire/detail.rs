@@ -161,7 +161,7 @@ impl From<RawField> for RawWire {
 impl From<SeenEvent> for SeenWire {
     fn from(event: SeenEvent) -> Self {
         Self {
-            kind: event.kind.word(),
+            kind: event.kind.wire(),
             at: event.at,
             owner_id: event.owner_id.map(|owner| owner.to_string()),
             fencing_token: event.fencing_token.map(|token| token.to_string()),

@@ -26,7 +26,10 @@ use self::load::{load, texts};
 use self::steady::Steady;
 use super::rows::held_rows;
 use super::rows::{LeaseRow, Param, StateRow, from_json, writes};
-use super::{Answer, HeldRow, Lane, News, Read, RejectionRow, ResourceView, Store, StoreError, WaiterView};
+use super::{
+    Answer, HeldRow, Lane, News, Read, RejectionRow, RejectionsAsked, ResourceView, Store, StoreError,
+    WaiterView,
+};
 use crate::clock::Clock;
 use crate::lease::batch::{Changes, run};
 use crate::lease::operation::{Applied, Head, Operation};
@@ -99,6 +102,7 @@ impl PostgresStore {
             heads: ran.heads,
             changed: ran.changed,
             expired: ran.expired,
+            tally: ran.tally,
         })
     }
 
@@ -284,9 +288,13 @@ impl Store for PostgresStore {
         }))
     }
 
-    fn rejections<'a>(&'a self, resource: Option<&'a Resource>) -> Answer<'a, Vec<RejectionRow>> {
+    fn rejections<'a>(&'a self, asked: &'a RejectionsAsked) -> Answer<'a, Vec<RejectionRow>> {
         Box::pin(bounded(async move {
-            let query = sqlx::query_as(sql::REJECTIONS_OF).bind(resource.map(Resource::text));
+            let query = sqlx::query_as(sql::REJECTIONS_OF)
+                .bind(asked.resource.as_ref().map(Resource::text))
+                .bind(asked.from.ms())
+                .bind(asked.until.ms())
+                .bind(i64::from(asked.most));
             let rows: Vec<super::RejectionTuple> = query.fetch_all(&self.readers).await?;
             Ok(rows.into_iter().map(RejectionRow::from).collect())
         }))

@@ -25,7 +25,10 @@ use tokio::sync::Mutex;
 use self::writer::{Committed, Writer};
 use super::rows::{LeaseRow, StateRow, from_json, held_rows, to_json};
 use super::witness::Witness;
-use super::{Answer, HeldRow, Lane, News, Read, RejectionRow, ResourceView, Store, StoreError, WaiterView};
+use super::{
+    Answer, HeldRow, Lane, News, Read, RejectionRow, RejectionsAsked, ResourceView, Store, StoreError,
+    WaiterView,
+};
 use crate::clock::Clock;
 use crate::lease::operation::{Applied, Head, Operation};
 
@@ -75,6 +78,7 @@ impl SqliteStore {
             heads: ran.heads,
             changed: ran.changed,
             expired: ran.expired,
+            tally: ran.tally,
         })
     }
 
@@ -191,9 +195,13 @@ impl Store for SqliteStore {
         Box::pin(async move { Ok(Read { now, read_at, value }) })
     }
 
-    fn rejections<'a>(&'a self, resource: Option<&'a Resource>) -> Answer<'a, Vec<RejectionRow>> {
+    fn rejections<'a>(&'a self, asked: &'a RejectionsAsked) -> Answer<'a, Vec<RejectionRow>> {
         Box::pin(async move {
-            let query = sqlx::query_as(sql::REJECTIONS_OF).bind(resource.map(Resource::text));
+            let query = sqlx::query_as(sql::REJECTIONS_OF)
+                .bind(asked.resource.as_ref().map(Resource::text))
+                .bind(asked.from.ms())
+                .bind(asked.until.ms())
+                .bind(i64::from(asked.most));
             let rows: Vec<super::RejectionTuple> = query.fetch_all(&self.readers).await?;
             Ok(rows.into_iter().map(RejectionRow::from).collect())
         })

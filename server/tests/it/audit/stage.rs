@@ -39,6 +39,18 @@ impl Home {
         }
     }
 
+    /// The same Postgres, another database: one that orders texts as English has them.
+    pub(super) async fn in_english(mut self) -> Self {
+        let pool = sqlx::PgPool::connect(&self.url).await.unwrap();
+        let create = "CREATE DATABASE english TEMPLATE template0 ENCODING 'UTF8' LOCALE_PROVIDER icu ICU_LOCALE 'en-US'";
+        sqlx::raw_sql(create).execute(&pool).await.unwrap();
+        pool.close().await;
+        let mut url = url::Url::parse(&self.url).unwrap();
+        url.set_path("english");
+        self.url = url.into();
+        self
+    }
+
     pub(super) fn heads_file(&self) -> PathBuf {
         self.folder.path().join("heads")
     }

@@ -96,3 +96,34 @@ fn a_file_that_is_named_must_be_there_and_no_file_is_fine() {
         "{out}"
     );
 }
+
+#[test]
+fn how_people_come_in_is_told_and_a_certificate_that_is_none_is_a_mistake() {
+    // On this machine alone, behind a proxy, and with files that hold no certificate.
+    let folder = tempfile::tempdir().unwrap();
+    let check = |text: &str| {
+        fs::write(folder.path().join("leasehold.toml"), text).unwrap();
+        run(leasehold(folder.path()).arg("check-config"))
+    };
+    let (code, out, _) = check(FILE);
+    assert_eq!(code, 0);
+    assert!(
+        out.contains("http://127.0.0.1:4000: it listens on 127.0.0.1:4000, for this machine alone"),
+        "{out}"
+    );
+    let behind = "listen = \"0.0.0.0:80\"\npublic_url = \"https://l.example.com\"\nproxy = { trusted = [\"10.0.0.1\"] }";
+    let (code, out, _) = check(behind);
+    assert_eq!(code, 0, "{out}");
+    assert!(
+        out.contains("https://l.example.com: it listens on 0.0.0.0:80 for the proxy in 10.0.0.1/32 alone"),
+        "{out}"
+    );
+    fs::write(folder.path().join("any.pem"), "any").unwrap();
+    let (code, _, err) =
+        check("listen = \"0.0.0.0:443\"\n[tls]\ncert_file = \"any.pem\"\nkey_file = \"any.pem\"");
+    assert_eq!(code, 2);
+    assert!(
+        err.contains("leasehold.toml:3: tls.cert_file: any.pem holds no certificate. Write "),
+        "{err}"
+    );
+}

@@ -8,7 +8,7 @@ use std::time::Duration;
 use domain::access::Role;
 use domain::lease::{LeaseId, Revocation};
 use leasehold::clock::Clock;
-use leasehold::config::AccessConfig;
+use leasehold::config::{AccessConfig, HistoryConfig, NotifyConfig};
 use leasehold::identity::Secret;
 use leasehold::lease::LeaseConfig;
 use leasehold::serve::{self, Serving, Setup};
@@ -71,6 +71,8 @@ impl World {
             lease: config,
             backends: Vec::new(),
             access: AccessConfig::default(),
+            history: HistoryConfig::default(),
+            notify: NotifyConfig::default(),
             clock: Clock::start(),
             stop: stop.clone(),
         };

@@ -51,6 +51,8 @@ async fn the_console_shows_every_state_within_a_minute() {
         lease: leasehold::lease::LeaseConfig::default(),
         backends: demo.backends(),
         access: leasehold::config::AccessConfig::default(),
+        history: leasehold::config::HistoryConfig::default(),
+        notify: leasehold::config::NotifyConfig::default(),
         clock: Clock::start(),
         stop: stop.clone(),
     };

@@ -22,9 +22,10 @@ pub(super) async fn shows_all(demo: &Demo) {
             "/locks/tenant_311:statement-run:2026-04/"
         )),
         falls_silent("a shard move", || sample(&etcd, "/locks/tenant_311:shard-move:4")),
-        comes_and_goes("a drain", async || !under(&etcd, "/locks/node/drain/a14")
-            .await
-            .is_empty()),
+        comes_and_goes("a drain", async || {
+            let keys = under(&etcd, "/locks/node/drain/").await;
+            keys.iter().map(|key| key.key_str().unwrap().to_owned()).collect()
+        }),
         runs_out(&etcd),
         queues(&etcd),
     );

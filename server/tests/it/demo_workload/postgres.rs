@@ -1,5 +1,7 @@
 //! `orders-db`: the lease table, ShedLock, Liquibase, advisory locks, a holder that is gone, blocked sessions.
 
+use std::collections::BTreeSet;
+
 use leasehold::config::SystemConfig;
 use leasehold::demo::Demo;
 use secrecy::ExposeSecret;
@@ -82,9 +84,7 @@ pub(super) async fn shows_all(demo: &Demo) {
         )),
         renews("a quick one", || sample(&pool, "tenant_204:ledger-post")),
         falls_silent("the payout", || sample(&pool, "tenant_204:payout:2026-04-18")),
-        comes_and_goes("an order", async || sample(&pool, "tenant_123:order:58213")
-            .await
-            .is_some()),
+        comes_and_goes("an order", || orders(&pool)),
         only_looks(&pool),
     );
     let locks: i64 = sqlx::query_scalar("SELECT count(*) FROM distributed_locks")
@@ -111,6 +111,12 @@ async fn sample(pool: &PgPool, resource: &str) -> Option<Sample> {
         identity,
         remaining_ms,
     })
+}
+
+async fn orders(pool: &PgPool) -> BTreeSet<String> {
+    let query = "SELECT resource FROM distributed_locks WHERE resource LIKE '%:order:%'";
+    let rows: Vec<String> = sqlx::query_scalar(query).fetch_all(pool).await.unwrap();
+    rows.into_iter().collect()
 }
 
 /// The console's account changes nothing.

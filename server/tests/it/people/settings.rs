@@ -1,7 +1,10 @@
 //! The settings: the same acts through pages without a script and through the API, what is shown once, and who may not.
 
 use domain::access::Role;
-use leasehold::identity::Secret;
+use leasehold::audit::{Audit, Heads};
+use leasehold::clock::Clock;
+use leasehold::db::Db;
+use leasehold::identity::{Identity, Secret};
 use reqwest::{Client, Method, Response, StatusCode};
 use serde_json::{Value, json};
 
@@ -334,23 +337,46 @@ async fn the_api_of_tokens_sessions_and_the_switch_does_what_their_pages_do() {
 }
 
 #[tokio::test]
-async fn it_is_written_down_when_a_token_was_used() {
-    // Used once; the note comes after a while; one that was never used says never.
+async fn the_last_use_of_a_token_is_known_at_once_here_and_within_seconds_elsewhere() {
+    // Used once: on the next page of this server; then for another reader of the store. One never used says never.
     let stage = Stage::start().await;
+    stage.person("root", on(Role::Admin, None, None)).await;
+    let root = stage.signed_in("root").await;
     let used = stage.token("used", on(Role::Viewer, None, None)).await;
     stage.token("idle", on(Role::Viewer, None, None)).await;
-    get(&stage, &used, "/v1/me").await;
-    crate::support::eventually::within(std::time::Duration::from_secs(90), "the note", || async {
-        let tokens = stage.identity().tokens().await.unwrap();
-        tokens
-            .iter()
-            .any(|token| token.name == "used" && token.used_at.is_some())
-    })
-    .await;
-    let tokens = stage.identity().tokens().await.unwrap();
+    let page = text(root.get("/settings/tokens").await, StatusCode::OK).await;
     assert!(
+        page.contains("2 tokens are good, 2 never used") && page.contains(">2 rows<"),
+        "{page}"
+    );
+    get(&stage, &used, "/v1/me").await;
+    let page = text(root.get("/settings/tokens").await, StatusCode::OK).await;
+    assert!(page.contains("2 tokens are good, 1 never used"), "{page}");
+    assert!(
+        page.contains("just now") && page.contains("known here within 5 s"),
+        "{page}"
+    );
+    let db = Db::open(&stage.store).await.unwrap();
+    let audit = Audit::new(db.clone(), Clock::start(), Heads::default());
+    let beside = Identity::open(db, audit, Clock::start()).await.unwrap();
+    crate::support::eventually::within(std::time::Duration::from_secs(15), "the note", || async {
+        let tokens = beside.tokens().await.unwrap();
         tokens
             .iter()
             .all(|token| (token.name == "idle") == token.used_at.is_none())
-    );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn one_of_a_kind_is_one_row() {
+    // A single person and a single token.
+    let stage = Stage::start().await;
+    stage.person("root", on(Role::Admin, None, None)).await;
+    let root = stage.signed_in("root").await;
+    stage.token("only", on(Role::Viewer, None, None)).await;
+    for path in ["/settings/people", "/settings/tokens"] {
+        let page = text(root.get(path).await, StatusCode::OK).await;
+        assert!(page.contains(">1 row<"), "{path}: {page}");
+    }
 }

@@ -7,7 +7,7 @@ use domain::audit::{AuditQuery, AuditRow};
 use domain::names::BackendName;
 use leasehold::audit::{Audit, Heads};
 use leasehold::clock::Clock;
-use leasehold::config::{AccessConfig, Config, FileSource, Sources};
+use leasehold::config::{AccessConfig, Config, FileSource, HistoryConfig, Sources};
 use leasehold::db::Db;
 use leasehold::identity::{Identity, NewPerson, NewToken, Secret, Who};
 use leasehold::serve::{self, Serving, Setup};
@@ -16,24 +16,24 @@ use reqwest::{Client, Method, Response, StatusCode, header, redirect};
 use serde_json::{Value, json};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-pub(super) const PASSWORD: &str = "correct horse battery";
+pub(crate) const PASSWORD: &str = "correct horse battery";
 
-pub(super) struct Stage {
-    pub(super) serving: Serving,
-    pub(super) store: String,
-    pub(super) redis: Redis,
+pub(crate) struct Stage {
+    pub(crate) serving: Serving,
+    pub(crate) store: String,
+    pub(crate) redis: Redis,
     _stop: DropGuard,
     _folder: tempfile::TempDir,
 }
 
 impl Stage {
-    pub(super) async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let _installed = rustls::crypto::ring::default_provider().install_default();
         let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
         let folder = tempfile::tempdir().unwrap();
         let store = format!("sqlite:{}", folder.path().join("leasehold.db").display());
         let text = format!(
-            "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"redis://127.0.0.1:{}\"]\npatterns = [\"*\"]\npoll = \"200ms\"\n",
+            "[notify]\nallow = [\"127.0.0.1/32\"]\n[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"redis://127.0.0.1:{}\"]\npatterns = [\"*\"]\npoll = \"200ms\"\n",
             redis.port()
         );
         let file = FileSource {
@@ -52,6 +52,8 @@ impl Stage {
             lease: config.lease,
             backends: config.backends,
             access: AccessConfig::default(),
+            history: HistoryConfig::default(),
+            notify: config.notify,
             clock: Clock::start(),
             stop: stop.clone(),
         };
@@ -64,16 +66,16 @@ impl Stage {
         }
     }
 
-    pub(super) fn identity(&self) -> &Arc<Identity> {
+    pub(crate) fn identity(&self) -> &Arc<Identity> {
         &self.serving.identity
     }
 
-    pub(super) fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.serving.address)
     }
 
     /// Somebody with a password.
-    pub(super) async fn person(&self, name: &str, grants: Vec<Grant>) -> String {
+    pub(crate) async fn person(&self, name: &str, grants: Vec<Grant>) -> String {
         let new = NewPerson {
             name: name.to_owned(),
             grants,
@@ -85,7 +87,7 @@ impl Stage {
             .unwrap()
     }
 
-    pub(super) async fn token(&self, name: &str, grants: Vec<Grant>) -> Secret {
+    pub(crate) async fn token(&self, name: &str, grants: Vec<Grant>) -> Secret {
         let new = NewToken {
             name: name.to_owned(),
             grants,
@@ -98,7 +100,7 @@ impl Stage {
     }
 
     /// All of the record, newest first, as another reader of the store finds it.
-    pub(super) async fn record(&self) -> Vec<AuditRow> {
+    pub(crate) async fn record(&self) -> Vec<AuditRow> {
         let db = Db::open(&self.store).await.unwrap();
         let audit = Audit::new(db, Clock::start(), Heads::default());
         let query = AuditQuery {
@@ -108,7 +110,7 @@ impl Stage {
         audit.page(&query).await.unwrap().rows
     }
 
-    pub(super) fn browser(&self) -> Browser {
+    pub(crate) fn browser(&self) -> Browser {
         Browser {
             client: Client::builder()
                 .redirect(redirect::Policy::none())
@@ -119,7 +121,7 @@ impl Stage {
         }
     }
 
-    pub(super) async fn signed_in(&self, name: &str) -> Browser {
+    pub(crate) async fn signed_in(&self, name: &str) -> Browser {
         let browser = self.browser();
         let answer = browser
             .post("/sign-in", &[("name", name), ("password", PASSWORD)])
@@ -130,26 +132,26 @@ impl Stage {
 }
 
 /// Keeps the cookie, follows nothing, and says where its requests come from as a browser does.
-pub(super) struct Browser {
+pub(crate) struct Browser {
     client: Client,
     base: String,
     cookie: Mutex<String>,
 }
 
 impl Browser {
-    pub(super) async fn get(&self, path: &str) -> Response {
+    pub(crate) async fn get(&self, path: &str) -> Response {
         self.send(Method::GET, path, &[]).await
     }
 
-    pub(super) async fn post(&self, path: &str, form: &[(&str, &str)]) -> Response {
+    pub(crate) async fn post(&self, path: &str, form: &[(&str, &str)]) -> Response {
         self.post_from("same-origin", path, form).await
     }
 
-    pub(super) async fn post_from(&self, site: &str, path: &str, form: &[(&str, &str)]) -> Response {
+    pub(crate) async fn post_from(&self, site: &str, path: &str, form: &[(&str, &str)]) -> Response {
         self.post_with(("sec-fetch-site", site), path, form).await
     }
 
-    pub(super) async fn post_with(
+    pub(crate) async fn post_with(
         &self,
         header: (&str, &str),
         path: &str,
@@ -170,7 +172,7 @@ impl Browser {
         .await
     }
 
-    async fn send(&self, method: Method, path: &str, parts: &[(&str, &str)]) -> Response {
+    pub(crate) async fn send(&self, method: Method, path: &str, parts: &[(&str, &str)]) -> Response {
         let cookie = self.cookie.lock().unwrap().clone();
         let mut request = self
             .client
@@ -191,7 +193,7 @@ impl Browser {
     }
 }
 
-pub(super) fn on(role: Role, backend: Option<&str>, prefix: Option<&str>) -> Vec<Grant> {
+pub(crate) fn on(role: Role, backend: Option<&str>, prefix: Option<&str>) -> Vec<Grant> {
     vec![Grant {
         role,
         backend: backend.map(|name| BackendName::parse(name).unwrap()),
@@ -199,7 +201,7 @@ pub(super) fn on(role: Role, backend: Option<&str>, prefix: Option<&str>) -> Vec
     }]
 }
 
-pub(super) async fn acquire(stage: &Stage, token: &Secret, resource: &str) -> (StatusCode, Value) {
+pub(crate) async fn acquire(stage: &Stage, token: &Secret, resource: &str) -> (StatusCode, Value) {
     let body = json!({"resource": resource, "ownerId": "w", "ttlSeconds": 30});
     call(
         Client::new().post(stage.url("/v1/locks/acquire")).json(&body),
@@ -208,11 +210,11 @@ pub(super) async fn acquire(stage: &Stage, token: &Secret, resource: &str) -> (S
     .await
 }
 
-pub(super) async fn get(stage: &Stage, token: &Secret, path: &str) -> (StatusCode, Value) {
+pub(crate) async fn get(stage: &Stage, token: &Secret, path: &str) -> (StatusCode, Value) {
     call(Client::new().get(stage.url(path)), token).await
 }
 
-pub(super) async fn call(request: reqwest::RequestBuilder, token: &Secret) -> (StatusCode, Value) {
+pub(crate) async fn call(request: reqwest::RequestBuilder, token: &Secret) -> (StatusCode, Value) {
     let answer = request.bearer_auth(token.expose()).send().await.unwrap();
     let status = answer.status();
     (status, answer.json().await.unwrap_or_default())

@@ -70,6 +70,8 @@ impl Console {
             listen: "127.0.0.1:0".parse().unwrap(),
             backends: config.backends,
             access: config.access,
+            history: leasehold::config::HistoryConfig::default(),
+            notify: config.notify,
             clock: Clock::start(),
             stop: stop.clone(),
         };

@@ -44,8 +44,8 @@ fn person(stage: &Stage, name: &str) -> Who {
     let person = directory.person_named(name).unwrap();
     Who {
         subject: Subject::Person {
-            id: person.id.clone(),
-            name: person.name.clone(),
+            id: person.id.as_str().into(),
+            name: person.name.as_str().into(),
         },
         grants: Arc::clone(&person.grants),
         ..Who::system("test")

@@ -7,14 +7,14 @@ use domain::audit::{AuditQuery, AuditRow};
 use domain::names::BackendName;
 use leasehold::audit::{Audit, Heads, Origin};
 use leasehold::clock::Clock;
-use leasehold::config::{AccessConfig, Config, FileSource, Sources};
+use leasehold::config::{AccessConfig, Config, FileSource, HistoryConfig, Sources};
 use leasehold::db::{Db, console_file};
 use leasehold::identity::{Identity, NewPerson, NewToken, Who};
 use leasehold::serve::{self, Serving, Setup};
 use leasehold::throwaway::{Postgres, PostgresOptions, Throwaway};
 use reqwest::{Client, Method, RequestBuilder};
 use serde_json::{Value, json};
-use sqlx::AssertSqlSafe;
+use sqlx::{AssertSqlSafe, Connection as _};
 use tokio_util::sync::CancellationToken;
 
 use crate::support::eventually::eventually;
@@ -51,6 +51,11 @@ impl Home {
         }
     }
 
+    /// What a server before has left open is nobody else's.
+    pub(super) const fn is_of_one_server(&self) -> bool {
+        self.postgres.is_none()
+    }
+
     pub(super) fn folder(&self) -> &std::path::Path {
         self.folder.path()
     }
@@ -59,6 +64,20 @@ impl Home {
     pub(super) fn console(&self) -> String {
         let file = self.store.strip_prefix("sqlite:").unwrap();
         format!("sqlite:{}", console_file(file.as_ref()).display())
+    }
+
+    /// How a lease ended and under which record, as its table says.
+    pub(super) async fn ending(&self, lease: &str) -> (Option<String>, Option<String>) {
+        let select = "SELECT ended_how, audit_id FROM leases WHERE lease_id = $1";
+        if self.postgres.is_some() {
+            let mut store = sqlx::PgConnection::connect(&self.store).await.unwrap();
+            let query = sqlx::query_as(select).bind(lease);
+            query.fetch_one(&mut store).await.unwrap()
+        } else {
+            let pool = sqlx::SqlitePool::connect(&self.store).await.unwrap();
+            let query = sqlx::query_as(select).bind(lease);
+            query.fetch_one(&pool).await.unwrap()
+        }
     }
 
     /// One statement past the server: what an hour does, or a fault.
@@ -370,6 +389,8 @@ async fn run(home: &Home, toml: &str) -> (Serving, CancellationToken) {
         lease: config.lease,
         backends: config.backends,
         access: AccessConfig::default(),
+        history: HistoryConfig::default(),
+        notify: config.notify,
         clock: Clock::start(),
         stop: stop.clone(),
     };

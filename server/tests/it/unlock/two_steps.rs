@@ -136,6 +136,11 @@ async fn a_holder_that_changed_is_not_touched() {
         ["intent pending", "act begun", "outcome holder_changed"]
     );
     // What was on the screen is not what is there: no intent either, and the record says so.
+    eventually("the next one is seen", async || {
+        let (_, lock) = stage.get(&operator, "/v1/inventory/builtin/r").await;
+        lock["ownerId"] == "worker-9"
+    })
+    .await;
     let stale = stage.begin(&operator, &held).await;
     assert_eq!(code(&stale), (409, "holder_changed"), "{}", stale.1);
     assert_eq!(stale.1["now"]["ownerId"], "worker-9");

@@ -5,6 +5,7 @@ use crate::backend::{BackendKind, WatchState};
 use crate::known::Known;
 use crate::names::BackendName;
 use crate::observation::Coverage;
+use crate::overview::OverviewCharts;
 use crate::state::StateCounts;
 
 fn backend(name: &str, status: BackendStatus, age_ms: Option<i64>, locks: u64) -> BackendView {
@@ -48,6 +49,7 @@ fn said(backends: Vec<BackendView>, attention_total: u64, elapsed_ms: i64) -> (S
         held_total,
         waiters_total: 0,
         revision: 1,
+        charts: OverviewCharts::default(),
     };
     let Finding { title, detail } = finding(&overview, elapsed_ms);
     (title, detail)

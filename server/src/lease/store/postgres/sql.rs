@@ -209,8 +209,8 @@ pub(super) const HEADS: &str = concat!(
 );
 
 pub(super) const REJECTIONS_OF: &str =
-    "SELECT resource, fencing_token, highest_token, owner_id, source, reason, at
-     FROM fencing_rejections WHERE $1::text IS NULL OR resource = $1 ORDER BY id DESC LIMIT 1000";
+    "SELECT id, resource, fencing_token, highest_token, owner_id, source, reason, at
+     FROM fencing_rejections WHERE ($1::text IS NULL OR resource = $1) AND at >= $2 AND at < $3 ORDER BY id DESC LIMIT $4";
 
 pub(super) const HERE: &str = concat!(
     "INSERT INTO lease_replicas (replica_id, seen_at) VALUES ($1, ",
@@ -251,25 +251,26 @@ pub(super) const CLOCK: &str = concat!("SELECT ", now!());
 /// What the clock goes on from, and what it has to show less than. The row's own columns, so that a replica which had to
 /// wait for another sees what that one has done.
 pub(super) const STEPPED_BACK: &str = concat!(
-    "UPDATE store_meta SET clock_shift_ms = $1 - ",
+    "UPDATE store_meta SET clock_raised_at = $1, clock_shift_ms = $1 - ",
     server_now!(),
     " WHERE ",
     server_now!(),
     " + clock_shift_ms < $2"
 );
 
-/// What the clock goes on from, and what it has to show more than. Takes off no more than was added.
+/// What the clock goes on from, what it has to show more than, and how far the caller has seen the store's time come. Takes
+/// off no more than was added, and nothing that was added after that: it is the step that the caller sees.
 pub(super) const STEPPED_AHEAD: &str = concat!(
     "UPDATE store_meta SET clock_shift_ms = greatest(0, $1 - ",
     server_now!(),
-    ") WHERE clock_shift_ms > 0 AND ",
+    ") WHERE clock_shift_ms > 0 AND clock_raised_at <= $3 AND ",
     server_now!(),
     " + clock_shift_ms > $2"
 );
 
 /// Before anything is read at a start: the clock may have been set back while nobody looked.
 pub(super) const STEPPED_BACK_BEFORE: &str = concat!(
-    "UPDATE store_meta SET clock_shift_ms = clock_ms - ",
+    "UPDATE store_meta SET clock_raised_at = clock_ms, clock_shift_ms = clock_ms - ",
     server_now!(),
     " WHERE ",
     server_now!(),

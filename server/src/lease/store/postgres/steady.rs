@@ -3,7 +3,8 @@
 //! Each reading is held against the one before and our own monotonic clock, before anything is decided by it. A step
 //! back is added to `store_meta.clock_shift_ms`, once, whoever sees it first; when the server's clock is put right again,
 //! as much is taken off. A clock that is set ahead of the true time is believed: nobody can tell that from a machine that
-//! slept.
+//! slept. A process that read nothing while it was so takes the others' word for it: what they added since its last
+//! reading it does not take off.
 //!
 //! **Invariant:** a batch that read the time of a step is rolled back and decides anew.
 
@@ -60,21 +61,35 @@ enum Step {
 /// less than a step, so that what one puts right is no step to the other.
 #[derive(Debug, Default)]
 pub(super) struct Steady {
-    last: Mutex<Option<Reading>>,
+    kept: Mutex<Option<Kept>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Kept {
+    last: Reading,
+    /// How far the store's time had come in any reading that fitted.
+    seen: StoreTime,
 }
 
 impl Steady {
-    fn last(&self) -> Option<Reading> {
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    fn kept(&self) -> Option<Kept> {
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn keep(&self, reading: Reading) {
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(reading);
+    fn keep(&self, last: Reading) {
+        let kept = Kept { last, seen: last.now };
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
+    }
+
+    fn see(&self, now: StoreTime) {
+        if let Some(kept) = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner) {
+            kept.seen = kept.seen.max(now);
+        }
     }
 
     /// Keeps a reading that fits the one before, or says how it does not.
     fn note(&self, reading: Reading) -> Option<Step> {
-        if let Some(last) = self.last() {
+        if let Some(Kept { last, .. }) = self.kept() {
             if reading.now < last.earliest(reading.sent).plus(-STEP_MS) {
                 return Some(Step::Back);
             }
@@ -82,6 +97,7 @@ impl Steady {
                 return Some(Step::Ahead);
             }
             if !reading.says_more_than(last) {
+                self.see(reading.now);
                 return None;
             }
         }
@@ -101,7 +117,7 @@ impl PostgresStore {
         let Some(step) = self.steady.note(reading) else {
             return Ok(());
         };
-        let Some(last) = self.steady.last() else {
+        let Some(Kept { last, seen }) = self.steady.kept() else {
             return Ok(());
         };
         let sent = self.clock.tick();
@@ -112,11 +128,12 @@ impl PostgresStore {
             Step::Back => (sql::STEPPED_BACK, earliest.plus(-STEP_MS)),
             Step::Ahead => (sql::STEPPED_AHEAD, last.latest(sent).plus(STEP_MS)),
         };
-        let done = sqlx::query(statement)
-            .bind(earliest.ms())
-            .bind(bound.ms())
-            .execute(&self.readers)
-            .await?;
+        let query = sqlx::query(statement).bind(earliest.ms()).bind(bound.ms());
+        let query = match step {
+            Step::Back => query,
+            Step::Ahead => query.bind(seen.ms()),
+        };
+        let done = query.execute(&self.readers).await?;
         if done.rows_affected() > 0 {
             tracing::warn!(
                 clock.earliest_ms = earliest.ms(),
@@ -124,8 +141,8 @@ impl PostgresStore {
                 "the clock of the lease store's Postgres was set: the store's own time goes on as before"
             );
         } else if step == Step::Ahead {
-            // Another replica has taken it off already, or nothing is left to take off and it is that late: what it
-            // shows now is the time, and not what the answer showed.
+            // Another replica has taken it off already, or has added it since we last looked, or nothing is left to take
+            // off and it is that late: what it shows now is the time, and not what the answer showed.
             let sent = self.clock.tick();
             let now: i64 = sqlx::query_scalar(sql::CLOCK).fetch_one(&self.readers).await?;
             self.steady.keep(Reading {
@@ -197,10 +214,12 @@ mod tests {
         let steady = Steady::default();
         assert_eq!(steady.note(reading(0, 2, 1_000_000)), None);
         assert_eq!(steady.note(reading(1_000, 1_400, 1_001_001)), None);
-        let kept = steady.last().unwrap();
+        let kept = steady.kept().unwrap();
+        assert_eq!(kept.seen, StoreTime::from_ms(1_001_001));
+        let kept = kept.last;
         assert_eq!(kept.earliest(Tick(2_000)), StoreTime::from_ms(1_001_998));
         assert_eq!(steady.note(reading(500_000, 500_400, 1_500_001)), None);
-        assert_eq!(steady.last(), Some(reading(500_000, 500_400, 1_500_001)));
+        assert_eq!(steady.kept().unwrap().last, reading(500_000, 500_400, 1_500_001));
     }
 
     #[test]

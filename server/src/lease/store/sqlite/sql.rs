@@ -118,8 +118,8 @@ pub(super) const RUN_OUT: &str =
     "SELECT resource FROM leases INDEXED BY leases_held WHERE ended_at IS NULL AND expires_at <= ?1 LIMIT ?2";
 
 pub(super) const REJECTIONS_OF: &str =
-    "SELECT resource, fencing_token, highest_token, owner_id, source, reason, at
-     FROM fencing_rejections WHERE ?1 IS NULL OR resource = ?1 ORDER BY id DESC LIMIT 1000";
+    "SELECT id, resource, fencing_token, highest_token, owner_id, source, reason, at
+     FROM fencing_rejections WHERE (?1 IS NULL OR resource = ?1) AND at >= ?2 AND at < ?3 ORDER BY id DESC LIMIT ?4";
 
 /// A few at a time, so that no renewal waits for it.
 pub(super) const PRUNE_LEASES: &str = "DELETE FROM leases WHERE lease_id IN

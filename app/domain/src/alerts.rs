@@ -1,0 +1,71 @@
+//! Alert rules: what they say, when their condition holds, what becomes of an alert, who is told, and what a rule would
+//! have done in the past.
+//!
+//! **Invariants:** the live evaluator and the preview judge by the same functions; what is not known changes nothing: an
+//! alert about something that nobody sees now neither fires nor resolves.
+
+mod builtin;
+mod draft;
+mod fault;
+mod group;
+mod kind;
+mod labels;
+mod locks;
+mod machine;
+mod past;
+mod pattern;
+mod places;
+mod preview;
+mod round;
+mod rule;
+mod silence;
+mod template;
+#[cfg(test)]
+mod tests;
+mod unit;
+mod windows;
+
+pub use builtin::builtin;
+pub use draft::{Draft, Known, parse};
+pub use fault::Fault;
+pub use group::{Told, notices};
+pub use kind::{About, Kind, Param, Past as PastKnown};
+pub use labels::{LABELS, Labels, fingerprint, labels, template_of};
+pub use locks::{LockSight, judge_lock, tell_lock};
+pub use machine::{Change, Phase, Sign, Timing, step};
+pub use past::{Past, SAMPLES_MIN};
+pub use pattern::Pattern;
+pub use places::{Counts, Happened, judge_backends, judge_counts};
+pub use preview::{Firing, Preview, Replay, SeriesPoint};
+pub use round::{Active, Found, Outcome, Subject, round};
+pub use rule::{Condition, GroupBy, Rule, RuleId, Scope, Severity};
+pub use silence::{Matcher, Silence, SilenceDraft};
+pub use template::{PLACEHOLDERS, Template};
+pub use unit::Unit;
+pub use windows::judge_windows;
+
+/// Limits of rules and alerts, with their units.
+pub mod limits {
+    /// Rules of one installation.
+    pub const RULES_MAX: usize = 200;
+    /// Alerts of one rule that are kept at a time; of more there is only a count.
+    pub const ALERTS_PER_RULE_MAX: usize = 500;
+    /// Alerts listed in one notice; of more there is only a count.
+    pub const ALERTS_PER_NOTICE_MAX: usize = 100;
+    pub const NAME_CHARS_MAX: usize = 100;
+    pub const TEXT_CHARS_MAX: usize = 1_000;
+    pub const PATTERN_CHARS_MAX: usize = 256;
+    pub const RECEIVERS_MAX: usize = 16;
+    pub const MATCHERS_MAX: usize = 8;
+    /// `for` and keep-firing, in milliseconds.
+    pub const FOR_MS_MAX: i64 = 24 * 3_600_000;
+    /// A silence, in milliseconds.
+    pub const SILENCE_MS_MAX: i64 = 90 * 24 * 3_600_000;
+    /// What happened longer ago counts in no window, in milliseconds.
+    pub const WINDOW_MS_MAX: i64 = 24 * 3_600_000;
+    pub const WINDOW_MS_MIN: i64 = 30_000;
+    /// A preview looks back so far, in milliseconds.
+    pub const PREVIEW_MS: i64 = 7 * 24 * 3_600_000;
+    /// An evaluator that was not heard of for longer leaves a time that nobody knows of, in milliseconds.
+    pub const UNWATCHED_AFTER_MS: i64 = 15_000;
+}

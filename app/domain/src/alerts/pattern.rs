@@ -1,0 +1,89 @@
+//! Names with `*`: of owners whole, of resources by their leading segments. A `*` never crosses a segment of a resource,
+//! and there is no other sign: filters are data, not an expression language.
+
+use crate::segments::is_separator;
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Pattern(String);
+
+impl Pattern {
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let most = super::limits::PATTERN_CHARS_MAX;
+        if text.chars().count() > most {
+            return Err(format!("has more than {most} characters"));
+        }
+        if text.chars().any(char::is_control) {
+            return Err("has a control character".to_owned());
+        }
+        if text.matches('*').count() > 8 {
+            return Err("has more than eight *".to_owned());
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Empty: everything.
+    pub fn is_everything(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The whole text, an owner's name for one.
+    pub fn matches(&self, text: &str) -> bool {
+        self.is_everything() || walk(self.0.as_bytes(), text.as_bytes(), &|_| true, &<[u8]>::is_empty)
+    }
+
+    /// What a resource's name begins with, on whole segments: `jobs/b*` covers `jobs/billing` and `jobs/billing/1`.
+    pub fn covers(&self, name: &[u8]) -> bool {
+        let pattern = self.0.as_bytes();
+        let is_open = pattern.last().is_some_and(|byte| is_separator(*byte));
+        let ends = |rest: &[u8]| is_open || rest.first().is_none_or(|byte| is_separator(*byte));
+        self.is_everything() || walk(pattern, name, &|byte| !is_separator(byte), &ends)
+    }
+}
+
+/// Whether `text` begins with the pattern such that `ends` accepts the rest. A `*` stands for bytes that `may` pass.
+fn walk(pattern: &[u8], text: &[u8], may: &dyn Fn(u8) -> bool, ends: &dyn Fn(&[u8]) -> bool) -> bool {
+    match pattern.split_first() {
+        None => ends(text),
+        Some((b'*', rest)) => {
+            let reach = text.iter().take_while(|byte| may(**byte)).count();
+            (0..=reach).any(|taken| walk(rest, &text[taken..], may, ends))
+        }
+        Some((byte, rest)) => text
+            .split_first()
+            .is_some_and(|(first, tail)| first == byte && walk(rest, tail, may, ends)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_ends_at_whole_segments_and_a_star_stays_in_one() {
+        // Plain, with stars, open at the end; near misses beside each.
+        let table = [
+            ("jobs", "jobs", true),
+            ("jobs", "jobs/1", true),
+            ("jobs", "jobs2", false),
+            ("jobs/", "jobs/1", true),
+            ("tenant_*:billing-*", "tenant_1:billing-close:2026", true),
+            ("tenant_*:billing-*", "tenant_1:x:billing-close", false),
+            ("*", "a/b", true),
+            ("a*c", "abd", false),
+            ("", "anything", true),
+        ];
+        for (pattern, name, covers) in table {
+            let pattern = Pattern::parse(pattern).unwrap();
+            assert_eq!(pattern.covers(name.as_bytes()), covers, "{pattern:?} {name}");
+        }
+        let owner = Pattern::parse("worker-3*").unwrap();
+        assert!(owner.matches("worker-31:x") && !owner.matches("a-worker-3"));
+        assert!(Pattern::parse("a\u{7}").is_err() && Pattern::parse("*********").is_err());
+    }
+}

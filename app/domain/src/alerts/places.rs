@@ -1,0 +1,227 @@
+//! Conditions on backends, and on what was written down: refused writes, forced unlocks, failed calls.
+
+use super::kind::Kind;
+use super::machine::Sign;
+use super::round::{Found, Subject};
+use super::rule::Rule;
+use crate::backend::{BackendStatus, BackendView};
+use crate::human;
+use crate::names::{BackendName, LockId};
+
+/// Something that was recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Happened {
+    pub at: i64,
+    pub what: Counts,
+    /// None: it is about the backend as a whole.
+    pub lock: Option<LockId>,
+    pub backend: BackendName,
+    pub owner: Option<String>,
+    pub times: u32,
+    /// A clause: `token 1840 after 1841 was granted`.
+    pub how: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counts {
+    /// `is_older`: a newer token had been granted.
+    Rejection {
+        is_older: bool,
+    },
+    Unlock {
+        is_alone: bool,
+    },
+    RenewalFailed,
+    ReleaseFailed,
+}
+
+/// Refused writes of older tokens make two believers from the second on, within this time in milliseconds.
+const BELIEVES_FOR_MS: i64 = 300_000;
+
+/// What the rule's condition says of each backend, beside those for which it holds.
+pub fn judge_backends(
+    index: usize,
+    rule: &Rule,
+    views: &[BackendView],
+) -> Vec<(BackendName, Sign, Option<Found>)> {
+    let seen = views.iter().filter(|view| rule.scope.has_backend(&view.name));
+    seen.filter_map(|view| {
+        let (sign, measure, why) = judge_backend(rule, view)?;
+        let found = (sign == Sign::Holds).then(|| Found {
+            rule: index,
+            subject: Subject::Backend(view.name.clone()),
+            owner: None,
+            holding: String::new(),
+            measure,
+            why,
+        });
+        Some((view.name.clone(), sign, found))
+    })
+    .collect()
+}
+
+/// None: not a condition on backends.
+fn judge_backend(rule: &Rule, view: &BackendView) -> Option<(Sign, i64, String)> {
+    let is_blind = view.status.blinds_rows() || view.status == BackendStatus::Starting;
+    let limit = rule.condition.main_value().unwrap_or(0);
+    let answer = |holds: bool, measure: i64, why: String| {
+        let sign = match (is_blind, holds) {
+            (true, _) => Sign::Unknown,
+            (false, true) => Sign::Holds,
+            (false, false) => Sign::Clear,
+        };
+        (sign, measure, why)
+    };
+    Some(match rule.condition.kind {
+        Kind::BackendUnreachable => {
+            let sign = match view.status {
+                BackendStatus::Starting => Sign::Unknown,
+                BackendStatus::Stale | BackendStatus::Down => Sign::Holds,
+                BackendStatus::Live | BackendStatus::Partial => Sign::Clear,
+            };
+            (sign, view.age_ms.unwrap_or(0), unreachable(view))
+        }
+        Kind::Coverage => {
+            let seen = view.coverage.percent().map(i64::from);
+            let below = !view.coverage.is_complete() && seen.is_none_or(|percent| percent * 10 < limit);
+            let shown = seen.map_or("only a part".to_owned(), |percent| format!("{percent} %"));
+            answer(
+                below,
+                seen.unwrap_or(0) * 10,
+                format!("The last pass saw {shown} of its locks."),
+            )
+        }
+        Kind::ClockOffset => match view.clock_offset_ms.known() {
+            // As far as it is sure.
+            Some(offset) => {
+                let sure = (offset.abs() - view.clock_error_ms).max(0);
+                let why = format!("Its clock is {} away from ours.", human::offset(*offset));
+                answer(sure > limit, offset.abs(), why)
+            }
+            None => (Sign::Unknown, 0, String::new()),
+        },
+        Kind::RelistDifference => {
+            let count = view.relist_differences;
+            let why = format!(
+                "{} that the watch had not told of.",
+                human::counted(count, "lock", "locks")
+            );
+            answer(count > 0, i64::try_from(count).unwrap_or(i64::MAX), why)
+        }
+        _ => return None,
+    })
+}
+
+fn unreachable(view: &BackendView) -> String {
+    let last = view.age_ms.map_or_else(
+        || "It never answered.".to_owned(),
+        |ms| format!("The last answer was {} ago.", human::age(ms)),
+    );
+    match &view.fault {
+        Some(fault) => format!(
+            "{last} {}. Alerts about its locks keep their state.",
+            fault.message
+        ),
+        None => format!("{last} Alerts about its locks keep their state."),
+    }
+}
+
+/// Every lock, or backend, of which enough was recorded in the rule's window.
+pub fn judge_counts(index: usize, rule: &Rule, happened: &[Happened], now: i64) -> Vec<Found> {
+    let kind = rule.condition.kind;
+    let (window, wanted) = match kind {
+        Kind::TwoBelievers => (BELIEVES_FOR_MS, 2),
+        _ => (
+            rule.condition.value("window").unwrap_or(BELIEVES_FOR_MS),
+            rule.condition.value("count").unwrap_or(1),
+        ),
+    };
+    let mut by_subject: Vec<(Found, i64)> = Vec::new();
+    let recent = happened
+        .iter()
+        .filter(|one| one.at > now - window && one.at <= now && counts(kind, one.what) && has(rule, one));
+    for one in recent {
+        let subject = match &one.lock {
+            Some(lock) => Subject::Lock(lock.clone()),
+            None => Subject::Backend(one.backend.clone()),
+        };
+        let times = i64::from(one.times);
+        match by_subject.iter_mut().find(|(found, _)| found.subject == subject) {
+            Some((found, count)) => {
+                *count += times;
+                found.owner = one.owner.clone().or(found.owner.take());
+                found.why = one.how.clone();
+            }
+            None => by_subject.push((
+                Found {
+                    rule: index,
+                    subject,
+                    owner: one.owner.clone(),
+                    holding: String::new(),
+                    measure: 0,
+                    why: one.how.clone(),
+                },
+                times,
+            )),
+        }
+    }
+    let enough = by_subject.into_iter().filter(|(_, count)| *count >= wanted);
+    enough
+        .map(|(found, count)| Found {
+            measure: count,
+            why: sentence(kind, count, window, &found.why),
+            ..found
+        })
+        .collect()
+}
+
+fn has(rule: &Rule, one: &Happened) -> bool {
+    match &one.lock {
+        Some(lock) => rule
+            .scope
+            .has(&lock.backend, lock.resource.as_bytes(), one.owner.as_deref()),
+        None => rule.scope.has_backend(&one.backend),
+    }
+}
+
+pub(super) const fn counts(kind: Kind, what: Counts) -> bool {
+    matches!(
+        (kind, what),
+        (Kind::FencingRejections, Counts::Rejection { .. })
+            | (Kind::TwoBelievers, Counts::Rejection { is_older: true })
+            | (Kind::ForcedUnlocks, Counts::Unlock { .. })
+            | (Kind::BreakGlass, Counts::Unlock { is_alone: true })
+            | (Kind::RenewalFailures, Counts::RenewalFailed)
+            | (Kind::ReleaseFailures, Counts::ReleaseFailed)
+    )
+}
+
+fn sentence(kind: Kind, count: i64, window: i64, how: &str) -> String {
+    let number = count.unsigned_abs();
+    let within = human::period(window);
+    let told = if how.is_empty() {
+        String::new()
+    } else {
+        format!(", the last {how}")
+    };
+    match kind {
+        Kind::ForcedUnlocks | Kind::BreakGlass => {
+            format!(
+                "{} in {within}{told}.",
+                human::counted(number, "forced unlock", "forced unlocks")
+            )
+        }
+        Kind::RenewalFailures => format!(
+            "{} failed in {within}.",
+            human::counted(number, "renewal", "renewals")
+        ),
+        Kind::ReleaseFailures => format!(
+            "{} failed in {within}.",
+            human::counted(number, "release", "releases")
+        ),
+        _ => format!(
+            "{} refused in {within}{told}.",
+            human::counted(number, "write was", "writes were")
+        ),
+    }
+}

@@ -1,0 +1,151 @@
+//! Silences: alerts that match are evaluated and shown as ever, and nobody is told, until the end.
+
+use serde::{Deserialize, Serialize};
+
+use super::fault::Fault;
+use super::labels::{LABELS, Labels};
+use super::limits::{MATCHERS_MAX, SILENCE_MS_MAX, TEXT_CHARS_MAX};
+use super::pattern::Pattern;
+use super::unit::Unit;
+
+/// One label and what it must be, with `*`. Of a prefix and a resource: what the name begins with, on whole segments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Matcher {
+    pub label: &'static str,
+    pub value: Pattern,
+}
+
+impl Matcher {
+    fn matches(&self, labels: &Labels) -> bool {
+        let value = |name: &str| labels.get(name).map(String::as_str);
+        match self.label {
+            // An alert about a whole prefix has no resource.
+            "prefix" | "resource" => value("resource")
+                .or_else(|| value("prefix"))
+                .is_some_and(|name| self.value.covers(name.as_bytes())),
+            "rule" => [value("rule"), value("alertname")]
+                .into_iter()
+                .flatten()
+                .any(|name| self.value.matches(name)),
+            label => value(label).is_some_and(|value| self.value.matches(value)),
+        }
+    }
+
+    /// `prefix = tenant_77:`
+    pub fn shown(&self) -> String {
+        format!("{} = {}", self.label, self.value.as_str())
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Silence {
+    pub id: String,
+    /// All of them must match.
+    pub matchers: Vec<Matcher>,
+    /// Milliseconds since 1970.
+    pub starts_at: i64,
+    pub ends_at: i64,
+    pub comment: String,
+    pub by: String,
+    /// Alerts that nobody was told of because of it.
+    pub suppressed: u64,
+}
+
+impl Silence {
+    pub fn matches(&self, labels: &Labels) -> bool {
+        !self.matchers.is_empty() && self.matchers.iter().all(|matcher| matcher.matches(labels))
+    }
+
+    pub const fn is_active(&self, now: i64) -> bool {
+        self.starts_at <= now && now < self.ends_at
+    }
+}
+
+/// As it is written. The author is whoever is signed in, never a field.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SilenceDraft {
+    /// Label and value.
+    pub matchers: Vec<(String, String)>,
+    /// How long from now: `2h`.
+    pub lasts: String,
+    pub comment: String,
+}
+
+impl SilenceDraft {
+    /// What it matches, for how long in milliseconds, and why.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn parse(&self) -> Result<(Vec<Matcher>, i64, String), Vec<Fault>> {
+        let mut faults = Vec::new();
+        let matchers = self.matchers(&mut faults);
+        let lasts = match self.lasts.trim() {
+            "" => {
+                let why = "is missing: a silence without an end is an alert switched off and forgotten";
+                faults.push(Fault::new("lasts", why, "write how long, such as 2h or 3d"));
+                0
+            }
+            text => match Unit::Duration.parse(text) {
+                Ok(ms) if (60_000..=SILENCE_MS_MAX).contains(&ms) => ms,
+                Ok(_) => {
+                    faults.push(Fault::new("lasts", "is out of range", "use 1m to 90d"));
+                    0
+                }
+                Err(wanted) => {
+                    let mend = format!("write what {wanted}");
+                    faults.push(Fault::new("lasts", "cannot be read", mend));
+                    0
+                }
+            },
+        };
+        let comment = self.comment.trim().to_owned();
+        if comment.chars().filter(|c| c.is_alphanumeric()).count() < 3 {
+            let mend = "say in a few words why nobody needs to be told";
+            faults.push(Fault::new("comment", "is missing", mend));
+        } else if comment.chars().count() > TEXT_CHARS_MAX {
+            let mend = format!("use at most {TEXT_CHARS_MAX} characters");
+            faults.push(Fault::new("comment", "is too long", mend));
+        }
+        if faults.is_empty() {
+            Ok((matchers, lasts, comment))
+        } else {
+            Err(faults)
+        }
+    }
+
+    /// What it matches alone: for counting what it would silence now.
+    pub fn matchers(&self, faults: &mut Vec<Fault>) -> Vec<Matcher> {
+        let mut matchers = Vec::new();
+        let written = self.matchers.iter();
+        let written = written.filter(|(label, value)| !label.is_empty() && !value.trim().is_empty());
+        for (label, value) in written {
+            let Some(label) = LABELS.into_iter().find(|known| known == label) else {
+                let mend = format!("use {}", LABELS.join(", "));
+                faults.push(Fault::new("matchers", format!("{label:?} is no label"), mend));
+                continue;
+            };
+            match Pattern::parse(value.trim()) {
+                Ok(value) if value.as_str().chars().all(|c| c == '*') => {
+                    let why = format!("{label} = {} matches everything", value.as_str());
+                    faults.push(Fault::new("matchers", why, "name what it is about"));
+                }
+                Ok(value) => matchers.push(Matcher { label, value }),
+                Err(why) => faults.push(Fault::new(
+                    "matchers",
+                    why,
+                    "use a name, with * for the part that differs",
+                )),
+            }
+        }
+        if matchers.len() > MATCHERS_MAX {
+            let mend = format!("use at most {MATCHERS_MAX}");
+            faults.push(Fault::new("matchers", "are too many", mend));
+        }
+        if matchers.is_empty() && faults.is_empty() {
+            let why = "are missing: it would silence everything";
+            faults.push(Fault::new("matchers", why, "name what it is about"));
+        }
+        matchers
+    }
+}

@@ -1,0 +1,5 @@
+//! Rules played on a fake clock.
+
+mod played;
+mod previewed;
+mod written;

@@ -1,0 +1,132 @@
+//! History played through rules.
+
+use super::played::{lock, rule};
+use crate::alerts::{Preview, Replay, Rule};
+use crate::detail::EventKind;
+use crate::history::{HistoryEvent, Run};
+use crate::names::OwnerId;
+
+const S: i64 = 1_000;
+const H: i64 = 3_600 * S;
+
+fn event(at: i64, kind: EventKind, name: &str) -> HistoryEvent {
+    let id = lock(name);
+    HistoryEvent {
+        at,
+        kind,
+        backend: id.backend,
+        source: id.source,
+        resource: id.resource,
+        owner: Some(OwnerId::new("w")),
+        token: None,
+        ttl_ms: Some(30 * S),
+        waiters: None,
+        run: None,
+        is_sampled: false,
+    }
+}
+
+fn play(rule: &Rule, events: &[HistoryEvent], to: i64) -> Preview {
+    let mut replay = Replay::new(rule, 0, to);
+    for event in events {
+        replay.event(event);
+    }
+    replay.finish()
+}
+
+/// Twenty holds of a minute, an hour apart; then one of ten.
+fn usual_then_long() -> Vec<HistoryEvent> {
+    let mut events = Vec::new();
+    for n in 0..20 {
+        events.push(event(n * H, EventKind::Acquired, "a"));
+        events.push(event(n * H + 60 * S, EventKind::Released, "a"));
+    }
+    events.push(event(20 * H, EventKind::Acquired, "a"));
+    events.push(event(20 * H + 600 * S, EventKind::Released, "a"));
+    events
+}
+
+#[test]
+fn a_hold_of_ten_times_the_usual_would_have_fired_once_when_it_passed_three() {
+    // By its own p95 of one minute; then with a `for` that it survives, and one that it does not.
+    let mut rule = rule("long_held");
+    let seen = play(&rule, &usual_then_long(), 24 * H);
+    assert_eq!(seen.count, 1);
+    let firing = &seen.firings[0];
+    assert!((firing.at - (20 * H + 180 * S)).abs() <= 1_000, "{}", firing.at);
+    assert_eq!(firing.until, Some(20 * H + 600 * S));
+    assert_eq!((seen.locks, seen.acquisitions, seen.without_ttl), (1, 21, 0));
+    rule.timing.for_ms = 120 * S;
+    let later = play(&rule, &usual_then_long(), 24 * H);
+    assert!((later.firings[0].at - (20 * H + 300 * S)).abs() <= 1_000);
+    rule.timing.for_ms = 600 * S;
+    assert_eq!(play(&rule, &usual_then_long(), 24 * H).count, 0);
+}
+
+#[test]
+fn a_silence_after_a_rhythm_would_have_fired_before_the_end_and_a_rhythm_never() {
+    // Renewed every 10 s of 30 s a hundred times, folded into one row; then it expires. Another ends in good order.
+    let run = |count: u32, from: i64| HistoryEvent {
+        run: Some(Run {
+            count,
+            until: from + i64::from(count - 1) * 10 * S,
+        }),
+        ..event(from, EventKind::Renewed, "a")
+    };
+    let mut events = vec![event(0, EventKind::Acquired, "a"), run(100, 10 * S)];
+    let end = 1_000 * S + 30 * S;
+    events.push(event(end, EventKind::Expired, "a"));
+    for id in ["near_expiry", "not_renewing"] {
+        let seen = play(&rule(id), &events, H);
+        assert_eq!(seen.count, 1, "{id}");
+        assert!(seen.firings[0].at <= end - 5 * S, "{id}: {}", seen.firings[0].at);
+    }
+    events[2] = event(1_004 * S, EventKind::Released, "a");
+    assert_eq!(play(&rule("near_expiry"), &events, H).count, 0);
+}
+
+#[test]
+fn rows_without_a_ttl_say_less_and_a_gap_fires_nothing() {
+    // The same without TTLs; then a long hold of which most lies in a time that nobody watched.
+    let blind: Vec<HistoryEvent> = usual_then_long()
+        .into_iter()
+        .map(|event| HistoryEvent {
+            ttl_ms: None,
+            ..event
+        })
+        .collect();
+    let seen = play(&rule("near_expiry"), &blind, 24 * H);
+    assert_eq!((seen.count, seen.acquisitions, seen.without_ttl), (0, 21, 21));
+    let mut gone = usual_then_long();
+    gone.pop();
+    gone.push(event(20 * H + 60 * S, EventKind::Unwatched, "-"));
+    gone.push(event(23 * H, EventKind::WatchedAgain, "-"));
+    let seen = play(&rule("long_held"), &gone, 24 * H);
+    assert_eq!(seen.count, 0);
+    assert_eq!(seen.gaps, [(20 * H + 60 * S, 23 * H)]);
+}
+
+#[test]
+fn contention_and_losses_would_have_fired_in_their_window() {
+    // Ten holdings in two minutes of which eight are waited for; four leases lost.
+    let mut events = Vec::new();
+    for n in 0..10 {
+        let (at, name) = (H + n * 12 * S, format!("jobs/{n}"));
+        events.push(event(at, EventKind::Acquired, &name));
+        if n < 8 {
+            events.push(event(at + S, EventKind::Waiting, &name));
+        }
+        let end = if n < 4 {
+            EventKind::Expired
+        } else {
+            EventKind::Released
+        };
+        events.push(event(at + 11 * S, end, &name));
+    }
+    let contended = play(&rule("contention"), &events, 2 * H);
+    assert_eq!(contended.count, 1);
+    assert!(contended.series.iter().any(|point| point.measure >= Some(800)));
+    let lost = play(&rule("lease_losses"), &events, 2 * H);
+    assert_eq!(lost.count, 1);
+    assert!(lost.firings[0].until.is_some());
+}

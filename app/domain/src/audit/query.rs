@@ -1,0 +1,241 @@
+//! What to look for in the record: parsed from and written to URLs, the same in the page, the API and exports.
+
+use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, Utc};
+
+use super::{Action, Readable};
+use crate::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, QUERY_BYTES_MAX};
+use crate::moment;
+use crate::names::BackendName;
+use crate::query::QueryError;
+
+/// Everything that is given must fit.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AuditQuery {
+    /// Id or name of who did it.
+    pub actor: Option<String>,
+    pub backend: Option<BackendName>,
+    /// Beginning of the resource's text form.
+    pub prefix: Option<String>,
+    pub action: Option<Action>,
+    pub outcome: Option<String>,
+    pub unlock_id: Option<String>,
+    pub from: Option<DateTime<Utc>>,
+    /// Left out itself.
+    pub to: Option<DateTime<Utc>>,
+    pub limit: u32,
+    /// Only rows before this one.
+    pub before_seq: Option<i64>,
+    /// Set by the server from what the caller may read; never read from a request.
+    pub readable: Readable,
+}
+
+/// Characters of an outcome.
+const OUTCOME_CHARS_MAX: usize = 64;
+
+impl AuditQuery {
+    /// What rows are looked for by; the page has a field for each.
+    pub const FILTERS: [&'static str; 8] = [
+        "actor", "backend", "prefix", "action", "outcome", "unlockId", "from", "to",
+    ];
+    const FIELDS: [&'static str; 10] = [
+        "actor", "backend", "prefix", "action", "outcome", "unlockId", "from", "to", "limit", "cursor",
+    ];
+
+    /// From decoded `name=value` pairs. Empty values count as not given, because forms send them.
+    ///
+    /// # Errors
+    /// Names the first field that does not fit, is given twice, or does not exist.
+    pub fn from_pairs<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, QueryError> {
+        let mut query = Self {
+            limit: PAGE_ROWS_DEFAULT,
+            ..Self::default()
+        };
+        let mut given = Vec::new();
+        for (name, value) in pairs {
+            let known = Self::FIELDS.iter().find(|field| **field == name);
+            let Some(known) = known else {
+                let message = format!("is not a parameter; there are {}", Self::FIELDS.join(", "));
+                return Err(QueryError::new(name, message));
+            };
+            if value.is_empty() {
+                continue;
+            }
+            if given.contains(known) {
+                return Err(QueryError::new(name, "is given twice"));
+            }
+            given.push(known);
+            query.take(known, value)?;
+        }
+        match (query.from, query.to) {
+            (Some(from), Some(to)) if from >= to => Err(QueryError::new("to", "is not later than from")),
+            _ => Ok(query),
+        }
+    }
+
+    fn take(&mut self, name: &'static str, value: &str) -> Result<(), QueryError> {
+        let bad = |message: String| QueryError::new(name, message);
+        if value.len() > QUERY_BYTES_MAX {
+            return Err(bad(format!("is longer than {QUERY_BYTES_MAX} bytes")));
+        }
+        // Rows spell it out: it is the one character that not every store keeps.
+        let text = value.replace('\0', "\\u{0}");
+        match name {
+            "actor" => self.actor = Some(text),
+            "backend" => {
+                let backend = BackendName::parse(value).map_err(|error| bad(error.to_string()))?;
+                self.backend = Some(backend);
+            }
+            "prefix" => self.prefix = Some(text),
+            "action" => {
+                let words = || Action::ALL.map(Action::wire).join(", ");
+                let action = Action::parse(value).ok_or_else(|| bad(format!("is none of {}", words())))?;
+                self.action = Some(action);
+            }
+            "outcome" => {
+                if !is_word(value) {
+                    return Err(bad("is one word of a-z, 0-9 and _, such as released".to_owned()));
+                }
+                self.outcome = Some(text);
+            }
+            "unlockId" => self.unlock_id = Some(text),
+            "from" => self.from = Some(parse_moment(value).ok_or_else(|| bad(MOMENT.to_owned()))?),
+            "to" => self.to = Some(parse_moment(value).ok_or_else(|| bad(MOMENT.to_owned()))?),
+            "limit" => {
+                let limit = value.parse().ok();
+                let limit = limit.filter(|limit| (1..=PAGE_ROWS_MAX).contains(limit));
+                self.limit = limit.ok_or_else(|| bad(format!("is a number from 1 to {PAGE_ROWS_MAX}")))?;
+            }
+            _ => {
+                let seq = value.parse().ok().filter(|seq: &i64| *seq >= 1);
+                self.before_seq =
+                    Some(seq.ok_or_else(|| bad("is not a nextCursor of this list".to_owned()))?);
+            }
+        }
+        Ok(())
+    }
+
+    /// What is looked for, in a fixed order: what stands in the URL beside page and length.
+    pub fn filters(&self) -> Vec<(&'static str, String)> {
+        let values = [
+            self.actor.clone(),
+            self.backend.as_ref().map(ToString::to_string),
+            self.prefix.clone(),
+            self.action.map(|action| action.wire().to_owned()),
+            self.outcome.clone(),
+            self.unlock_id.clone(),
+            self.from.map(moment::iso),
+            self.to.map(moment::iso),
+        ];
+        let pairs = Self::FILTERS.into_iter().zip(values);
+        pairs
+            .filter_map(|(name, value)| value.map(|value| (name, value)))
+            .collect()
+    }
+}
+
+const MOMENT: &str =
+    "is not a time like 2026-03-01T03:12:00Z; without a zone it is UTC, without a time midnight";
+
+fn is_word(text: &str) -> bool {
+    text.len() <= OUTCOME_CHARS_MAX
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
+/// RFC 3339; or as a form's field has it, in UTC; or a day, from its midnight.
+pub fn parse_moment(text: &str) -> Option<DateTime<Utc>> {
+    // The plus of an offset that nobody encoded came as a space.
+    let zoned = DateTime::parse_from_rfc3339(text)
+        .or_else(|_| DateTime::parse_from_rfc3339(&text.replacen(' ', "+", 1)))
+        .map(|at| at.to_utc());
+    let local = |format| NaiveDateTime::parse_from_str(text, format);
+    let day = || NaiveDate::parse_from_str(text, "%Y-%m-%d").map(|day| day.and_time(NaiveTime::MIN));
+    zoned
+        .or_else(|_| {
+            local("%Y-%m-%dT%H:%M:%S%.f")
+                .or_else(|_| local("%Y-%m-%dT%H:%M"))
+                .or_else(|_| day())
+                .map(|at| at.and_utc())
+        })
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(pairs: &[(&str, &str)]) -> Result<AuditQuery, QueryError> {
+        AuditQuery::from_pairs(pairs.iter().copied())
+    }
+
+    #[test]
+    fn filters_come_back_from_the_url_that_they_make() {
+        // All of them with hostile values, then none; empty fields of a form are none.
+        let pairs = [
+            ("actor", "a&b=c"),
+            ("backend", "cache"),
+            ("prefix", "\u{202e}100%"),
+            ("action", "FORCE_UNLOCK"),
+            ("outcome", "released"),
+            ("unlockId", "u_1"),
+            ("from", "2026-03-01T03:12:00.000Z"),
+            ("to", "2026-03-02T00:00:00.250Z"),
+        ];
+        let query = parse(&pairs).unwrap();
+        let filters = query.filters();
+        let told: Vec<_> = filters
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
+        assert_eq!(told, pairs);
+        let none = parse(&[("actor", ""), ("from", ""), ("limit", "")]).unwrap();
+        assert_eq!((none.filters().len(), none.limit), (0, PAGE_ROWS_DEFAULT));
+    }
+
+    #[test]
+    fn times_are_taken_with_a_zone_without_one_and_as_days() {
+        // The same moment in each way to write it.
+        let same = [
+            "2026-03-01T00:00:00Z",
+            "2026-03-01T01:00:00+01:00",
+            "2026-03-01T01:00:00 01:00",
+            "2026-03-01T00:00:00",
+            "2026-03-01T00:00:00.000",
+            "2026-03-01T00:00",
+            "2026-03-01",
+        ];
+        let moments: Vec<_> = same.iter().map(|text| parse_moment(text).unwrap()).collect();
+        assert!(moments.iter().all(|at| *at == moments[0]), "{moments:?}");
+        for bad in ["yesterday", "2026-13-01", "12:00", "1772334761"] {
+            assert_eq!(parse_moment(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        // One value of each field that is none, one twice, one unknown, and a span that ends before it begins.
+        for (name, value) in [
+            ("backend", "No Name"),
+            ("action", "EXPLODE"),
+            ("outcome", "Released!"),
+            ("from", "soon"),
+            ("to", "soon"),
+            ("limit", "0"),
+            ("limit", "1001"),
+            ("cursor", "0"),
+            ("cursor", "x"),
+            ("colour", "red"),
+        ] {
+            assert_eq!(parse(&[(name, value)]).unwrap_err().field, name, "{value}");
+        }
+        assert_eq!(
+            parse(&[("actor", "a"), ("actor", "b")]).unwrap_err().field,
+            "actor"
+        );
+        let span = [("from", "2026-03-02"), ("to", "2026-03-02")];
+        assert_eq!(parse(&span).unwrap_err().field, "to");
+        let long = "x".repeat(QUERY_BYTES_MAX + 1);
+        assert_eq!(parse(&[("prefix", &long)]).unwrap_err().field, "prefix");
+    }
+}

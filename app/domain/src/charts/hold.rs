@@ -1,0 +1,138 @@
+//! How long a lock is usually held: a distribution on a log scale, its percentiles, and where one hold stands in it.
+
+use super::scale::Log;
+use super::ticks;
+use super::timeline::{Begin, Block, End};
+
+/// Bars of the distribution.
+const BARS: usize = 24;
+/// The whole of it.
+const PERCENT: u64 = 100;
+
+/// Finished holds: lengths in milliseconds and how many there were of each, shortest first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Holds(Vec<(i64, u64)>);
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bar {
+    pub from_ms: f64,
+    pub until_ms: f64,
+    pub count: u64,
+}
+
+/// What is drawn of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Distribution {
+    pub scale: Log,
+    pub bars: Vec<Bar>,
+    pub total: u64,
+    pub p50: i64,
+    pub p95: i64,
+    pub p99: i64,
+}
+
+impl Holds {
+    pub fn new(lengths_ms: Vec<i64>) -> Self {
+        Self::counted(lengths_ms.into_iter().map(|ms| (ms, 1)))
+    }
+
+    /// So many of each length, as a histogram has them.
+    pub fn counted(lengths: impl IntoIterator<Item = (i64, u64)>) -> Self {
+        let mut lengths: Vec<(i64, u64)> = lengths.into_iter().filter(|(ms, _)| *ms >= 0).collect();
+        lengths.sort_unstable();
+        Self(lengths)
+    }
+
+    /// Those of which both ends were seen.
+    pub fn of(blocks: &[Block]) -> Self {
+        let is_whole = |block: &&Block| {
+            block.begin == Begin::Seen && !matches!(block.end, End::Now | End::Unseen) && block.leases == 1
+        };
+        Self::new(blocks.iter().filter(is_whole).map(Block::length_ms).collect())
+    }
+
+    pub fn count(&self) -> u64 {
+        self.0.iter().map(|(_, count)| count).sum()
+    }
+
+    /// The smallest hold that so many per cent do not exceed; none where there are no holds.
+    pub fn percentile(&self, percent: u64) -> Option<i64> {
+        let rank = (self.count() * percent.min(PERCENT)).div_ceil(PERCENT).max(1);
+        let mut before = 0;
+        let reaches = |(_, count): &&(i64, u64)| {
+            before += count;
+            before >= rank
+        };
+        self.0.iter().find(reaches).map(|(ms, _)| *ms)
+    }
+
+    /// How many per cent are shorter.
+    pub fn shorter_than(&self, ms: i64) -> u64 {
+        let shorter = self.0.iter().take_while(|(hold, _)| *hold < ms);
+        shorter.map(|(_, count)| count).sum::<u64>() * PERCENT / self.count().max(1)
+    }
+
+    /// `now_ms` is a hold that must be in the drawing too.
+    pub fn distribution(&self, now_ms: Option<i64>) -> Option<Distribution> {
+        let (low, high) = (self.0.first()?.0, self.0.last()?.0);
+        let scale = ticks::duration_scale(low.min(now_ms.unwrap_or(low)), high.max(now_ms.unwrap_or(high)));
+        let mut bars: Vec<Bar> = (0..BARS)
+            .map(|part| Bar {
+                from_ms: scale.part_begins(part, BARS),
+                until_ms: scale.part_begins(part + 1, BARS),
+                count: 0,
+            })
+            .collect();
+        for (hold, count) in &self.0 {
+            bars[scale.part(*hold as f64, BARS)].count += count;
+        }
+        Some(Distribution {
+            scale,
+            bars,
+            total: self.count(),
+            p50: self.percentile(50)?,
+            p95: self.percentile(95)?,
+            p99: self.percentile(99)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn percentiles_are_holds_that_happened() {
+        // A hundred holds of 1 to 100 s: the nearest rank.
+        let holds = Holds::new((1..=100).rev().map(|s| s * 1_000).collect());
+        let told = [50, 95, 99, 100, 0].map(|percent| holds.percentile(percent));
+        assert_eq!(
+            told,
+            [
+                Some(50_000),
+                Some(95_000),
+                Some(99_000),
+                Some(100_000),
+                Some(1_000)
+            ]
+        );
+        assert_eq!((holds.shorter_than(95_500), holds.shorter_than(0)), (95, 0));
+        assert_eq!(Holds::default().percentile(95), None);
+        assert_eq!(Holds::default().distribution(Some(5)), None);
+    }
+
+    proptest! {
+        #[test]
+        fn every_hold_is_in_exactly_one_bar(holds in proptest::collection::vec(0_i64..100_000_000_000, 1..300), now in proptest::option::of(0_i64..100_000_000_000)) {
+            let holds = Holds::new(holds);
+            let told = holds.distribution(now).unwrap();
+            prop_assert_eq!(told.bars.iter().map(|bar| bar.count).sum::<u64>(), holds.count());
+            prop_assert!(told.p50 <= told.p95 && told.p95 <= told.p99);
+            if let Some(now) = now {
+                prop_assert!(told.scale.high() >= now as f64);
+            }
+        }
+    }
+}

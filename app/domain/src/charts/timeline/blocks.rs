@@ -1,0 +1,252 @@
+//! Leases out of events: grants find their ends, what nobody saw is told so.
+
+use super::{Begin, Block, End, Told};
+use crate::detail::EventKind;
+use crate::history::HistoryEvent;
+
+/// Renewals kept of one row; of more, every so-many-th.
+const TICKS_OF_RUN_MAX: u32 = 500;
+/// A lease that went so soon after a forced unlock went because of it.
+const REVOKE_SEEN_MS: i64 = 15_000;
+/// Leases without an end that may still be heard of.
+const OPEN_MAX: usize = 32;
+
+/// Every lease that is told of, in the order of their grants. `now` is where those end that are still held.
+pub fn blocks(told: &Told<'_>, now: i64) -> Vec<Block> {
+    let mut walk = Walk {
+        told,
+        blocks: Vec::new(),
+        open: Vec::new(),
+        latest: i64::MIN,
+    };
+    for event in told.events {
+        walk.take(event);
+    }
+    walk.end(now);
+    let mut blocks = walk.blocks;
+    revoke(&mut blocks, told);
+    blocks.sort_by_key(|block| block.from);
+    blocks
+}
+
+struct Walk<'a> {
+    told: &'a Told<'a>,
+    blocks: Vec<Block>,
+    /// Places of those whose end was not seen yet. Another's grant displaces them; a renewal brings them back.
+    open: Vec<usize>,
+    latest: i64,
+}
+
+impl Walk<'_> {
+    fn take(&mut self, event: &HistoryEvent) {
+        // Rows of one moment may be a little out of order.
+        let at = event.at;
+        match event.kind {
+            EventKind::Acquired | EventKind::Reclaimed => self.granted(event),
+            EventKind::Renewed => self.renewed(event),
+            // Who did it is told by the record of the unlock.
+            EventKind::Released | EventKind::Revoked => self.ended(event, End::Released),
+            EventKind::Expired => self.ended(event, End::Expired),
+            _ => return,
+        }
+        self.latest = self.latest.max(at);
+    }
+
+    fn granted(&mut self, event: &HistoryEvent) {
+        if let Some(place) = self.find(event) {
+            // Told twice: it goes on.
+            self.reaches(place, event.at);
+            return;
+        }
+        for place in std::mem::take(&mut self.open) {
+            self.displace(place, event.at);
+            self.open.push(place);
+        }
+        // Of very many that never ended only the last could still be heard of.
+        let forgotten = self.open.len().saturating_sub(OPEN_MAX);
+        self.open.drain(..forgotten);
+        let block = new(event, event.at, Begin::Seen);
+        self.push(Block {
+            is_reclaim: event.kind == EventKind::Reclaimed,
+            ..block
+        });
+    }
+
+    fn renewed(&mut self, event: &HistoryEvent) {
+        let place = self.find(event).unwrap_or_else(|| self.unseen(event));
+        let (count, until) = event
+            .run
+            .map_or((1, event.at), |run| (run.count.max(1), run.until.max(event.at)));
+        let block = &mut self.blocks[place];
+        block.renewals = block.renewals.saturating_add(count);
+        let stride = (count / TICKS_OF_RUN_MAX).max(1);
+        let step = (until - event.at) as f64 / f64::from((count - 1).max(1));
+        let mut index = 0;
+        while index < count {
+            #[expect(clippy::cast_possible_truncation, reason = "between two moments")]
+            block.ticks.push(event.at + (step * f64::from(index)) as i64);
+            index = index.saturating_add(stride);
+        }
+        self.reaches(place, until);
+        self.latest = self.latest.max(until);
+    }
+
+    fn ended(&mut self, event: &HistoryEvent, end: End) {
+        let place = self.find(event);
+        if place.is_none() && self.has_ended(event) {
+            return;
+        }
+        let place = place.unwrap_or_else(|| self.unseen(event));
+        self.open.retain(|open| *open != place);
+        let block = &mut self.blocks[place];
+        block.until = event.at.max(block.from);
+        block.end = end;
+    }
+
+    /// The open lease that an event speaks of: the same token, or the same owner where one of both was not told.
+    fn find(&self, event: &HistoryEvent) -> Option<usize> {
+        self.open.iter().copied().rev().find(|place| {
+            let block = &self.blocks[*place];
+            match (block.token, event.token) {
+                (Some(ours), Some(theirs)) => ours == theirs,
+                _ => block.owner == event.owner || block.owner.is_none() || event.owner.is_none(),
+            }
+        })
+    }
+
+    /// It was told a moment before: by who ended it, and again by who saw it gone.
+    fn has_ended(&self, event: &HistoryEvent) -> bool {
+        let last = self
+            .blocks
+            .iter()
+            .rev()
+            .find(|block| block.token == event.token && block.owner == event.owner);
+        last.is_some_and(|block| event.at - block.until <= REVOKE_SEEN_MS)
+    }
+
+    /// A lease whose beginning nobody saw: it began after whatever was seen last, or before the history.
+    fn unseen(&mut self, event: &HistoryEvent) -> usize {
+        let from = if self.latest > i64::MIN {
+            self.latest.min(event.at)
+        } else {
+            self.told.since.unwrap_or(i64::MIN).min(event.at)
+        };
+        self.push(new(event, from, Begin::Unseen))
+    }
+
+    fn push(&mut self, block: Block) -> usize {
+        self.blocks.push(block);
+        self.open.push(self.blocks.len() - 1);
+        self.blocks.len() - 1
+    }
+
+    /// Another was granted it.
+    fn displace(&mut self, place: usize, at: i64) {
+        let gap = self
+            .told
+            .gaps
+            .iter()
+            .rev()
+            .find(|(began, ended)| *ended <= at && *began >= self.blocks[place].until);
+        let block = &mut self.blocks[place];
+        if block.end != End::Unseen {
+            return;
+        }
+        (block.until, block.end) = match gap {
+            Some((began, _)) => (*began, End::Unseen),
+            None => (at.max(block.from), End::Displaced),
+        };
+    }
+
+    /// It was alive then.
+    fn reaches(&mut self, place: usize, at: i64) {
+        let block = &mut self.blocks[place];
+        block.until = block.until.max(at);
+        block.end = End::Unseen;
+    }
+
+    fn end(&mut self, now: i64) {
+        let Some(holders) = self.told.holders else {
+            // Not known: as far as anybody can tell it goes on.
+            for place in std::mem::take(&mut self.open) {
+                let block = &mut self.blocks[place];
+                if block.end == End::Unseen {
+                    block.until = block.until.max(now);
+                }
+            }
+            return;
+        };
+        for holder in holders {
+            let same = |place: &usize| {
+                let block = &self.blocks[*place];
+                match (block.token, holder.token) {
+                    (Some(ours), Some(theirs)) => ours == theirs,
+                    _ => block.owner == holder.owner,
+                }
+            };
+            let place = self.open.iter().copied().rev().find(same);
+            let place = place.unwrap_or_else(|| {
+                let from = holder.since.or(self.told.since).unwrap_or(i64::MIN);
+                let begin = if holder.since.is_some() {
+                    Begin::Seen
+                } else {
+                    Begin::Unseen
+                };
+                self.push(Block {
+                    owner: holder.owner.clone(),
+                    token: holder.token,
+                    from: from.min(now),
+                    until: now,
+                    begin,
+                    end: End::Now,
+                    is_reclaim: false,
+                    leases: 1,
+                    renewals: 0,
+                    ticks: Vec::new(),
+                })
+            });
+            let block = &mut self.blocks[place];
+            (block.until, block.end) = (now.max(block.from), End::Now);
+            if block.owner.is_none() {
+                block.owner.clone_from(&holder.owner);
+            }
+        }
+    }
+}
+
+fn new(event: &HistoryEvent, from: i64, begin: Begin) -> Block {
+    Block {
+        owner: event.owner.clone(),
+        token: event.token,
+        from,
+        until: event.at,
+        begin,
+        end: End::Unseen,
+        is_reclaim: false,
+        leases: 1,
+        renewals: 0,
+        ticks: Vec::new(),
+    }
+}
+
+/// Leases that ended by force: what was seen of it was that they were gone.
+fn revoke(blocks: &mut [Block], told: &Told<'_>) {
+    for revoked in told.revoked {
+        let fits = |block: &&mut Block| {
+            let is_then =
+                block.from <= revoked.at && (revoked.at..=revoked.at + REVOKE_SEEN_MS).contains(&block.until);
+            let is_its = match (block.token, revoked.token) {
+                (Some(ours), Some(theirs)) => ours == theirs,
+                _ => block.owner == revoked.owner,
+            };
+            is_its && is_then && !block.holds_now()
+        };
+        if let Some(block) = blocks.iter_mut().rev().find(fits) {
+            block.until = revoked.at;
+            block.end = End::Revoked {
+                by: revoked.by.clone(),
+                id: revoked.id.clone(),
+            };
+        }
+    }
+}

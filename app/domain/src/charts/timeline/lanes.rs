@@ -1,0 +1,272 @@
+//! Leases, waits and refused writes brought into lanes, cut to a range and made few enough to draw.
+
+use super::{Begin, Block, End, LANES_MAX, Lane, Queue, Refused, Timeline, Told, Wait, Zombie, blocks};
+use crate::charts::scale::TimeScale;
+use crate::names::OwnerId;
+
+/// Ticks nearer than this, in per cent, run together.
+const TICK_WIDTH: f64 = 0.45;
+/// Leases narrower than this, and as near to each other, are one block; more of them where there are too many.
+const BLOCK_WIDTH: f64 = 0.4;
+/// Blocks of all lanes, and changes in the length of the line, that are drawn one by one.
+const BLOCKS_MAX: usize = 60;
+const QUEUE_MAX: usize = 40;
+/// Marks of refused writes in one lane, the last ones.
+const REFUSED_MAX: usize = 20;
+
+pub(super) fn timeline(told: &Told<'_>, scale: TimeScale, now: i64) -> Timeline {
+    let all = blocks(told, now);
+    let mut lanes = Lanes(Vec::new());
+    zombies(&mut lanes, told.refused, &all, scale);
+    for block in all {
+        if let Some(block) = cut(block, scale) {
+            lanes.of(block.owner.as_ref()).blocks.push(block);
+        }
+    }
+    for waiter in told.waiters {
+        let since = waiter.since.unwrap_or(scale.from());
+        if scale.meets(since, now) {
+            let wait = Wait {
+                from: since.max(scale.from()),
+                until: now.min(scale.until()),
+                place: waiter.place,
+                is_cut: since < scale.from(),
+                is_told: waiter.since.is_some(),
+            };
+            lanes.of(Some(&waiter.owner)).waits.push(wait);
+        }
+    }
+    let mut lanes = lanes.0;
+    lanes.retain(|lane| !(lane.blocks.is_empty() && lane.waits.is_empty() && lane.refused.is_empty()));
+    // Stable: of one moment, who came first stands first.
+    lanes.sort_by_key(|lane| (!lane.holds_now(), std::cmp::Reverse(lane.latest())));
+    let more = lanes.len().saturating_sub(LANES_MAX);
+    lanes.truncate(LANES_MAX);
+    for lane in &mut lanes {
+        let surplus = lane.refused.len().saturating_sub(REFUSED_MAX);
+        lane.refused.drain(..surplus);
+    }
+    make_few(&mut lanes, scale);
+    let per_tick = thin(&mut lanes, scale);
+    Timeline {
+        gaps: gaps(told, scale),
+        queue: queue(told, scale, now),
+        scale,
+        lanes,
+        more,
+        per_tick,
+    }
+}
+
+struct Lanes(Vec<Lane>);
+
+impl Lanes {
+    fn of(&mut self, owner: Option<&OwnerId>) -> &mut Lane {
+        let place = self.0.iter().position(|lane| lane.owner.as_ref() == owner);
+        let place = place.unwrap_or_else(|| {
+            self.0.push(Lane {
+                owner: owner.cloned(),
+                blocks: Vec::new(),
+                waits: Vec::new(),
+                refused: Vec::new(),
+                zombies: Vec::new(),
+            });
+            self.0.len() - 1
+        });
+        &mut self.0[place]
+    }
+}
+
+fn cut(mut block: Block, scale: TimeScale) -> Option<Block> {
+    if !scale.meets(block.from, block.until) {
+        return None;
+    }
+    if block.from < scale.from() {
+        (block.from, block.begin) = (scale.from(), Begin::Unseen);
+    }
+    if block.until > scale.until() {
+        (block.until, block.end) = (scale.until(), End::Unseen);
+    }
+    block.ticks.retain(|at| scale.contains(*at));
+    Some(block)
+}
+
+/// A refused write belongs to whoever was granted its token; the window begins when that one lost the lock.
+fn zombies(lanes: &mut Lanes, refused: &[Refused], blocks: &[Block], scale: TimeScale) {
+    for write in refused.iter().filter(|write| scale.contains(write.at)) {
+        let granted = blocks.iter().find(|block| block.token == Some(write.token));
+        let owner = write.owner.as_ref().or_else(|| granted?.owner.as_ref());
+        let lost = match granted {
+            // What holds still has not lost it: the resource knows of a newer one than we do.
+            Some(block) if block.holds_now() => None,
+            Some(block) => Some(block.until),
+            // Before the history: it was lost at the latest when a newer one was granted.
+            None => blocks
+                .iter()
+                .filter(|block| block.token > Some(write.token))
+                .map(|block| block.from)
+                .min(),
+        };
+        let lane = lanes.of(owner);
+        lane.refused.push(write.clone());
+        let Some(lost) = lost.filter(|lost| *lost <= write.at) else {
+            continue;
+        };
+        match lane.zombies.iter_mut().find(|zombie| zombie.token == write.token) {
+            Some(zombie) => {
+                zombie.until = zombie.until.max(write.at);
+                zombie.writes += 1;
+            }
+            None => lane.zombies.push(Zombie {
+                from: lost.max(scale.from()),
+                until: write.at,
+                token: write.token,
+                writes: 1,
+            }),
+        }
+    }
+}
+
+/// Leases too narrow and too near to be told apart become one block, and more of them until there are few enough.
+fn make_few(lanes: &mut [Lane], scale: TimeScale) {
+    let mut width = BLOCK_WIDTH;
+    loop {
+        for lane in &mut *lanes {
+            lane.blocks = together(std::mem::take(&mut lane.blocks), scale, width);
+        }
+        let count: usize = lanes.iter().map(|lane| lane.blocks.len()).sum();
+        if count <= BLOCKS_MAX || width > 100.0 {
+            return;
+        }
+        width *= 2.0;
+    }
+}
+
+fn together(blocks: Vec<Block>, scale: TimeScale, width: f64) -> Vec<Block> {
+    let is_narrow = |block: &Block| scale.width(block.from, block.until) < width;
+    let mut out: Vec<Block> = Vec::new();
+    for block in blocks {
+        let near = out.last_mut().filter(|last| {
+            let apart = scale.at(block.from) - scale.at(last.until);
+            let is_alone = block.holds_now() || last.holds_now();
+            !is_alone && apart < width && is_narrow(&block) && (is_narrow(last) || last.leases > 1)
+        });
+        match near {
+            Some(last) => {
+                last.until = last.until.max(block.until);
+                last.leases = last.leases.saturating_add(block.leases);
+                last.renewals = last.renewals.saturating_add(block.renewals);
+                (last.token, last.end) = (block.token, block.end);
+                last.is_reclaim |= block.is_reclaim;
+                last.ticks.clear();
+            }
+            None => out.push(block),
+        }
+    }
+    out
+}
+
+/// As many ticks as can be told apart; the same number of renewals for each of them.
+fn thin(lanes: &mut [Lane], scale: TimeScale) -> usize {
+    let blocks = || {
+        lanes
+            .iter()
+            .flat_map(|lane| &lane.blocks)
+            .filter(|block| block.ticks.len() > 1)
+    };
+    let nearness = blocks().map(|block| {
+        let width = scale.width(block.from, block.until).max(TICK_WIDTH);
+        (block.ticks.len() as f64 * TICK_WIDTH / width).ceil()
+    });
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share of a count of ticks"
+    )]
+    let keep_every = nearness.fold(1.0, f64::max) as usize;
+    let (mut renewals, mut ticks) = (0, 0);
+    for block in lanes.iter_mut().flat_map(|lane| &mut lane.blocks) {
+        block.ticks = block.ticks.iter().copied().step_by(keep_every).collect();
+        if !block.ticks.is_empty() {
+            renewals += block.renewals as usize;
+            ticks += block.ticks.len();
+        }
+    }
+    if keep_every == 1 && renewals == ticks {
+        return 1;
+    }
+    renewals.div_ceil(ticks.max(1)).max(keep_every)
+}
+
+fn gaps(told: &Told<'_>, scale: TimeScale) -> Vec<(i64, i64)> {
+    let before = told
+        .since
+        .filter(|since| *since > scale.from())
+        .map(|since| (scale.from(), since));
+    let gaps = before.into_iter().chain(told.gaps.iter().copied());
+    let mut out: Vec<(i64, i64)> = Vec::new();
+    for (from, until) in gaps.filter(|(from, until)| until > from && scale.meets(*from, *until)) {
+        let (from, until) = (from.max(scale.from()), until.min(scale.until()));
+        match out.last_mut().filter(|last| from <= last.1) {
+            Some(last) => last.1 = last.1.max(until),
+            None => out.push((from, until)),
+        }
+    }
+    out
+}
+
+/// From one telling to the next; a gap ends what is known.
+fn queue(told: &Told<'_>, scale: TimeScale, now: i64) -> Vec<Queue> {
+    let tellings: Vec<(i64, u32)> = told
+        .events
+        .iter()
+        .filter_map(|event| Some((event.at, event.waiters?)))
+        .collect();
+    let mut out: Vec<Queue> = Vec::new();
+    for (index, (from, count)) in tellings.iter().enumerate() {
+        let next = tellings.get(index + 1).map_or(now, |(at, _)| *at);
+        let cut_off = told
+            .gaps
+            .iter()
+            .map(|(began, _)| *began)
+            .find(|began| began > from);
+        let until = next.min(cut_off.unwrap_or(i64::MAX));
+        if *count == 0 || !scale.meets(*from, until) {
+            continue;
+        }
+        let (from, until) = ((*from).max(scale.from()), until.min(scale.until()));
+        match out.last_mut() {
+            Some(last) if last.count == *count && last.until >= from => last.until = until,
+            _ => out.push(Queue {
+                from,
+                until,
+                count: *count,
+            }),
+        }
+    }
+    let mut width = BLOCK_WIDTH;
+    while out.len() > QUEUE_MAX && width <= 100.0 {
+        out = lines_together(&out, scale, width);
+        width *= 2.0;
+    }
+    out
+}
+
+/// Neighbours become one, with the longest line among them.
+fn lines_together(queue: &[Queue], scale: TimeScale, width: f64) -> Vec<Queue> {
+    let mut out: Vec<Queue> = Vec::new();
+    for next in queue {
+        let near = out.last_mut().filter(|last| {
+            let apart = scale.at(next.from) - scale.at(last.until);
+            apart < width && scale.width(last.from, next.until) < width * 2.0
+        });
+        match near {
+            Some(last) => {
+                last.until = next.until;
+                last.count = last.count.max(next.count);
+            }
+            None => out.push(*next),
+        }
+    }
+    out
+}

@@ -1,0 +1,324 @@
+//! Where waiting happens: prefixes by time, the worst first, and what the numbers of each advise.
+//!
+//! Pure: sums of history in, what a page or a program is told out.
+
+pub mod advice;
+pub mod trees;
+
+use crate::history::rollup::Rollup;
+use crate::history::series::{PrefixSeries, Series, Span};
+use crate::human;
+use crate::names::BackendName;
+
+use self::advice::Advice;
+
+/// Prefixes that a page tells apart; the others are one row.
+pub const ROWS_MAX: usize = 12;
+/// Prefixes shown although nobody can tell who waits there.
+const BLIND_MAX: usize = 2;
+
+/// What the rows are ordered by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum By {
+    #[default]
+    Wait,
+    Refusals,
+}
+
+/// One prefix on one backend.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    pub backend: BackendName,
+    pub prefix: String,
+    /// Who waits there can be told.
+    pub is_known: bool,
+    pub total: Rollup,
+    /// None: not known for most of the cell.
+    pub cells: Vec<Option<Rollup>>,
+    pub advice: Vec<Advice>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contention {
+    pub span: Span,
+    /// Worst first.
+    pub rows: Vec<Row>,
+    /// All the others together: how many, what they waited in all, and by cell.
+    pub others: Option<Others>,
+    pub waited_ms: u64,
+    /// Something of the range was watched.
+    pub is_known: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Others {
+    pub prefixes: usize,
+    pub waited_ms: u64,
+    pub cells: Vec<Option<u64>>,
+}
+
+impl By {
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Wait, Self::Refusals]
+            .into_iter()
+            .find(|by| by.wire() == word)
+    }
+
+    pub const fn wire(self) -> &'static str {
+        match self {
+            Self::Wait => "wait",
+            Self::Refusals => "refusals",
+        }
+    }
+}
+
+/// Places in `series` of the prefixes that are worth a row, worst first.
+pub fn worst(series: &Series, by: By, most: usize) -> Vec<usize> {
+    let knows = |of: &PrefixSeries| series.watched(&of.backend).is_some_and(|it| it.tells_waiters());
+    let weight = |of: &PrefixSeries| match by {
+        By::Wait => (of.total.waiting_ms, of.total.refused),
+        By::Refusals => (of.total.refused, of.total.waiting_ms),
+    };
+    let mut places: Vec<usize> = (0..series.prefixes.len()).collect();
+    places.sort_by(|one, other| {
+        let (one, other) = (&series.prefixes[*one], &series.prefixes[*other]);
+        let names = (&one.prefix, &one.backend).cmp(&(&other.prefix, &other.backend));
+        let held = other.total.held_ms.cmp(&one.total.held_ms);
+        weight(other).cmp(&weight(one)).then(held).then(names)
+    });
+    let (known, blind): (Vec<usize>, Vec<usize>) = places
+        .into_iter()
+        .partition(|place| knows(&series.prefixes[*place]) || weight(&series.prefixes[*place]) > (0, 0));
+    let blind: Vec<usize> = blind.into_iter().take(BLIND_MAX.min(most)).collect();
+    known.into_iter().take(most - blind.len()).chain(blind).collect()
+}
+
+/// With rows for `places`, which have their histograms.
+pub fn contention(series: &Series, places: &[usize]) -> Contention {
+    let rows: Vec<Row> = places
+        .iter()
+        .filter_map(|place| series.prefixes.get(*place))
+        .map(|of| row(series, of))
+        .collect();
+    let waited = |of: &PrefixSeries| of.total.waiting_ms;
+    let is_other = |place: &usize| !places.contains(place);
+    let others: Vec<&PrefixSeries> = (0..series.prefixes.len())
+        .filter(is_other)
+        .map(|place| &series.prefixes[place])
+        .collect();
+    let span = series.span;
+    let known = |cell: usize| series.backends.iter().any(|it| it.knows(&span, cell));
+    let others = (!others.is_empty()).then(|| Others {
+        prefixes: others.len(),
+        waited_ms: others.iter().map(|of| waited(of)).sum(),
+        cells: (0..span.cells)
+            .map(|cell| known(cell).then(|| others.iter().map(|of| of.cells[cell].waiting_ms).sum()))
+            .collect(),
+    });
+    Contention {
+        span,
+        rows,
+        others,
+        waited_ms: series.prefixes.iter().map(waited).sum(),
+        is_known: (0..span.cells).any(known),
+    }
+}
+
+fn row(series: &Series, of: &PrefixSeries) -> Row {
+    let watched = series.watched(&of.backend);
+    let cells = of.cells.iter().enumerate().map(|(cell, sum)| {
+        let knows = watched.is_some_and(|it| it.knows(&series.span, cell));
+        knows.then(|| sum.clone())
+    });
+    Row {
+        backend: of.backend.clone(),
+        prefix: of.prefix.clone(),
+        is_known: watched.is_some_and(|it| it.tells_waiters()),
+        total: of.total.clone(),
+        cells: cells.collect(),
+        advice: Vec::new(),
+    }
+}
+
+impl Row {
+    /// The resource that was waited for most, and at least how much of the row's waiting that was, in per cent. None where
+    /// no wait has ended.
+    pub fn heaviest(&self) -> Option<(&str, u64)> {
+        let (name, ms) = self.total.heavy.iter().next()?;
+        Some((name, share(ms, self.total.waiting_ms.max(ms))))
+    }
+}
+
+fn share(part: u64, whole: u64) -> u64 {
+    (part.saturating_mul(100))
+        .checked_div(whole)
+        .unwrap_or(0)
+        .min(100)
+}
+
+impl Contention {
+    /// The page's title: a finding.
+    pub fn title(&self, words: &str) -> String {
+        if !self.is_known {
+            return "Nothing is known of who waited".to_owned();
+        }
+        let waited: Vec<&Row> = self.rows.iter().filter(|row| row.total.waiting_ms > 0).collect();
+        let Some(first) = waited.first().filter(|_| self.waited_ms >= 1_000) else {
+            return format!("Nobody waited in the {words}");
+        };
+        let (worst, of) = (first.total.waiting_ms, self.waited_ms);
+        let of_one = first
+            .total
+            .heavy
+            .iter()
+            .next()
+            .map_or(0, |(_, ms)| share(ms, of.max(ms)));
+        if of_one >= 25 {
+            return format!("One resource causes {of_one} % of the waiting");
+        }
+        match (share(worst, of), waited.len()) {
+            (100, _) => "All waiting is under one prefix".to_owned(),
+            (percent @ 25.., _) => format!("One prefix causes {percent} % of the waiting"),
+            (_, prefixes) => format!("Waiting is spread over {prefixes} prefixes"),
+        }
+    }
+
+    pub fn lead(&self, words: &str) -> String {
+        let all = human::period(rounded(self.waited_ms));
+        match self.rows.first().filter(|row| row.total.waiting_ms > 0) {
+            Some(first) => format!(
+                "{all} were spent waiting in the {words}, {} of it for {}.",
+                human::period(rounded(first.total.waiting_ms)),
+                first
+                    .heaviest()
+                    .filter(|(_, share)| *share >= 50)
+                    .map_or(first.prefix.as_str(), |(name, _)| name)
+            ),
+            None => format!(
+                "What the lease service and {} backends told of their queues.",
+                self.rows.len()
+            ),
+        }
+    }
+}
+
+/// To whole seconds, and to whole minutes from an hour on: nobody reads more.
+pub fn rounded(ms: u64) -> i64 {
+    let grain = if ms >= 3_600_000 {
+        60_000
+    } else if ms >= 1_000 {
+        1_000
+    } else {
+        1
+    };
+    i64::try_from(ms / grain * grain).unwrap_or(i64::MAX)
+}
+
+/// The darkness of a cell, 0 to 5, by what was waited in it: the last is one waiter all the time, or more.
+pub fn heat(waiting_ms: u64, cell_ms: i64) -> usize {
+    let cell = u64::try_from(cell_ms.max(1)).unwrap_or(1);
+    match waiting_ms.saturating_mul(100) / cell {
+        _ if waiting_ms == 0 => 0,
+        0..2 => 1,
+        2..10 => 2,
+        10..30 => 3,
+        30..100 => 4,
+        _ => 5,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::series::Watched;
+
+    fn prefix(name: &str, waiting_ms: u64, resource: &str) -> PrefixSeries {
+        let mut sum = Rollup {
+            waiting_ms,
+            ..Rollup::default()
+        };
+        sum.heavy.add(resource, waiting_ms);
+        PrefixSeries {
+            backend: BackendName::builtin(),
+            prefix: name.to_owned(),
+            cells: vec![sum.clone(), Rollup::default()],
+            total: sum,
+        }
+    }
+
+    fn series(prefixes: Vec<PrefixSeries>) -> Series {
+        let span = Span {
+            from: 0,
+            cell_ms: 60_000,
+            cells: 2,
+            now: 120_000,
+        };
+        Series {
+            span,
+            prefixes,
+            backends: vec![Watched {
+                backend: BackendName::builtin(),
+                watched_ms: vec![60_000, 20_000],
+                waits_ms: vec![60_000, 20_000],
+            }],
+        }
+    }
+
+    #[test]
+    fn titles_are_findings_and_rows_come_worst_first() {
+        // One resource, one prefix of many, many prefixes, nobody, and a range that nobody watched.
+        let title = |prefixes: Vec<PrefixSeries>| {
+            let series = series(prefixes);
+            let places = worst(&series, By::Wait, ROWS_MAX);
+            contention(&series, &places).title("last 6 h")
+        };
+        assert_eq!(
+            title(vec![prefix("b:*", 40_000, "b:1"), prefix("a:*", 60_000, "a:1")]),
+            "One resource causes 60 % of the waiting"
+        );
+        let light = |name: &str| {
+            let mut of = prefix(name, 20_000, "x");
+            of.total.heavy = crate::history::rollup::Heavy::default();
+            of
+        };
+        assert_eq!(
+            title(vec![light("a"), light("b")]),
+            "One prefix causes 50 % of the waiting"
+        );
+        let many = ["a", "b", "c", "d", "e"].map(light);
+        assert_eq!(title(many.into()), "Waiting is spread over 5 prefixes");
+        assert_eq!(title(Vec::new()), "Nobody waited in the last 6 h");
+        let mut blind = series(Vec::new());
+        blind.backends.clear();
+        assert_eq!(
+            contention(&blind, &[]).title("last 6 h"),
+            "Nothing is known of who waited"
+        );
+    }
+
+    #[test]
+    fn what_is_not_known_is_no_zero_and_what_has_no_row_is_added_up() {
+        // The second cell was watched for a third of it; three prefixes for two rows.
+        let series = series(vec![
+            prefix("a", 3, "a"),
+            prefix("b", 2, "b"),
+            prefix("c", 1, "c"),
+        ]);
+        let all = contention(&series, &worst(&series, By::Wait, 2));
+        let names: Vec<_> = all.rows.iter().map(|row| row.prefix.as_str()).collect();
+        assert_eq!(names, ["a", "b"]);
+        assert!(all.rows[0].cells[0].is_some() && all.rows[0].cells[1].is_none());
+        let others = all.others.unwrap();
+        assert_eq!(
+            (others.prefixes, others.waited_ms, others.cells),
+            (1, 1, vec![Some(1), None])
+        );
+    }
+
+    #[test]
+    fn one_waiter_all_the_time_is_the_darkest_cell() {
+        // Of ten minutes: nothing, a moment, and the steps up to all of it.
+        let steps = [0, 1, 20_000, 100_000, 300_000, 600_000, u64::MAX].map(|ms| heat(ms, 600_000));
+        assert_eq!(steps, [0, 1, 2, 3, 4, 5, 5]);
+    }
+}

@@ -1,0 +1,131 @@
+//! Who waits for whom across locks: owners as nodes, a lock's holder above those in its line.
+
+use crate::blockers::{Blocker, Edge, trees};
+use crate::names::LockId;
+
+/// One lock that is waited for, as it is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    pub lock: LockId,
+    pub owner: String,
+    pub held_ms: Option<i64>,
+    /// Owner and how long it has waited, first in line first.
+    pub waiters: Vec<(String, Option<i64>)>,
+}
+
+/// Trees with the most below their root first. An owner that holds one lock and waits for another hangs below the other's.
+pub fn who_blocks(lines: &[Line]) -> Vec<Blocker> {
+    // The same name on two backends may be two programs.
+    let mut owners: Vec<(&str, &str)> = Vec::new();
+    for line in lines {
+        let backend = line.lock.backend.as_str();
+        let all = std::iter::once(&line.owner).chain(line.waiters.iter().map(|(owner, _)| owner));
+        owners.extend(all.map(|owner| (backend, owner.as_str())));
+    }
+    owners.sort_unstable();
+    owners.dedup();
+    let number = |backend: &str, owner: &str| {
+        let place = owners.binary_search(&(backend, owner)).unwrap_or_default();
+        i32::try_from(place).unwrap_or(i32::MAX)
+    };
+    let edges = owners.iter().map(|(backend, owner)| {
+        let here = |line: &&Line| line.lock.backend.as_str() == *backend;
+        let held: Vec<String> = lines
+            .iter()
+            .filter(here)
+            .filter(|line| line.owner == *owner)
+            .map(|line| line.lock.resource.text())
+            .collect();
+        let waits = |line: &Line| {
+            line.waiters
+                .iter()
+                .find(|(name, _)| name == owner)
+                .map(|(_, ms)| *ms)
+        };
+        let waiting: Vec<(&Line, Option<i64>)> = lines
+            .iter()
+            .filter(here)
+            .filter_map(|line| Some((line, waits(line)?)))
+            .collect();
+        let wanted: Vec<String> = waiting
+            .iter()
+            .map(|(line, _)| line.lock.resource.text())
+            .collect();
+        let doing = match (held.is_empty(), wanted.is_empty()) {
+            (false, true) => "waits for nobody".to_owned(),
+            _ => format!("waits for {}", wanted.join(", ")),
+        };
+        let node = Blocker {
+            owner_id: (*owner).to_owned(),
+            pid: None,
+            doing,
+            holds: if held.is_empty() {
+                "holds nothing that others wait for".to_owned()
+            } else {
+                format!("holds {}", held.join(", "))
+            },
+            waited_ms: waiting.iter().filter_map(|(_, ms)| *ms).max(),
+            blocks: Vec::new(),
+        };
+        Edge {
+            node,
+            pid: number(backend, owner),
+            waits_for: waiting
+                .iter()
+                .map(|(line, _)| number(backend, &line.owner))
+                .collect(),
+        }
+    });
+    let mut grown = trees(edges.collect());
+    grown.retain(|tree| !tree.blocks.is_empty());
+    grown.sort_by_key(|tree| std::cmp::Reverse(size(tree)));
+    grown
+}
+
+/// Everyone in a tree, its root included.
+pub fn size(tree: &Blocker) -> usize {
+    1 + tree.blocks.iter().map(size).sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::{BackendName, Resource, Source};
+
+    fn line(name: &str, owner: &str, waiters: &[&str]) -> Line {
+        Line {
+            lock: LockId {
+                backend: BackendName::builtin(),
+                source: Source::fixed("lease"),
+                resource: Resource::from(name),
+            },
+            owner: owner.to_owned(),
+            held_ms: None,
+            waiters: waiters.iter().map(|who| ((*who).to_owned(), Some(5))).collect(),
+        }
+    }
+
+    #[test]
+    fn who_holds_one_lock_and_waits_for_another_hangs_below() {
+        // w9 waits for w7 and holds what a14 waits for; beside it a line of its own.
+        let trees = who_blocks(&[
+            line("close", "w7", &["w9", "w12"]),
+            line("index", "w9", &["a14"]),
+            line("other", "x", &["y"]),
+        ]);
+        assert_eq!(
+            trees
+                .iter()
+                .map(|tree| (tree.owner_id.as_str(), size(tree)))
+                .collect::<Vec<_>>(),
+            [("w7", 4), ("x", 2)]
+        );
+        let w9 = trees[0]
+            .blocks
+            .iter()
+            .find(|child| child.owner_id == "w9")
+            .unwrap();
+        assert_eq!(w9.holds, "holds index");
+        assert_eq!(w9.blocks[0].owner_id, "a14");
+    }
+}

@@ -1,0 +1,343 @@
+//! The ownership timeline of one lock: a lane for each owner, a block for each lease, ticks for renewals, marks for what went
+//! wrong, and the window in which somebody still wrote after losing the lock.
+
+mod blocks;
+
+use domain::charts::scale::TimeScale;
+use domain::charts::ticks::{self, Tick, moment};
+use domain::charts::timeline::{Block, End, LANES_MAX, Lane, Queue, Refused, Timeline};
+use domain::escape::visible;
+use domain::human;
+
+use super::frame::{self, Frame, Key, Swatch, Table, drawing};
+use super::markup::Markup;
+use super::series::{axis, gaps};
+
+/// What the drawing needs to lead on to.
+pub struct Links<'a> {
+    /// The record of forced unlocks, for who may read it.
+    pub may_audit: bool,
+    /// Where refused writes of this lock are listed.
+    pub fencing: &'a str,
+}
+
+const LANE: u32 = 44;
+const TIMES_MAX: usize = 8;
+
+/// The whole section.
+pub fn ownership(timeline: &Timeline, words: &str, end: Markup, links: &Links<'_>) -> Markup {
+    let note = match timeline.per_tick {
+        1 => format!("{words}, UTC; a tick is a renewal"),
+        many => format!("{words}, UTC; a tick is {many} renewals"),
+    };
+    let has_ticks = blocks_of(timeline).any(|block| !block.ticks.is_empty());
+    frame::frame(&Frame {
+        id: "ownership",
+        title: finding(timeline),
+        note: if has_ticks { note } else { format!("{words}, UTC") },
+        end,
+        drawing: lanes(timeline, links),
+        legend: legend(timeline),
+        table: table(timeline),
+    })
+}
+
+fn blocks_of(timeline: &Timeline) -> impl Iterator<Item = &Block> {
+    timeline.lanes.iter().flat_map(|lane| &lane.blocks)
+}
+
+/// The worst of it in one line.
+fn finding(timeline: &Timeline) -> String {
+    if let Some(zombie) = timeline.worst_zombie() {
+        let late = human::age(zombie.until - zombie.from);
+        return format!("Ownership: an owner still wrote {late} after it lost the lock");
+    }
+    match timeline.overlap_ms() {
+        0 => {}
+        both => return format!("Ownership: two owners at once for {}", human::age(both)),
+    }
+    let owners = timeline
+        .lanes
+        .iter()
+        .filter(|lane| !lane.blocks.is_empty())
+        .count()
+        + timeline.more;
+    let leases: u64 = blocks_of(timeline).map(|block| u64::from(block.leases)).sum();
+    match (owners, leases) {
+        (0, _) => "Ownership: nothing seen in this range".to_owned(),
+        (1, 1) => "Ownership: one owner, one lease".to_owned(),
+        (1, leases) => format!(
+            "Ownership: one owner, {}",
+            human::counted(leases, "lease", "leases")
+        ),
+        (owners, leases) => format!(
+            "Ownership: {} among {}",
+            human::counted(leases, "lease", "leases"),
+            human::counted(owners as u64, "owner", "owners")
+        ),
+    }
+}
+
+fn lanes(timeline: &Timeline, links: &Links<'_>) -> Markup {
+    let times = ticks::times(timeline.scale, TIMES_MAX);
+    let mut it = Markup::new();
+    it.wrap("div", &[("class", "tl")], |it| {
+        if timeline.is_empty() {
+            it.said(
+                "p",
+                &[("class", "pad")],
+                "Nobody was seen to hold it in this range.",
+            );
+        }
+        for lane in &timeline.lanes {
+            it.wrap("div", &[("class", "lane")], |it| {
+                label(it, lane);
+                self::lane(it, lane, timeline, &times, links);
+            });
+        }
+        if !timeline.queue.is_empty() {
+            it.wrap("div", &[("class", "lane")], |it| {
+                it.wrap("div", &[("class", "ln")], |it| {
+                    it.said("b", &[], "in line");
+                    it.said("small", &[], "how many waited");
+                });
+                queue(it, timeline, &times);
+            });
+        }
+        it.wrap("div", &[("class", "lane ax")], |it| {
+            it.wrap("div", &[("class", "ln")], |_| {});
+            axis(it, &times);
+        });
+    });
+    if timeline.more > 0 {
+        let more = human::counted(timeline.more as u64, "owner", "owners");
+        it.said(
+            "p",
+            &[("class", "small ink2")],
+            &format!("The {LANES_MAX} owners seen last; {more} more in this range."),
+        );
+    }
+    it
+}
+
+/// Who, and what became of it.
+fn label(it: &mut Markup, lane: &Lane) {
+    let role = role(lane);
+    it.wrap("div", &[("class", "ln"), ("title", &role)], |it| {
+        it.wrap("b", &[], |it| {
+            match &lane.owner {
+                Some(owner) => it.name(owner.as_str()),
+                None => it.said("span", &[("class", "ink3")], "owner not told"),
+            };
+        });
+        it.said("small", &[], &role);
+    });
+}
+
+fn role(lane: &Lane) -> String {
+    let last = lane.blocks.last();
+    let token = last.and_then(|block| block.token);
+    if lane.holds_now() {
+        return token.map_or_else(
+            || "holds it".to_owned(),
+            |token| format!("holds it, token {token}"),
+        );
+    }
+    let waits = lane.waits.first().map(|wait| match wait.place {
+        1 => "first in line".to_owned(),
+        2 => "second in line".to_owned(),
+        3 => "third in line".to_owned(),
+        place => format!("{place}th in line"),
+    });
+    let how = last.map(|block| match &block.end {
+        End::Now => "holds it",
+        End::Released => "gave it back",
+        End::Expired => "its lease ran out",
+        End::Displaced => "another got it",
+        End::Revoked { .. } => "unlocked by force",
+        End::Unseen => "its end was not seen",
+    });
+    let longest = lane.zombies.iter().map(|zombie| zombie.until - zombie.from).max();
+    let wrote = match longest {
+        Some(late) => Some(format!("wrote for {} more", human::age(late))),
+        None => (!lane.refused.is_empty()).then(|| "a write was refused".to_owned()),
+    };
+    let parts = [wrote, how.map(str::to_owned), waits];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn lane(it: &mut Markup, lane: &Lane, timeline: &Timeline, times: &[Tick], links: &Links<'_>) {
+    let scale = timeline.scale;
+    let has_links = !lane.refused.is_empty()
+        || (links.may_audit
+            && lane
+                .blocks
+                .iter()
+                .any(|block| matches!(block.end, End::Revoked { .. })));
+    drawing(it, "", LANE, &summary(lane, scale), has_links, |it| {
+        grid(it, times);
+        gaps(it, scale, &timeline.gaps);
+        for wait in &lane.waits {
+            blocks::wait(it, wait, scale);
+        }
+        for zombie in &lane.zombies {
+            blocks::zombie(it, zombie, scale);
+        }
+        for block in &lane.blocks {
+            blocks::block(it, block, scale, links);
+        }
+        for write in &lane.refused {
+            blocks::refused(it, write, scale, links);
+        }
+        now(it);
+    });
+}
+
+fn grid(it: &mut Markup, times: &[Tick]) {
+    let mut path = String::new();
+    for tick in times {
+        path.push('M');
+        path.push_str(&human::measure((tick.at * 10.0).round()));
+        path.push_str(" 0v44");
+    }
+    blocks::stretched(it, LANE, |it| {
+        it.mark("path", &[("class", "grid"), ("d", &path)]);
+    });
+}
+
+/// The end of the range; with a range that ends now, now.
+fn now(it: &mut Markup) {
+    it.mark(
+        "line",
+        &[
+            ("class", "nowline"),
+            ("x1", "100%"),
+            ("x2", "100%"),
+            ("y2", "100%"),
+        ],
+    );
+}
+
+fn queue(it: &mut Markup, timeline: &Timeline, times: &[Tick]) {
+    let most = timeline.queue.iter().map(|queue| queue.count).max().unwrap_or(0);
+    let title = format!("at most {most} waited at once");
+    drawing(it, "", 28, &title, false, |it| {
+        grid(it, times);
+        gaps(it, timeline.scale, &timeline.gaps);
+        for queue in &timeline.queue {
+            blocks::queue(it, queue, timeline.scale);
+        }
+    });
+}
+
+fn summary(lane: &Lane, scale: TimeScale) -> String {
+    let owner = lane.owner.as_ref();
+    let owner = owner.map_or_else(
+        || "owner not told".to_owned(),
+        |owner| visible(owner.as_str()).into_owned(),
+    );
+    let leases: u64 = lane.blocks.iter().map(|block| u64::from(block.leases)).sum();
+    let held: i64 = lane.blocks.iter().map(Block::length_ms).sum();
+    let mut told = format!("{owner}: {}", role(lane));
+    if leases > 0 {
+        let leases = human::counted(leases, "lease", "leases");
+        let since = lane.blocks.first().map_or(scale.from(), |block| block.from);
+        told.push_str(&format!(
+            "; {leases}, {} in all, the first at {}",
+            human::age(held),
+            moment(since, scale)
+        ));
+    }
+    told
+}
+
+fn legend(timeline: &Timeline) -> Vec<Key> {
+    let any = |fits: fn(&Block) -> bool| blocks_of(timeline).any(fits);
+    let has_waits = timeline.lanes.iter().any(|lane| !lane.waits.is_empty()) || !timeline.queue.is_empty();
+    let has_refused = timeline.lanes.iter().any(|lane| !lane.refused.is_empty());
+    let keys = [
+        (any(Block::holds_now), Swatch::Area("held now"), "holds now"),
+        (any(|block| !block.holds_now()), Swatch::Area("held"), "held"),
+        (has_waits, Swatch::Area("waits"), "waits"),
+        (
+            any(|block| block.end == End::Expired),
+            Swatch::Rule("ran-out"),
+            "expired",
+        ),
+        (
+            any(|block| block.is_reclaim),
+            Swatch::Shape("reclaim", ""),
+            "reclaim",
+        ),
+        (
+            any(|block| matches!(block.end, End::Revoked { .. })),
+            Swatch::Shape("revoke", ""),
+            "revoke",
+        ),
+        (has_refused, Swatch::Shape("x", "critical"), "write refused"),
+        (
+            timeline.worst_zombie().is_some(),
+            Swatch::Area("zombie"),
+            "zombie window: lost the lock, still writing",
+        ),
+        (!timeline.gaps.is_empty(), Swatch::Area("hatch"), "no history"),
+    ];
+    let drawn = keys.into_iter().filter(|(is_drawn, ..)| *is_drawn);
+    drawn.map(|(_, swatch, word)| Key::new(swatch, word)).collect()
+}
+
+/// A row for each block, wait, and refused write, in the order of the lanes.
+fn table(timeline: &Timeline) -> Table {
+    let scale = timeline.scale;
+    let mut rows = Vec::new();
+    for lane in &timeline.lanes {
+        let owner = lane.owner.as_ref().map_or_else(
+            || "not told".to_owned(),
+            |owner| visible(owner.as_str()).into_owned(),
+        );
+        let span = |from: i64, until: i64| [owner.clone(), moment(from, scale), moment(until, scale)];
+        for block in &lane.blocks {
+            let [owner, from, until] = span(block.from, block.until);
+            rows.push(vec![owner, from, until, blocks::told(block)]);
+        }
+        for wait in &lane.waits {
+            let [owner, from, until] = span(wait.from, wait.until);
+            rows.push(vec![owner, from, until, blocks::told_wait(wait)]);
+        }
+        for zombie in &lane.zombies {
+            let [owner, from, until] = span(zombie.from, zombie.until);
+            rows.push(vec![owner, from, until, blocks::told_zombie(zombie)]);
+        }
+        for write in &lane.refused {
+            let [owner, from, until] = span(write.at, write.at);
+            rows.push(vec![owner, from, until, told_refused(write)]);
+        }
+    }
+    for queue in &timeline.queue {
+        let (from, until) = (moment(queue.from, scale), moment(queue.until, scale));
+        rows.push(vec!["in line".to_owned(), from, until, told_queue(queue)]);
+    }
+    Table {
+        caption: "Who held it when, as drawn above".to_owned(),
+        head: ["who", "from, UTC", "until", "what"].map(str::to_owned).to_vec(),
+        rows,
+    }
+}
+
+fn told_refused(write: &Refused) -> String {
+    let current = write
+        .current
+        .map_or_else(String::new, |token| format!(", {token} was current"));
+    format!(
+        "write with token {} refused by {}{current}",
+        write.token,
+        visible(&write.source)
+    )
+}
+
+fn told_queue(queue: &Queue) -> String {
+    format!("{} waited", human::count(u64::from(queue.count)))
+}
+
+#[cfg(test)]
+mod tests;

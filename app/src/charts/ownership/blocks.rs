@@ -1,0 +1,368 @@
+//! The marks of one lane.
+
+use domain::charts::scale::TimeScale;
+use domain::charts::ticks::moment;
+use domain::charts::timeline::{Begin, Block, End, Queue, Refused, Wait, Zombie};
+use domain::escape::visible;
+use domain::human;
+
+use super::Links;
+use crate::charts::markup::{Markup, percent};
+use crate::links;
+
+/// Narrower than this, in per cent, a block has no room for its token, and another for its words; and the same on a phone.
+const TOKEN_WIDTH: f64 = 4.0;
+const TOKEN_WIDTH_PHONE: f64 = 15.0;
+const WORDS_WIDTH: f64 = 9.0;
+const WORDS_WIDTH_PHONE: f64 = 30.0;
+/// Words beyond a mark need room up to the end of the drawing.
+const ASIDE_MAX: f64 = 84.0;
+
+pub(super) fn block(it: &mut Markup, block: &Block, scale: TimeScale, links: &Links<'_>) {
+    let (at, width) = (scale.at(block.from), scale.width(block.from, block.until));
+    let (x, wide) = (percent(at), percent(width));
+    let class = match (block.holds_now(), block.begin) {
+        (true, _) => "held now",
+        (false, _) if block.leases > 1 => "held many",
+        _ => "held",
+    };
+    let title = format!(
+        "{} to {}: {}",
+        moment(block.from, scale),
+        moment(block.until, scale),
+        told(block)
+    );
+    // At least a pixel: a lease that was short was a lease.
+    it.told(
+        "rect",
+        &[
+            ("class", class),
+            ("x", &x),
+            ("width", &wide),
+            ("y", "12"),
+            ("height", "20"),
+        ],
+        &title,
+    );
+    ticks(it, block, scale);
+    let edge = if block.begin == Begin::Seen {
+        "start"
+    } else {
+        "start unseen"
+    };
+    it.mark(
+        "line",
+        &[
+            ("class", edge),
+            ("x1", &x),
+            ("x2", &x),
+            ("y1", "10"),
+            ("y2", "34"),
+        ],
+    );
+    name(it, block, &x, width);
+    if block.is_reclaim {
+        anchored(it, &x, |it| {
+            it.said("title", &[], "reclaimed: the lease before had run out");
+            it.mark(
+                "use",
+                &[
+                    ("href", "#s-reclaim"),
+                    ("x", "-2"),
+                    ("y", "0"),
+                    ("width", "10"),
+                    ("height", "10"),
+                ],
+            );
+        });
+    }
+    end(it, block, scale, links);
+}
+
+/// The token inside a block, or how many leases it stands for, if there is room.
+fn name(it: &mut Markup, block: &Block, x: &str, width: f64) {
+    let token = block.token.filter(|_| width >= TOKEN_WIDTH && block.leases == 1);
+    if let Some(token) = token {
+        let class = match (block.holds_now(), width < TOKEN_WIDTH_PHONE) {
+            (true, false) => "m on",
+            (true, true) => "m on aside",
+            (false, false) => "m k",
+            (false, true) => "m k aside",
+        };
+        anchored(it, x, |it| {
+            it.said(
+                "text",
+                &[("class", class), ("x", "7"), ("y", "26")],
+                &token.to_string(),
+            );
+        });
+    } else if block.leases > 1 && width >= TOKEN_WIDTH {
+        anchored(it, x, |it| {
+            it.said(
+                "text",
+                &[("class", "k"), ("x", "7"), ("y", "26")],
+                &format!("{} leases", block.leases),
+            );
+        });
+    }
+}
+
+/// All of them as one path: there may be hundreds.
+fn ticks(it: &mut Markup, block: &Block, scale: TimeScale) {
+    let mut path = String::with_capacity(block.ticks.len() * 9);
+    for tick in &block.ticks {
+        path.push('M');
+        path.push_str(&human::measure((scale.at(*tick) * 10.0).round()));
+        path.push_str(" 34v4");
+    }
+    if !path.is_empty() {
+        stretched(it, 44, |it| {
+            it.mark("path", &[("class", "fine"), ("d", &path)]);
+        });
+    }
+}
+
+/// A drawing 1000 wide that is stretched to its place, with lines as thin as ever.
+pub(super) fn stretched(it: &mut Markup, height: u32, inside: impl FnOnce(&mut Markup)) {
+    let view = format!("0 0 1000 {height}");
+    let attributes = [
+        ("viewBox", &*view),
+        ("preserveAspectRatio", "none"),
+        ("width", "100%"),
+        ("height", "100%"),
+    ];
+    it.wrap("svg", &attributes, inside);
+}
+
+fn end(it: &mut Markup, block: &Block, scale: TimeScale, links: &Links<'_>) {
+    let x = percent(scale.at(block.until));
+    match &block.end {
+        End::Expired => {
+            it.mark(
+                "line",
+                &[
+                    ("class", "ran-out"),
+                    ("x1", &x),
+                    ("x2", &x),
+                    ("y1", "10"),
+                    ("y2", "34"),
+                ],
+            );
+        }
+        End::Revoked { by, id } => {
+            let title = format!("revoked by {} at {}", visible(by), moment(block.until, scale));
+            let href = links
+                .may_audit
+                .then(|| links::with_query("/audit", [("unlockId", id)]));
+            it.linked(href.as_deref(), &title, |it| {
+                anchored(it, &x, |it| {
+                    it.said("title", &[], &title);
+                    let shape = [
+                        ("href", "#s-revoke"),
+                        ("x", "-6"),
+                        ("y", "16"),
+                        ("width", "12"),
+                        ("height", "12"),
+                    ];
+                    it.mark("use", &shape);
+                });
+            });
+            if scale.at(block.until) < ASIDE_MAX {
+                anchored(it, &x, |it| {
+                    let words = format!("revoked by {}", visible(by));
+                    it.said("text", &[("class", "k2 aside"), ("x", "10"), ("y", "26")], &words);
+                });
+            }
+        }
+        End::Now | End::Released | End::Displaced | End::Unseen => {}
+    }
+}
+
+pub(super) fn wait(it: &mut Markup, wait: &Wait, scale: TimeScale) {
+    let width = scale.width(wait.from, wait.until);
+    let (x, wide) = (percent(scale.at(wait.from)), percent(width));
+    let words = told_wait(wait);
+    it.told(
+        "rect",
+        &[
+            ("class", "waits"),
+            ("x", &x),
+            ("width", &wide),
+            ("y", "12"),
+            ("height", "20"),
+        ],
+        &words,
+    );
+    it.mark(
+        "line",
+        &[
+            ("class", "waiting start"),
+            ("x1", &x),
+            ("x2", &x),
+            ("y1", "12"),
+            ("y2", "32"),
+        ],
+    );
+    if width < WORDS_WIDTH {
+        return;
+    }
+    let class = if width < WORDS_WIDTH_PHONE {
+        "waiting said aside"
+    } else {
+        "waiting said"
+    };
+    anchored(it, &x, |it| {
+        it.said("text", &[("class", class), ("x", "8"), ("y", "26")], &words);
+    });
+}
+
+pub(super) fn zombie(it: &mut Markup, zombie: &Zombie, scale: TimeScale) {
+    let (at, width) = (scale.at(zombie.from), scale.width(zombie.from, zombie.until));
+    let (x, wide) = (percent(at), percent(width));
+    let words = told_zombie(zombie);
+    it.told(
+        "rect",
+        &[
+            ("class", "zombie"),
+            ("x", &x),
+            ("width", &wide),
+            ("y", "8"),
+            ("height", "28"),
+        ],
+        &words,
+    );
+    // Without room beside it the lane's own words tell.
+    if at + width > ASIDE_MAX {
+        return;
+    }
+    let writes = human::counted(zombie.writes as u64, "write", "writes");
+    anchored(it, &percent(at + width), |it| {
+        let late = format!("zombie window {}", human::age(zombie.until - zombie.from));
+        it.said(
+            "text",
+            &[("class", "critical said aside"), ("x", "14"), ("y", "18")],
+            &late,
+        );
+        let refused = format!("{writes} with {} refused", zombie.token);
+        it.said(
+            "text",
+            &[("class", "k2 said aside"), ("x", "14"), ("y", "33")],
+            &refused,
+        );
+    });
+}
+
+pub(super) fn refused(it: &mut Markup, write: &Refused, scale: TimeScale, links: &Links<'_>) {
+    let title = format!("{}: {}", moment(write.at, scale), super::told_refused(write));
+    it.linked(Some(links.fencing), &title, |it| {
+        it.wrap(
+            "svg",
+            &[
+                ("class", "critical refused"),
+                ("x", &percent(scale.at(write.at))),
+                ("overflow", "visible"),
+            ],
+            |it| {
+                it.said("title", &[], &title);
+                it.mark(
+                    "use",
+                    &[
+                        ("href", "#s-x"),
+                        ("x", "-6"),
+                        ("y", "16"),
+                        ("width", "12"),
+                        ("height", "12"),
+                    ],
+                );
+            },
+        );
+    });
+}
+
+pub(super) fn queue(it: &mut Markup, queue: &Queue, scale: TimeScale) {
+    let width = scale.width(queue.from, queue.until);
+    let (x, wide) = (percent(scale.at(queue.from)), percent(width));
+    let title = format!(
+        "{} to {}: {}",
+        moment(queue.from, scale),
+        moment(queue.until, scale),
+        super::told_queue(queue)
+    );
+    it.told(
+        "rect",
+        &[
+            ("class", "waits"),
+            ("x", &x),
+            ("width", &wide),
+            ("y", "4"),
+            ("height", "20"),
+        ],
+        &title,
+    );
+    if width >= TOKEN_WIDTH {
+        anchored(it, &x, |it| {
+            it.said(
+                "text",
+                &[("class", "waiting said"), ("x", "6"), ("y", "18")],
+                &queue.count.to_string(),
+            );
+        });
+    }
+}
+
+/// What stands at a place of the drawing, in pixels from there.
+fn anchored(it: &mut Markup, x: &str, inside: impl FnOnce(&mut Markup)) {
+    it.wrap("svg", &[("x", x), ("overflow", "visible")], inside);
+}
+
+pub(super) fn told(block: &Block) -> String {
+    let length = human::age(block.length_ms());
+    if block.leases > 1 {
+        return format!("{} leases", human::count(u64::from(block.leases)));
+    }
+    let token = block
+        .token
+        .map_or_else(String::new, |token| format!(" under token {token}"));
+    let begin = if block.begin == Begin::Unseen {
+        ", its beginning was not seen"
+    } else {
+        ""
+    };
+    let end = match &block.end {
+        End::Now => ", holds it now".to_owned(),
+        End::Released => ", released".to_owned(),
+        End::Expired => ", its lease ran out".to_owned(),
+        End::Displaced => ", then another got it".to_owned(),
+        End::Revoked { by, .. } => format!(", revoked by {}", visible(by)),
+        End::Unseen => ", its end was not seen".to_owned(),
+    };
+    let renewals = match block.renewals {
+        0 => String::new(),
+        count => format!(", {}", human::counted(u64::from(count), "renewal", "renewals")),
+    };
+    format!("held {length}{token}{renewals}{begin}{end}")
+}
+
+pub(super) fn told_wait(wait: &Wait) -> String {
+    let length = human::age(wait.until - wait.from);
+    let since = match (wait.is_told, wait.is_cut) {
+        (false, _) => "since when is not told".to_owned(),
+        (true, true) => format!("more than {length}"),
+        (true, false) => length,
+    };
+    match wait.place {
+        1 => format!("1st, {since}"),
+        2 => format!("2nd, {since}"),
+        3 => format!("3rd, {since}"),
+        place => format!("{place}th, {since}"),
+    }
+}
+
+pub(super) fn told_zombie(zombie: &Zombie) -> String {
+    let writes = human::counted(zombie.writes as u64, "write", "writes");
+    format!(
+        "zombie window of {}: {writes} with token {} refused after it had lost the lock",
+        human::age(zombie.until - zombie.from),
+        zombie.token
+    )
+}

@@ -1,0 +1,77 @@
+//! What was seen happen to a lock, newest first: rows of history as a table.
+
+use chrono::{DateTime, Utc};
+use domain::detail::SeenEvent;
+use domain::moment;
+
+use super::markup::Markup;
+
+const ROWS_MAX: usize = 12;
+
+pub fn seen(events: &[SeenEvent]) -> Markup {
+    let mut it = Markup::new();
+    it.wrap(
+        "section",
+        &[("class", "sec"), ("aria-labelledby", "seen-head")],
+        |it| {
+            it.wrap("header", &[], |it| {
+                it.said("h2", &[("id", "seen-head")], "What we saw happen");
+                it.said("span", &[("class", "note")], "newest first");
+            });
+            let Some(newest) = events.first().map(|event| event.at) else {
+                it.said(
+                    "p",
+                    &[("class", "pad")],
+                    "Nothing yet: it was so when we first saw it.",
+                );
+                return;
+            };
+            it.wrap("table", &[("class", "t seen")], |it| {
+                it.wrap("thead", &[], |it| {
+                    it.wrap("tr", &[], |it| {
+                        for word in ["at", "what", "who"] {
+                            it.said("th", &[("scope", "col")], word);
+                        }
+                    });
+                });
+                it.wrap("tbody", &[], |it| {
+                    for event in events.iter().take(ROWS_MAX) {
+                        row(it, event, newest);
+                    }
+                });
+            });
+        },
+    );
+    it
+}
+
+fn row(it: &mut Markup, event: &SeenEvent, newest: DateTime<Utc>) {
+    let is_of_another_day = event.at.date_naive() != newest.date_naive();
+    let class = if is_of_another_day { "ink2 dated" } else { "ink2" };
+    it.wrap("tr", &[], |it| {
+        it.wrap("td", &[("class", class)], |it| {
+            let shown = if is_of_another_day {
+                moment::dated(event.at)
+            } else {
+                moment::timed(event.at)
+            };
+            it.said(
+                "time",
+                &[
+                    ("datetime", &moment::iso(event.at)),
+                    ("title", &moment::dated(event.at)),
+                ],
+                &shown,
+            );
+        });
+        it.said("td", &[], event.kind.word());
+        it.wrap("td", &[("class", "own")], |it| {
+            if let Some(owner) = &event.owner_id {
+                it.name(owner.as_str());
+            }
+            if let Some(token) = event.fencing_token {
+                it.said("span", &[("class", "ink3")], &format!(" token {token}"));
+            }
+        });
+    });
+}

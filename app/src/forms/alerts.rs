@@ -1,0 +1,314 @@
+//! Alerts: what fires, what is kept quiet, what is over, and the rules behind it.
+
+pub mod editor;
+pub mod runbooks;
+pub mod series;
+pub mod silence;
+
+use chrono::DateTime;
+use domain::alerts::{Severity, Subject};
+use domain::{human, moment};
+use leptos::prelude::*;
+
+use crate::components::resource_name::ResourceName;
+use crate::forms::chrome::{Chrome, Page, Place, page};
+use crate::forms::field::{alert, done};
+
+/// One alert, pending or firing.
+#[derive(Debug, Clone)]
+pub struct Line {
+    pub id: i64,
+    pub rule_id: String,
+    pub rule: String,
+    pub severity: Severity,
+    pub is_firing: bool,
+    pub subject: Subject,
+    pub path: String,
+    pub why: String,
+    pub runbook: String,
+    pub since: i64,
+    pub for_ms: i64,
+    pub acked_by: Option<String>,
+    /// The silence that keeps it quiet.
+    pub is_silenced: bool,
+    pub may_ack: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct Quiet {
+    pub id: String,
+    pub matchers: String,
+    pub comment: String,
+    pub by: String,
+    pub ends_at: i64,
+    pub suppressed: u64,
+    pub may_end: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct Past {
+    pub rule: String,
+    pub subject: Subject,
+    pub path: String,
+    pub fired_at: i64,
+    pub ended_at: i64,
+}
+
+#[derive(Debug, Clone)]
+pub struct RuleLine {
+    pub id: String,
+    pub name: String,
+    pub severity: Severity,
+    pub sentence: String,
+    pub is_enabled: bool,
+    pub firing: usize,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Board {
+    pub lines: Vec<Line>,
+    /// Firing alerts that are not shown.
+    pub more: usize,
+    pub quiet: Vec<Quiet>,
+    pub past: Vec<Past>,
+    pub rules: Vec<RuleLine>,
+    pub now: i64,
+    pub may_edit: bool,
+    pub may_silence: bool,
+    pub refusal: Option<String>,
+    pub done: Option<String>,
+}
+
+/// A silence that ends sooner is marked, in milliseconds.
+const SOON_MS: i64 = 30 * 60_000;
+
+pub fn board(chrome: &Chrome, board: &Board) -> String {
+    let firing = board.lines.iter().filter(|line| line.is_firing).count() + board.more;
+    let pending = board.lines.iter().filter(|line| !line.is_firing).count();
+    let title = match (firing, pending) {
+        (0, 0) => "Nothing fires".to_owned(),
+        (firing, 0) => format!("{firing} firing"),
+        (firing, pending) => format!("{firing} firing, {pending} pending"),
+    };
+    let suppressed: u64 = board.quiet.iter().map(|quiet| quiet.suppressed).sum();
+    let silences = human::counted(board.quiet.len() as u64, "silence", "silences");
+    let lead = if board.quiet.is_empty() {
+        "No silence is active.".to_owned()
+    } else {
+        format!(
+            "{} kept back by {silences}.",
+            human::counted(suppressed, "alert", "alerts")
+        )
+    };
+    let content = view! {
+        {alert(board.refusal.clone())}
+        {done(board.done.clone())}
+        <div class="al-two">
+            <div class="stack">
+                {open(board)}
+                {quiet(board)}
+                {past(board)}
+            </div>
+            {rules(board)}
+        </div>
+    };
+    let page_of = Page {
+        title,
+        lead: Some(lead),
+        content: content.into_any(),
+    };
+    page(
+        &Chrome {
+            place: Place::Alerts,
+            ..chrome.clone()
+        },
+        page_of,
+    )
+}
+
+fn shape(line: &Line) -> AnyView {
+    let (shape, word) = if line.is_firing {
+        ("not_renewing", "firing")
+    } else {
+        ("pending", "pending")
+    };
+    badge(line.severity, shape, word)
+}
+
+pub(super) fn badge(severity: Severity, shape: &'static str, word: &'static str) -> AnyView {
+    let class = format!("st {}", hue(severity));
+    view! { <span class=class><svg class="sh" viewBox="0 0 12 12" aria-hidden="true"><use href=format!("#s-{shape}")></use></svg>{word}</span> }.into_any()
+}
+
+pub(super) const fn hue(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Critical => "critical",
+        Severity::Warning => "warning",
+        Severity::Info => "quiet",
+    }
+}
+
+fn open(board: &Board) -> AnyView {
+    let lines = board.lines.iter().map(|line| one(line, board.now)).collect_view();
+    let more = (board.more > 0).then(|| {
+        view! { <p class="small ink2">{format!("{} more fire and are not listed.", human::count(board.more as u64))}</p> }
+    });
+    let none = board.lines.is_empty().then(|| {
+        view! { <p class="al-none ink2">"No condition of a rule holds now."</p> }
+    });
+    view! {
+        <section class="sec" aria-labelledby="open">
+            <header><h2 id="open">"Firing and pending"</h2><span class="note">"each rule groups its own; one notification for each group"</span>
+                <a class="end link" href="#over">"History"</a></header>
+            <ol class="als">{lines}</ol>{none}{more}
+        </section>
+    }
+    .into_any()
+}
+
+fn one(line: &Line, now: i64) -> AnyView {
+    let past = (now - line.since).max(0) / 1_000 * 1_000;
+    let span = if line.is_firing {
+        human::period(past)
+    } else {
+        format!("{} of {}", human::period(past), human::period(line.for_ms))
+    };
+    let acked = line
+        .acked_by
+        .as_ref()
+        .map(|by| format!(" Acknowledged by {by}."))
+        .unwrap_or_default();
+    let silenced = if line.is_silenced { " Silenced." } else { "" };
+    let ack = (line.may_ack && line.acked_by.is_none() && line.is_firing).then(|| {
+        let label = format!("Acknowledge {}: {}", line.rule, line.subject.shown());
+        view! {
+            <form method="post" action=format!("/alerts/{}/ack", line.id)>
+                <button class="btn s" r#type="submit" aria-label=label>"Acknowledge"</button>
+            </form>
+        }
+    });
+    let runbook = format!("Runbook: {}", line.rule);
+    view! {
+        <li class="al">
+            <span class="x-s">{shape(line)}</span>
+            <span class="x-r"><a class="al-rule" href=format!("/alerts/rules/{}", line.rule_id)>{line.rule.clone()}</a>{subject(&line.subject, &line.path)}</span>
+            <span class="x-d num">{span}</span>
+            <span class="x-w small ink2">{domain::escape::visible(&line.why).into_owned()}{acked}{silenced}</span>
+            <span class="x-t small"><a class="link" href=line.runbook.clone() aria-label=runbook>"runbook"</a>{ack}</span>
+        </li>
+    }
+    .into_any()
+}
+
+pub(super) fn subject(subject: &Subject, path: &str) -> AnyView {
+    let name = subject.shown();
+    view! { <a class="al-of" href=path.to_owned()><ResourceName name=name cut=true/></a> }.into_any()
+}
+
+fn quiet(board: &Board) -> AnyView {
+    let make = board
+        .may_silence
+        .then(|| view! { <a class="end link" href="/alerts/silences/new">"New silence"</a> });
+    let lines = board.quiet.iter().map(|quiet| {
+        let left = (quiet.ends_at - board.now).max(0);
+        let span = format!("ends in {}", human::period(left / 60_000 * 60_000 + 60_000));
+        let span = if left < SOON_MS {
+            badge_text("warning", "near_expiry", span)
+        } else {
+            view! { {span} }.into_any()
+        };
+        let end = quiet.may_end.then(|| {
+            let label = format!("End the silence on {}", quiet.matchers);
+            view! {
+                <form method="post" action=format!("/alerts/silences/{}/end", quiet.id)>
+                    <button class="btn s" r#type="submit" aria-label=label>"End now"</button>
+                </form>
+            }
+        });
+        view! {
+            <li class="al">
+                <span class="x-s">{badge(Severity::Info, "mute", "silence")}</span>
+                <span class="x-r mono small"><bdi>{domain::escape::visible(&quiet.matchers).into_owned()}</bdi></span>
+                <span class="x-d num">{span}</span>
+                <span class="x-w small ink2"><bdi>{format!("“{}”", domain::escape::visible(&quiet.comment))}</bdi>", "<bdi>{quiet.by.clone()}</bdi></span>
+                <span class="x-t small ink2">{format!("suppressed {}", quiet.suppressed)}{end}</span>
+            </li>
+        }
+    });
+    view! {
+        <section class="sec" aria-labelledby="quiet">
+            <header><h2 id="quiet">"Silences"</h2><span class="note">{format!("{} active", board.quiet.len())}</span>{make}</header>
+            <ol class="als">{lines.collect_view()}</ol>
+        </section>
+    }
+    .into_any()
+}
+
+fn badge_text(hue: &'static str, shape: &'static str, text: String) -> AnyView {
+    view! { <span class=format!("st {hue}")><svg class="sh" viewBox="0 0 12 12" aria-hidden="true"><use href=format!("#s-{shape}")></use></svg>{text}</span> }.into_any()
+}
+
+fn past(board: &Board) -> AnyView {
+    let rows = board.past.iter().map(|past| {
+        let at = DateTime::from_timestamp_millis(past.ended_at).unwrap_or_default();
+        view! {
+            <tr>
+                <td class="num"><time datetime=moment::iso(at) title=moment::dated(at)>{moment::timed(at).replace(" UTC", "")}</time></td>
+                <td>{badge(Severity::Info, "ok", "resolved")}</td>
+                <td>{past.rule.clone()}</td>
+                <td class="al-cut">{subject(&past.subject, &past.path)}</td>
+                <td class="num">{human::period((past.ended_at - past.fired_at).max(0) / 1_000 * 1_000)}</td>
+            </tr>
+        }
+    });
+    let none = board
+        .past
+        .is_empty()
+        .then(|| view! { <p class="al-none ink2">"Nothing has fired and resolved in the last 30 days."</p> });
+    let rows = rows.collect_view();
+    let table = (!board.past.is_empty()).then(|| {
+        view! {
+            <div class="scroll"><table class="t al-hist">
+                <caption class="sr">"Alerts that are over, newest first"</caption>
+                <thead class="sr"><tr><th scope="col">"at, UTC"</th><th scope="col">"state"</th><th scope="col">"rule"</th><th scope="col">"about"</th><th scope="col">"fired for"</th></tr></thead>
+                <tbody>{rows}</tbody>
+            </table></div>
+        }
+    });
+    view! {
+        <section class="sec" aria-labelledby="over">
+            <header><h2 id="over">"Resolved"</h2><span class="note">"newest first, times in UTC"</span></header>
+            {table}{none}
+        </section>
+    }
+    .into_any()
+}
+
+fn rules(board: &Board) -> AnyView {
+    let make = board
+        .may_edit
+        .then(|| view! { <a class="end link" href="/alerts/rules/new">"New rule"</a> });
+    let lines = board.rules.iter().map(|rule| {
+        let state = match (rule.is_enabled, rule.firing) {
+            (false, _) => badge(Severity::Info, "pause", "off"),
+            (true, 0) => view! { <span class="ink3 small">"quiet"</span> }.into_any(),
+            (true, firing) => badge_text(hue(rule.severity), "not_renewing", format!("{firing} firing")),
+        };
+        view! {
+            <li class="al-r">
+                <a class="al-rule" href=format!("/alerts/rules/{}", rule.id)>{rule.name.clone()}</a>
+                <span class="num">{state}</span>
+                <span class="small ink2">{rule.sentence.clone()}</span>
+                <span class="small ink3">{rule.severity.wire()}</span>
+            </li>
+        }
+    });
+    view! {
+        <section class="sec" aria-labelledby="rules">
+            <header><h2 id="rules">"Rules"</h2><span class="note">{format!("{}", board.rules.len())}</span>{make}</header>
+            <ul class="als">{lines.collect_view()}</ul>
+            <p class="small ink2 al-foot"><a class="link" href="/v1/rules?format=toml">"Export as TOML"</a></p>
+        </section>
+    }
+    .into_any()
+}

@@ -1,0 +1,209 @@
+//! The map, its legend, and the sentence of the selected cell.
+
+use chrono::DateTime;
+use domain::charts::scale::TimeScale;
+use domain::charts::ticks::{self, moment};
+use domain::contention::{Contention, Others, Row, heat, rounded};
+use domain::history::rollup::Rollup;
+use domain::history::series::Span;
+use domain::human;
+use domain::moment::iso;
+use leptos::prelude::*;
+
+use super::{Shown, address, locks, ranges};
+use crate::charts::heat::{self as drawing, HeatMap};
+
+/// Words of time below the map.
+const TICKS: usize = 6;
+
+pub(super) fn section(shown: &Shown) -> AnyView {
+    let found = &shown.found;
+    let note = format!(
+        "{} per cell, UTC; time spent waiting in the cell",
+        human::period(found.span.cell_ms)
+    );
+    let content = if found.rows.is_empty() {
+        view! { <div class="empty"><h3>"Nothing is written down of this range"</h3><p>"Sums begin with the first minute that the console watches; nothing is made up for the time before."</p></div> }.into_any()
+    } else {
+        view! {
+            <div class="made" inner_html=map(shown).markup().into_string()></div>
+            <div class="below">{legend(found)}{selected(shown)}</div>
+        }
+        .into_any()
+    };
+    view! {
+        <section class="sec chart" aria-labelledby="map">
+            <header><h2 id="map">"Waiting, prefix by time"</h2><span class="note">{note}</span>{ranges(shown)}</header>
+            {content}
+        </section>
+    }
+    .into_any()
+}
+
+fn scale(span: &Span) -> TimeScale {
+    TimeScale::new(span.from, span.to())
+}
+
+fn span_words(span: &Span, cell: usize) -> String {
+    let scale = scale(span);
+    let short = |ms: i64| {
+        let told = moment(ms, scale);
+        // Cells are whole minutes.
+        told.strip_suffix(":00")
+            .filter(|it| it.contains(':'))
+            .map_or(told.clone(), str::to_owned)
+    };
+    format!("{} to {}", short(span.start(cell)), short(span.start(cell + 1)))
+}
+
+fn word(waiting_ms: Option<u64>) -> String {
+    match waiting_ms {
+        None => "unknown".to_owned(),
+        Some(ms) => human::period(rounded(ms)),
+    }
+}
+
+fn is_selected(shown: &Shown, row: &Row, cell: usize) -> bool {
+    picked(shown).is_some_and(|(it, place)| std::ptr::eq(it, row) && place == cell)
+}
+
+/// The selected cell; the one with the most waiting, where none is.
+fn picked(shown: &Shown) -> Option<(&Row, usize)> {
+    let found = &shown.found;
+    if let Some((backend, prefix, at)) = &shown.asked.cell {
+        let row = found
+            .rows
+            .iter()
+            .find(|row| row.backend.as_str() == backend && row.prefix == *prefix)?;
+        return Some((row, found.span.cell_of(*at)?));
+    }
+    let waited = |cell: &Option<Rollup>| cell.as_ref().map_or(0, |sum| sum.waiting_ms);
+    let cells = found.rows.iter().flat_map(|row| {
+        row.cells
+            .iter()
+            .enumerate()
+            .map(move |(place, cell)| (row, place, waited(cell)))
+    });
+    let most = cells.max_by_key(|(_, place, waited)| (*waited, *place))?;
+    (most.2 > 0).then_some((most.0, most.1))
+}
+
+fn map(shown: &Shown) -> HeatMap {
+    let found = &shown.found;
+    let span = &found.span;
+    let mut rows: Vec<drawing::Row> = found.rows.iter().map(|row| map_row(shown, row)).collect();
+    rows.extend(found.others.as_ref().map(|others| other_row(others, span)));
+    let ticks = ticks::times(scale(span), TICKS)
+        .into_iter()
+        .map(|tick| (tick.at, tick.label));
+    HeatMap {
+        title: "Time spent waiting, prefix by time".to_owned(),
+        spans: (0..span.cells).map(|cell| span_words(span, cell)).collect(),
+        ticks: ticks.collect(),
+        rows,
+    }
+}
+
+fn map_row(shown: &Shown, row: &Row) -> drawing::Row {
+    let span = &shown.found.span;
+    let cells = row.cells.iter().enumerate().map(|(place, cell)| {
+        let waited = cell.as_ref().map(|sum| sum.waiting_ms);
+        let at = DateTime::from_timestamp_millis(span.start(place)).map_or_else(String::new, iso);
+        let href = || {
+            let cell = [
+                ("backend", row.backend.as_str()),
+                ("prefix", &row.prefix),
+                ("at", &at),
+            ];
+            address(&shown.asked, &cell)
+        };
+        drawing::Cell {
+            heat: waited.map(|ms| heat(ms, span.cell_ms)),
+            word: word(waited),
+            href: waited.filter(|ms| *ms > 0).map(|_| href()),
+            is_selected: is_selected(shown, row, place),
+        }
+    });
+    let backend = row.backend.as_str();
+    drawing::Row {
+        name: row.prefix.clone(),
+        of: backend.to_owned(),
+        href: locks(backend, &row.prefix),
+        cells: cells.collect(),
+        total: if row.is_known {
+            word(Some(row.total.waiting_ms))
+        } else {
+            "unknown".to_owned()
+        },
+        is_known: row.is_known,
+    }
+}
+
+fn other_row(others: &Others, span: &Span) -> drawing::Row {
+    let cells = others.cells.iter().map(|waited| drawing::Cell {
+        heat: waited.map(|ms| heat(ms, span.cell_ms)),
+        word: word(*waited),
+        href: None,
+        is_selected: false,
+    });
+    drawing::Row {
+        name: format!(
+            "other, {}",
+            human::counted(others.prefixes as u64, "prefix", "prefixes")
+        ),
+        of: String::new(),
+        href: None,
+        cells: cells.collect(),
+        total: word(Some(others.waited_ms)),
+        is_known: true,
+    }
+}
+
+fn legend(found: &Contention) -> AnyView {
+    let swatch = |class: &'static str| {
+        view! { <svg viewBox="0 0 16 12" aria-hidden="true"><rect class=class width="16" height="12"></rect></svg> }
+    };
+    let ramp = ["h0", "h1", "h2", "h3", "h4", "h5"].map(swatch);
+    let unknown = found.rows.iter().any(|row| row.cells.iter().any(Option::is_none));
+    let unknown = unknown.then(|| {
+        view! { <span>{swatch("hx")}" not known: not watched, or this backend does not tell who waits"</span> }
+    });
+    let full = format!(" {} or more", human::period(found.span.cell_ms));
+    view! { <p class="legend"><span class="ramp">"none "{ramp.collect_view()}{full}</span>{unknown}</p> }
+        .into_any()
+}
+
+fn selected(shown: &Shown) -> AnyView {
+    let Some((row, place)) = picked(shown) else {
+        return ().into_any();
+    };
+    let span = &shown.found.span;
+    let sentence = row.cells.get(place).map_or_else(String::new, |cell| match cell {
+        None => "not known".to_owned(),
+        Some(sum) => told(row, sum),
+    });
+    let locks = locks(row.backend.as_str(), &row.prefix)
+        .map(|href| view! { " "<a class="link" href=href>"its locks"</a> });
+    view! {
+        <p class="cell small" id="cell">
+            <b><bdi class="mono">{domain::escape::visible(&row.prefix).into_owned()}</bdi>{format!(", {}", span_words(span, place))}</b>
+            <span class="ink2">{sentence}</span>{locks}
+        </p>
+    }
+    .into_any()
+}
+
+fn told(row: &Row, sum: &Rollup) -> String {
+    let mut parts = vec![format!("{} waited", human::period(rounded(sum.waiting_ms)))];
+    let waits = sum.waits.count();
+    if waits > 0 {
+        parts.push(format!("{} ended", human::counted(waits, "wait", "waits")));
+    }
+    let quantile = |q: f64| sum.waits.quantile(q).map(human::latency);
+    parts.extend(quantile(0.95).map(|ms| format!("p95 {ms}")));
+    parts.extend(quantile(1.0).map(|ms| format!("longest {ms}")));
+    if row.backend == domain::names::BackendName::builtin() {
+        parts.push(format!("{} refused", human::count(sum.refused)));
+    }
+    parts.join(", ")
+}

@@ -1,0 +1,146 @@
+//! A form that was not taken, because of who sent it or from where: what that means, and what was typed.
+
+use domain::escape::visible;
+use leptos::prelude::*;
+
+use super::document::document;
+
+/// What was typed, without what must not be shown again.
+#[derive(Debug, Clone, Default)]
+pub struct Typed {
+    fields: Vec<(String, String)>,
+    /// A secret was among it: it is typed again, never repeated.
+    has_secret: bool,
+}
+
+/// Parts of the names of fields that hold a secret.
+const SECRETS: [&str; 4] = ["password", "secret", "link", "token"];
+
+/// Fields that a page filled in by itself: sent again, and nothing to read.
+const UNTYPED: [&str; 3] = ["generation", "id", "item"];
+
+impl Typed {
+    pub fn of(fields: Vec<(String, String)>) -> Self {
+        let all = fields.len();
+        // `old` is the present password where one sets a new one; `urls` may be a receiver's, and open it.
+        let is_secret = |name: &str| {
+            ["old", "urls"].contains(&name) || SECRETS.iter().any(|part| name.to_lowercase().contains(part))
+        };
+        let mut fields = fields;
+        fields.retain(|(name, _)| !is_secret(name));
+        Self {
+            has_secret: fields.len() < all,
+            fields,
+        }
+    }
+
+    fn view(&self) -> AnyView {
+        let is_shown =
+            |(name, value): &&(String, String)| !UNTYPED.contains(&name.as_str()) && !value.trim().is_empty();
+        let typed = self.fields.iter().filter(is_shown);
+        let rows: Vec<AnyView> = typed
+            .map(|(name, value)| {
+                view! {
+                    <dt>{visible(name).into_owned()}</dt>
+                    <dd><bdi>{visible(value).into_owned()}</bdi></dd>
+                }
+                .into_any()
+            })
+            .collect();
+        if rows.is_empty() {
+            return ().into_any();
+        }
+        view! {
+            <h2>"What you sent"</h2>
+            <dl class="sent">{rows}</dl>
+        }
+        .into_any()
+    }
+}
+
+/// Whoever sent it is not signed in any more: they sign in beside this page, and send it again from here.
+pub fn signed_out(action: &str, sign_in: &str, typed: &Typed) -> String {
+    let again = if typed.has_secret {
+        view! { <p class="small ink2">"Then open the page again: a password is not kept here."</p> }
+            .into_any()
+    } else {
+        send_again(action, typed)
+    };
+    let content = view! {
+        <section class="sheet">
+            <h1>"Nothing was done: you are signed out"</h1>
+            <p>"A session ends after 30 minutes without use, after 12 hours, or when somebody ends it."</p>
+            {typed.view()}
+            <div class="do"><a class="btn solid" href=sign_in.to_owned() target="_blank" rel="noopener">"Sign in, in a new tab"</a></div>
+            {again}
+        </section>
+    };
+    document("You are signed out", content.into_any())
+}
+
+fn send_again(action: &str, typed: &Typed) -> AnyView {
+    let hidden = typed
+        .fields
+        .iter()
+        .map(|(name, value)| view! { <input r#type="hidden" name=name.clone() value=value.clone()/> })
+        .collect_view();
+    view! {
+        <form method="post" action=action.to_owned()>
+            {hidden}
+            <div class="do"><button class="btn" r#type="submit">"I am signed in: send it again"</button></div>
+        </form>
+    }
+    .into_any()
+}
+
+/// Without the right. `right` is its word.
+pub fn forbidden(right: &str, typed: &Typed) -> AnyView {
+    view! {
+        {super::forbidden::forbidden(right)}
+        {typed.view()}
+    }
+    .into_any()
+}
+
+/// Another site's page sent it. What it sent is not shown: it is not what anybody typed here.
+pub fn from_elsewhere() -> String {
+    let content = view! {
+        <section class="sheet">
+            <h1>"Nothing was done: another site sent this"</h1>
+            <p>"A page that is not Leasehold's tried to do something in your name. It is in the audit record. If you only followed a link, open Leasehold itself."</p>
+            <div class="do"><a class="btn solid" href="/">"Overview"</a></div>
+        </section>
+    };
+    document("Another site sent this", content.into_any())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_secret_is_never_repeated_and_what_was_typed_is_escaped() {
+        // A password beside a name made of markup; then a reason alone, which can be sent again as it was.
+        let typed = |fields: &[(&str, &str)]| {
+            let owned = fields
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            Typed::of(owned.collect())
+        };
+        let with_secret = typed(&[("newPassword", "hunter22"), ("name", "<b>ada</b>")]);
+        let html = signed_out("/settings/you", "/sign-in", &with_secret);
+        assert!(
+            !html.contains("hunter22") && !html.contains("<b>ada") && !html.contains("<form"),
+            "{html}"
+        );
+        let html = signed_out(
+            "/unlock/b/r",
+            "/sign-in",
+            &typed(&[("reason", "the \"holder\" is gone")]),
+        );
+        assert!(
+            html.contains("action=\"/unlock/b/r\"") && html.contains("the &quot;holder&quot; is gone"),
+            "{html}"
+        );
+    }
+}

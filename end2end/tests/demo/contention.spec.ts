@@ -1,0 +1,57 @@
+// Where waiting happens: found by the navigation, complete without a script, its state in the address, the same numbers in
+// the drawing and in the table behind it; light and dark, on a phone.
+import { accessible, expect, fits, lookAt, test } from '../../demo';
+
+test('the map fills within two minutes, and its cells say what its table says', async ({ page }) => {
+  test.setTimeout(180_000);
+  await page.goto('/locks');
+  await page.getByRole('navigation', { name: 'pages', exact: true }).getByRole('link', { name: 'Contention' }).click();
+  await expect(page).toHaveURL('/contention');
+  await expect(async () => {
+    await page.goto('/contention?range=1h');
+    await expect(page.getByRole('heading', { level: 1 })).toContainText(/causes \d+ %|spread over|All waiting/);
+  }).toPass({ timeout: 120_000 });
+  const drawn = await page.locator('.hmap rect title').allTextContents();
+  const table = page.locator('.made table');
+  const words = await table.locator('tbody tr').evaluateAll((rows) =>
+    rows.flatMap((row) => [...row.querySelectorAll('td')].slice(1, -1).map((cell) => cell.textContent)));
+  expect(drawn.map((title) => title.slice(title.indexOf(': ') + 2))).toEqual(words);
+  await accessible(page);
+  await lookAt(page, 'contention');
+});
+
+test('a cell, the order and the range stand in the address', async ({ page }) => {
+  test.setTimeout(180_000);
+  await expect(async () => {
+    await page.goto('/contention?range=1h');
+    await expect(page.locator('.hmap svg a').first()).toBeAttached();
+  }).toPass({ timeout: 120_000 });
+  const href = await page.locator('.hmap svg a').first().getAttribute('href');
+  await page.goto(href ?? '');
+  await expect(page).toHaveURL(/range=1h.*prefix=.*at=/);
+  await expect(page.locator('#cell')).toContainText('waited');
+  await page.getByRole('link', { name: 'By refusals' }).click();
+  await expect(page).toHaveURL(/by=refusals/);
+  await expect(page.getByRole('heading', { name: 'Top prefixes by refusals' })).toBeVisible();
+  await page.getByRole('navigation', { name: 'time range' }).getByRole('link', { name: '24 h' }).click();
+  await expect(page).toHaveURL(/range=24h/);
+  await accessible(page);
+});
+
+test('a question that does not fit is answered with its field', async ({ page, forgive }) => {
+  forgive(/status of 400/);
+  const answer = await page.goto('/contention?range=2h');
+  expect(answer?.status()).toBe(400);
+  await expect(page.getByRole('alert')).toContainText('range is none of 1h');
+  await accessible(page);
+});
+
+test.describe('on a phone', () => {
+  test.use({ viewport: { width: 390, height: 844 } });
+  test('the map keeps the whole width and nothing overflows', async ({ page }) => {
+    await page.goto('/contention?range=1h');
+    await fits(page);
+    await accessible(page);
+    await lookAt(page, 'contention-phone');
+  });
+});

@@ -1,0 +1,41 @@
+// The token ledger on a real writer that lost its lock: found by the navigation, filtered, followed to the lock's timeline.
+import { accessible, expect, fits, lookAt, test } from '../../demo';
+
+test('a writer that lost its lock is found in the ledger and followed to its timeline', async ({ page }) => {
+  test.setTimeout(120_000);
+  await expect(async () => {
+    await page.goto('/fencing');
+    await expect(page.getByRole('heading', { level: 1 })).toContainText('wrote under old tokens', { timeout: 500 });
+  }).toPass({ timeout: 90_000 });
+  await expect(page.locator('#over-time svg [href]')).not.toHaveCount(0);
+  await lookAt(page, 'fencing');
+  await page.locator('#stale').getByRole('link').first().click();
+  await expect(page).toHaveURL(/owner=/);
+  await expect(page.locator('#rejections tbody tr').first()).toBeVisible();
+  await page.locator('#rejections tbody tr').first().locator('.res').click();
+  await expect(page.locator('#ownership')).toBeVisible();
+});
+
+test('the navigation leads to the ledger, whose ranges and filters are the address', async ({ page }) => {
+  await page.goto('/locks');
+  await page.getByRole('navigation', { name: 'pages', exact: true }).getByRole('link', { name: 'Fencing' }).click();
+  await expect(page).toHaveURL('/fencing');
+  await page.getByRole('navigation', { name: 'time range' }).getByRole('link', { name: '7 d' }).click();
+  await expect(page).toHaveURL(/range=7d/);
+  await page.getByLabel('Resource begins with').fill('no such name');
+  await page.getByRole('button', { name: 'Search' }).click();
+  await expect(page).toHaveURL(/prefix=no(\+|%20)such.*range=7d/);
+  await expect(page.locator('#rejections')).toContainText('Nothing fits');
+  await accessible(page);
+  await fits(page);
+});
+
+test.describe('without a script', () => {
+  test.use({ javaScriptEnabled: false });
+
+  test('the ledger is whole', async ({ page }) => {
+    await page.goto('/fencing?range=1h');
+    await expect(page.locator('#grants tbody tr').first()).toBeVisible();
+    await expect(page.getByRole('navigation', { name: 'time range' }).locator('[aria-current]')).toHaveText('1 h');
+  });
+});

@@ -1,0 +1,80 @@
+// Charts: whole without a script, the same in the drawing and in its hidden table, in both themes, on a phone.
+import type { Page } from '@playwright/test';
+import { accessible, expect, lookAt, open, test } from '../../gallery';
+
+const LOCK = '/locks/pg-orders/tenant_123:billing-close:2026-04';
+
+const ownership = (page: Page) => page.locator('#ownership');
+
+/** What the hidden table and the marks' tooltips say, at one moment: the page draws anew while it is read. */
+async function both(page: Page, chart: string, marks: string): Promise<{ rows: string[][]; told: string[] }> {
+  return page.locator(chart).evaluate((it, marks) => ({
+    rows: [...it.querySelectorAll('.sr tbody tr')].map((row) => [...row.querySelectorAll('td')].map((cell) => cell.textContent ?? '')),
+    told: [...it.querySelectorAll(marks)].map((title) => title.textContent ?? ''),
+  }), marks);
+}
+
+test('the timeline tells who held it, who was evicted and who still wrote', async ({ page }) => {
+  await open(page, LOCK);
+  const chart = ownership(page);
+  await expect(chart.getByRole('heading')).toContainText('an owner still wrote 2 m 50 s after it lost the lock');
+  const lanes = chart.locator('.lane .ln b');
+  await expect(lanes.first()).toHaveText('worker-7');
+  await expect(chart).toContainText('unlocked by force');
+  await expect(chart.locator('.legend')).toContainText('zombie window');
+  await expect(page.locator('#hold-time .rule.now')).toContainText('this lock 41 m');
+});
+
+test('each mark of a chart has a row of the hidden table that says the same', async ({ page }) => {
+  await open(page, LOCK);
+  for (const chart of ['#ownership', '#hold-time']) {
+    const { rows, told } = await both(page, chart, 'svg svg title, svg rect > title');
+    expect(rows.length, chart).toBeGreaterThan(3);
+    for (const row of rows) expect(told.join('\n'), chart).toContain(row.at(-1) ?? '');
+  }
+  await open(page, '/');
+  const { rows, told } = await both(page, '#held', 'rect > title');
+  for (const [from, until, held, waiting] of rows) {
+    expect(told).toContain(`${from} to ${until}: ${held}`);
+    expect(told).toContain(`${from} to ${until}: ${waiting}`);
+  }
+});
+
+test('the time range is a link, stays in the address and works without a reload', async ({ page }) => {
+  await open(page, LOCK);
+  await page.evaluate(() => { document.title = 'the same document'; });
+  const ranges = ownership(page).getByRole('navigation', { name: 'time range' });
+  await ranges.getByRole('link', { name: '24 h' }).click();
+  await expect(page).toHaveURL(/range=24h/);
+  await expect(ranges.locator('[aria-current]')).toHaveText('24 h');
+  await page.goBack();
+  await expect(ranges.locator('[aria-current]')).not.toHaveText('24 h');
+});
+
+test('pages with charts are accessible and fit', async ({ page }) => {
+  await open(page, LOCK);
+  await lookAt(page, 'charts-lock');
+  await open(page, '/');
+  await lookAt(page, 'charts-overview');
+});
+
+test('a lock of a hostile name has a chart like any other', async ({ page }) => {
+  await open(page, '/locks/redis-cache/hostile:%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E');
+  await expect(ownership(page)).toBeVisible();
+  await expect(page.locator('main img')).toHaveCount(0);
+  await accessible(page);
+});
+
+test.describe('without a script', () => {
+  test.use({ javaScriptEnabled: false });
+
+  test('charts come with the first HTML and their ranges are links', async ({ page }) => {
+    await page.goto(LOCK);
+    await expect(ownership(page).locator('.tl .held.now')).toHaveCount(1);
+    await ownership(page).getByRole('link', { name: '24 h' }).click();
+    await expect(page).toHaveURL(/range=24h/);
+    await expect(ownership(page).locator('.note')).toContainText('last 24 h');
+    await page.goto('/');
+    await expect(page.locator('#held .ser')).not.toHaveCount(0);
+  });
+});

@@ -1,0 +1,116 @@
+//! Alerts: rules and silences in SQL, the evaluator that judges them, and what pages and programs ask of both.
+//!
+//! Owns states and who is told; how a message gets out is the affair of whoever implements [`Notices`].
+//!
+//! **Invariants:** a change of state and its notice are one transaction, so that a crash neither loses nor repeats it; of
+//! several servers on one Postgres one evaluates, and its turn is a lease whose fencing token the store checks.
+
+mod error;
+mod evaluator;
+mod ledger;
+mod previewing;
+mod rules;
+mod silences;
+mod store;
+mod told;
+mod written;
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+
+use domain::alerts::Subject;
+use domain::notice::Notice;
+
+use crate::audit::Audit;
+use crate::clock::Clock;
+use crate::db::{Db, Tx};
+use crate::inventory::Inventory;
+use crate::lease::LeaseService;
+use crate::tasks;
+
+pub use error::AlertError;
+pub use ledger::{Ledger, SqlLedger};
+pub use rules::{KeptRule, RuleVersion};
+pub use store::{Kept, Over};
+pub use written::{from_toml, toml};
+
+/// Takes what is to be sent.
+pub trait Notices: Send + Sync {
+    /// In the same transaction as the change of state it tells of.
+    fn enqueue<'a>(
+        &'a self,
+        tx: &'a mut Tx,
+        notice: &'a Notice,
+        now: i64,
+    ) -> BoxFuture<'a, Result<(), sqlx::Error>>;
+
+    /// It was committed.
+    fn wake(&self) {}
+}
+
+/// What rules and alerts are asked for. Cheap to share.
+pub struct Alerts {
+    pub(crate) db: Db,
+    pub(crate) audit: Audit,
+    pub(crate) inventory: Arc<Inventory>,
+    pub(crate) ledger: Arc<dyn Ledger>,
+    pub(crate) backends: Arc<[String]>,
+    pub(crate) clock: Clock,
+}
+
+/// What the evaluator stands on.
+pub struct Parts {
+    pub audit: Audit,
+    /// Where history is.
+    pub history: Db,
+    pub inventory: Arc<Inventory>,
+    pub leases: Arc<LeaseService>,
+    pub notices: Arc<dyn Notices>,
+    /// Names of what is configured.
+    pub backends: Arc<[String]>,
+    pub clock: Clock,
+    pub stop: CancellationToken,
+}
+
+impl Alerts {
+    /// Begins to evaluate; the built-in rules are there from the first start on.
+    ///
+    /// # Errors
+    /// The store refuses or does not answer.
+    pub async fn start(parts: Parts) -> Result<Arc<Self>, sqlx::Error> {
+        let db = parts.audit.db().clone();
+        let ledger = SqlLedger::new(parts.history, db.clone(), parts.leases.clone());
+        let alerts = Arc::new(Self {
+            db,
+            audit: parts.audit,
+            inventory: parts.inventory,
+            ledger: Arc::new(ledger),
+            backends: parts.backends,
+            clock: parts.clock,
+        });
+        alerts.seed().await?;
+        let evaluator = evaluator::Evaluator::new(alerts.clone(), parts.leases, parts.notices);
+        let stop = parts.stop;
+        tasks::spawn("alerts", CancellationToken::new(), evaluator.run(stop));
+        Ok(alerts)
+    }
+
+    pub(crate) fn now(&self) -> i64 {
+        self.clock.now().wall.timestamp_millis()
+    }
+}
+
+/// The console's page on what an alert is about.
+pub fn path(subject: &Subject) -> String {
+    match subject {
+        Subject::Lock(lock) => app::links::of(lock),
+        Subject::Prefix { prefix, .. } => {
+            // The part before the first id is the part that a list can be cut to.
+            let plain = prefix.split('*').next().unwrap_or_default();
+            app::links::prefix(plain)
+        }
+        Subject::Backend(_) => "/backends".to_owned(),
+    }
+}

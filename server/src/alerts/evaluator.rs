@@ -1,0 +1,376 @@
+//! The evaluator: looks at everything once a second, and writes what changed together with who is to be told.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::alerts::limits::{ALERTS_PER_RULE_MAX, UNWATCHED_AFTER_MS, WINDOW_MS_MAX};
+use domain::alerts::{
+    About, Active, Counts, Found, Happened, Kind, Outcome, Past, Rule, RuleId, Sign, Silence, Subject, Told,
+    judge_backends, judge_counts, judge_lock, judge_windows, notices, round, step, tell_lock,
+};
+use domain::names::{BackendName, LockId, Resource};
+use tokio_util::sync::CancellationToken;
+
+use super::{Alerts, Notices, path, store};
+use crate::clock::Now;
+use crate::db::Db;
+use crate::history::turn::Turn;
+use crate::lease::LeaseService;
+
+const EVERY_MS: i64 = 1_000;
+/// Rows of history that one round takes in, and so often at most.
+const ROWS: i64 = 5_000;
+const STEPS: usize = 10;
+/// Hold times are learnt from so long ago, in milliseconds.
+const LEARN_MS: i64 = 7 * 24 * 3_600_000;
+/// What is recorded is read at least so often, in rounds.
+const RECORDS_EVERY: u64 = 3;
+/// Locks found by one rule in one look.
+const FOUND_MAX: usize = 2 * ALERTS_PER_RULE_MAX;
+const PRUNE_EVERY: u64 = 3_600;
+
+pub(super) struct Evaluator {
+    alerts: Arc<Alerts>,
+    leases: Arc<LeaseService>,
+    notices: Arc<dyn Notices>,
+    turn: Turn,
+    past: Arc<Past>,
+    /// Up to where history was taken in; none: not begun.
+    place: Option<i64>,
+    has_caught_up: bool,
+    recorded: Vec<Happened>,
+    /// Failures of this process's lease service, and how many there were at the last look.
+    failures: Vec<Happened>,
+    losses: u64,
+    rounds: u64,
+    is_first: bool,
+    is_failing: bool,
+}
+
+/// What one look found.
+#[derive(Default)]
+struct Seen {
+    found: Vec<Found>,
+    blind: HashSet<BackendName>,
+    /// Alerts of which nobody can say now how they stand, by rule and subject.
+    unknown: HashSet<(RuleId, Subject)>,
+    /// Locks found by each rule.
+    counts: HashMap<usize, usize>,
+}
+
+impl Evaluator {
+    pub(super) fn new(alerts: Arc<Alerts>, leases: Arc<LeaseService>, notices: Arc<dyn Notices>) -> Self {
+        let turn = match &alerts.db {
+            Db::Sqlite(_) => Turn::alone(),
+            Db::Postgres(_) => Turn::shared("leasehold/alerts", leases.clone(), alerts.clock.clone()),
+        };
+        Self {
+            losses: leases.metrics().losses.read(),
+            alerts,
+            leases,
+            notices,
+            turn,
+            past: Arc::default(),
+            place: None,
+            has_caught_up: false,
+            recorded: Vec::new(),
+            failures: Vec::new(),
+            rounds: 0,
+            is_first: true,
+            is_failing: false,
+        }
+    }
+
+    pub(super) async fn run(mut self, stop: CancellationToken) {
+        let every = Duration::from_millis(EVERY_MS.unsigned_abs());
+        while tokio::time::timeout(every, stop.cancelled()).await.is_err() {
+            match Box::pin(self.round()).await {
+                Ok(()) => self.is_failing = false,
+                Err(error) => {
+                    if !self.is_failing {
+                        tracing::warn!("alerts cannot be evaluated: {error}");
+                    }
+                    self.is_failing = true;
+                    // What was written is read again before anything else is.
+                    self.is_first = true;
+                }
+            }
+        }
+        self.turn.give_up().await;
+    }
+
+    async fn round(&mut self) -> Result<(), sqlx::Error> {
+        let Some(token) = self.turn.token().await else {
+            self.is_first = true;
+            return Ok(());
+        };
+        self.rounds += 1;
+        let now = self.alerts.clock.now();
+        let at = now.wall.timestamp_millis();
+        let rules = self.alerts.all_rules().await?;
+        let silences = self.alerts.silences().await?;
+        let mut before: Vec<Active> = store::open(&self.alerts.db)
+            .await?
+            .into_iter()
+            .map(|kept| kept.alert)
+            .collect();
+        if self.is_first {
+            self.skip_gap(&rules, &mut before, at).await?;
+        }
+        self.learn(at).await?;
+        self.note_failures(at);
+        if self.rounds % RECORDS_EVERY == 1 {
+            self.recorded = self.alerts.ledger.recorded(at - WINDOW_MS_MAX).await?;
+        }
+        if self.rounds % PRUNE_EVERY == 1 {
+            store::prune(&self.alerts.db, at).await?;
+        }
+        let seen = self.look(&rules, &before, now).await;
+        let unchanged: HashMap<i64, Active> = before.iter().map(|alert| (alert.id, alert.clone())).collect();
+        let unknown = |rule: &Rule, alert: &Active| {
+            let is_of_backend = rule.condition.kind == Kind::BackendUnreachable;
+            (!is_of_backend && seen.blind.contains(alert.subject.backend()))
+                || seen
+                    .unknown
+                    .contains(&(alert.rule.clone(), alert.subject.clone()))
+        };
+        let outcome = round(&rules, before, seen.found.clone(), &unknown, at);
+        let resolved: Vec<Active> = outcome.over.iter().map(|(alert, _)| alert.clone()).collect();
+        let told = notices(&rules, &outcome.active, &resolved, &silences, &path, at);
+        self.write(token, outcome, told, &unchanged, &silences, at).await
+    }
+
+    /// Nobody evaluated for a while: that time counts for nothing.
+    async fn skip_gap(&mut self, rules: &[Rule], before: &mut [Active], now: i64) -> Result<(), sqlx::Error> {
+        let last = store::last_evaluated(&self.alerts.db).await?;
+        if let Some(last) = last.filter(|last| now - last > UNWATCHED_AFTER_MS) {
+            for alert in before {
+                let timing = rules.iter().find(|rule| rule.id == alert.rule);
+                let timing = timing.map(|rule| rule.timing).unwrap_or_default();
+                if let (Some(phase), _) = step(Some(alert.phase), Sign::Unknown, timing, last) {
+                    alert.phase = phase;
+                }
+            }
+        }
+        self.is_first = false;
+        Ok(())
+    }
+
+    /// Takes in what history has new.
+    async fn learn(&mut self, now: i64) -> Result<(), sqlx::Error> {
+        let mut place = match self.place {
+            Some(place) => place,
+            None => self.alerts.ledger.place_of(now - LEARN_MS).await?,
+        };
+        for _ in 0..STEPS {
+            let rows = self.alerts.ledger.events(place, ROWS).await?;
+            let is_all = (rows.len() as i64) < ROWS;
+            if let Some(past) = Arc::get_mut(&mut self.past) {
+                for (at, event) in rows {
+                    place = place.max(at);
+                    past.apply(&event);
+                }
+            }
+            if is_all {
+                self.has_caught_up = true;
+                break;
+            }
+        }
+        self.place = Some(place);
+        Ok(())
+    }
+
+    fn note_failures(&mut self, now: i64) {
+        let losses = self.leases.metrics().losses.read();
+        if let Ok(times @ 1..) = u32::try_from(losses - self.losses) {
+            self.failures.push(Happened {
+                at: now,
+                what: Counts::RenewalFailed,
+                lock: None,
+                backend: BackendName::builtin(),
+                owner: None,
+                times,
+                how: String::new(),
+            });
+        }
+        self.losses = losses;
+        self.failures.retain(|one| one.at > now - WINDOW_MS_MAX);
+    }
+
+    async fn look(&self, rules: &[Rule], before: &[Active], now: Now) -> Seen {
+        let at = now.wall.timestamp_millis();
+        let mut seen = self.look_at_locks(rules, before, now).await;
+        let views = self.alerts.inventory.backends(now);
+        for (index, rule) in rules.iter().enumerate().filter(|(_, rule)| rule.is_enabled) {
+            match rule.condition.kind.about() {
+                About::Prefix => {
+                    let found = judge_windows(index, rule, &self.past, at);
+                    seen.found.extend(
+                        found
+                            .into_iter()
+                            .filter(|one| !seen.blind.contains(one.subject.backend())),
+                    );
+                }
+                About::Backend => {
+                    for (backend, sign, found) in judge_backends(index, rule, &views) {
+                        if sign == Sign::Unknown {
+                            seen.unknown.insert((rule.id.clone(), Subject::Backend(backend)));
+                        }
+                        seen.found.extend(found);
+                    }
+                    seen.found.extend(judge_counts(index, rule, &self.failures, at));
+                }
+                About::Lock => seen.found.extend(judge_counts(index, rule, &self.recorded, at)),
+            }
+            if !self.has_caught_up && rule.condition.kind.about() == About::Prefix {
+                let of_rule = before.iter().filter(|alert| alert.rule == rule.id);
+                seen.unknown
+                    .extend(of_rule.map(|alert| (alert.rule.clone(), alert.subject.clone())));
+            }
+        }
+        seen
+    }
+
+    /// One pass over every row, off the threads that answer others.
+    async fn look_at_locks(&self, rules: &[Rule], before: &[Active], now: Now) -> Seen {
+        let watched: Vec<(usize, Rule)> = rules
+            .iter()
+            .cloned()
+            .enumerate()
+            .filter(|(_, rule)| rule.is_enabled && rule.condition.kind.about() == About::Lock)
+            .collect();
+        let known: HashMap<(RuleId, Subject), String> = before
+            .iter()
+            .map(|alert| ((alert.rule.clone(), alert.subject.clone()), alert.holding.clone()))
+            .collect();
+        let (inventory, past) = (self.alerts.inventory.clone(), self.past.clone());
+        let pass = tokio::task::spawn_blocking(move || {
+            let mut seen = Seen::default();
+            let blind = inventory.sights(now, EVERY_MS, &mut |sight| {
+                look_at(sight, &watched, &known, &past, &mut seen);
+            });
+            seen.blind = blind.into_iter().collect();
+            seen
+        });
+        // A panic of the pass was logged; then nothing is known of any lock.
+        pass.await.unwrap_or_else(|_| Seen {
+            blind: self
+                .alerts
+                .inventory
+                .backends(now)
+                .into_iter()
+                .map(|view| view.name)
+                .collect(),
+            ..Seen::default()
+        })
+    }
+
+    async fn write(
+        &mut self,
+        token: i64,
+        mut outcome: Outcome,
+        told: Told,
+        before: &HashMap<i64, Active>,
+        silences: &[Silence],
+        now: i64,
+    ) -> Result<(), sqlx::Error> {
+        for place in &told.notified {
+            outcome.active[*place].is_notified = true;
+        }
+        for (place, silence) in &told.suppressed {
+            outcome.active[*place].silenced_by = Some(silence.clone());
+        }
+        let mut tx = self.alerts.db.begin().await?;
+        if store::claim(&mut tx, token, now).await?.is_none() {
+            // Another server has had a later turn already.
+            self.turn.give_up().await;
+            self.is_first = true;
+            return Ok(());
+        }
+        // What is over first: the same subject may begin anew.
+        for (alert, change) in &outcome.over {
+            store::end(&mut tx, alert, *change, now).await?;
+        }
+        for alert in &outcome.active {
+            let is_same = before
+                .get(&alert.id)
+                .is_some_and(|old| is_as_kept(old, alert, now));
+            if !is_same {
+                store::keep(&mut tx, alert).await?;
+            }
+        }
+        for silence in silences {
+            let count = told.suppressed.iter().filter(|(_, id)| *id == silence.id).count();
+            if count > 0 {
+                store::suppressed(&mut tx, &silence.id, count as i64).await?;
+            }
+        }
+        for notice in &told.notices {
+            self.notices.enqueue(&mut tx, notice, now).await?;
+        }
+        tx.commit().await?;
+        if !told.notices.is_empty() {
+            self.notices.wake();
+        }
+        Ok(())
+    }
+}
+
+/// Words that run on with the time are written now and then only.
+fn is_as_kept(old: &Active, new: &Active, now: i64) -> bool {
+    let is_same_but_words = old.phase == new.phase
+        && old.owner == new.owner
+        && old.is_notified == new.is_notified
+        && old.silenced_by == new.silenced_by;
+    is_same_but_words && (old.why == new.why || (now / EVERY_MS) % 10 != 0)
+}
+
+fn look_at(
+    sight: &domain::alerts::LockSight<'_>,
+    watched: &[(usize, Rule)],
+    known: &HashMap<(RuleId, Subject), String>,
+    past: &Past,
+    seen: &mut Seen,
+) {
+    let id = || LockId {
+        backend: sight.backend.clone(),
+        source: sight.source.clone(),
+        resource: Resource::from_bytes(sight.name),
+    };
+    let p95 = |_: &domain::alerts::LockSight<'_>| past.p95_ms(&id());
+    for (index, rule) in watched {
+        let (sign, measure) = judge_lock(&rule.condition, sight, &p95);
+        let is_wanted = sign != Sign::Clear
+            && rule.scope.has(sight.backend, sight.name, sight.owner)
+            && rule.scope.safety.is_none_or(|class| sight.safety == Some(class));
+        match sign {
+            Sign::Holds if is_wanted => {
+                let count = seen.counts.entry(*index).or_default();
+                *count += 1;
+                // A condition that holds for a million locks is known to by then; those that are told of stay.
+                if *count > FOUND_MAX && !known.contains_key(&(rule.id.clone(), Subject::Lock(id()))) {
+                    continue;
+                }
+                let p95 = (rule.condition.kind == Kind::LongHeld)
+                    .then(|| p95(sight))
+                    .flatten();
+                seen.found.push(Found {
+                    rule: *index,
+                    subject: Subject::Lock(id()),
+                    owner: sight.owner.map(str::to_owned),
+                    holding: sight.holding(),
+                    measure,
+                    why: tell_lock(&rule.condition, sight, measure, p95),
+                });
+            }
+            Sign::Unknown if is_wanted && !known.is_empty() => {
+                let key = (rule.id.clone(), Subject::Lock(id()));
+                if known.get(&key).is_some_and(|holding| *holding == sight.holding()) {
+                    seen.unknown.insert(key);
+                }
+            }
+            _ => {}
+        }
+    }
+}

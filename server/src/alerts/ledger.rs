@@ -1,0 +1,209 @@
+//! Where rules read the past from: one small port, so that roll-ups may stand behind it.
+
+use std::sync::Arc;
+
+use domain::alerts::{Counts, Happened};
+use domain::detail::EventKind;
+use domain::history::{HistoryEvent, Run};
+use domain::names::{BackendName, LockId, OwnerId, Resource, Source};
+use domain::token::FencingToken;
+use futures::future::BoxFuture;
+use sqlx::Row as _;
+
+use crate::db::{Db, on_either};
+use crate::lease::LeaseService;
+
+type Answer<'a, T> = BoxFuture<'a, Result<T, sqlx::Error>>;
+
+/// What happened, oldest first.
+pub trait Ledger: Send + Sync {
+    /// Events behind this place, at most so many; each with its place.
+    fn events(&self, after: i64, most: i64) -> Answer<'_, Vec<(i64, HistoryEvent)>>;
+
+    /// The place of the first event at or behind a moment.
+    fn place_of(&self, at: i64) -> Answer<'_, i64>;
+
+    /// Times that nobody watched, of those that ended behind a moment.
+    fn gaps(&self, since: i64) -> Answer<'_, Vec<(i64, i64)>>;
+
+    /// Refused writes and forced unlocks behind a moment.
+    fn recorded(&self, since: i64) -> Answer<'_, Vec<Happened>>;
+}
+
+pub struct SqlLedger {
+    history: Db,
+    console: Db,
+    leases: Arc<LeaseService>,
+}
+
+impl SqlLedger {
+    pub const fn new(history: Db, console: Db, leases: Arc<LeaseService>) -> Self {
+        Self {
+            history,
+            console,
+            leases,
+        }
+    }
+
+    async fn read(&self, after: i64, most: i64) -> Result<Vec<(i64, HistoryEvent)>, sqlx::Error> {
+        let select =
+            "SELECT id, at, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, run_count,
+            run_until, sampled FROM lock_events WHERE id > $1 ORDER BY id LIMIT $2";
+        let mut names = Names::default();
+        let mut events = Vec::new();
+        on_either!(&self.history, Db, |pool| {
+            let query = sqlx::query(select).bind(after).bind(most);
+            for row in query.fetch_all(pool).await? {
+                let kind: &str = row.try_get(2)?;
+                let (backend, source): (&str, &str) = (row.try_get(3)?, row.try_get(4)?);
+                let token: Option<&str> = row.try_get(7)?;
+                let owner: Option<&str> = row.try_get(6)?;
+                // A later version may know more kinds.
+                let known = EventKind::parse(kind).zip(names.of(backend, source));
+                let Some((kind, (backend, source))) = known else {
+                    continue;
+                };
+                let event = HistoryEvent {
+                    at: row.try_get(1)?,
+                    kind,
+                    backend,
+                    source,
+                    resource: Resource::from_bytes(row.try_get(5)?),
+                    owner: owner.map(OwnerId::new),
+                    token: token.and_then(|token| token.parse().ok()).map(FencingToken::new),
+                    ttl_ms: row.try_get(8)?,
+                    waiters: small(row.try_get(9)?),
+                    run: small(row.try_get(10)?)
+                        .zip(row.try_get(11)?)
+                        .map(|(count, until)| Run { count, until }),
+                    is_sampled: row.try_get::<i64, _>(12)? != 0,
+                };
+                events.push((row.try_get(0)?, event));
+            }
+        });
+        Ok(events)
+    }
+
+    async fn unlocks(&self, since: i64) -> Result<Vec<Happened>, sqlx::Error> {
+        let select =
+            "SELECT acted_at, backend, source, resource, by_name, break_glass_reason IS NOT NULL FROM unlocks
+            WHERE acted_at >= $1 AND state IN ('released', 'outcome_unknown') ORDER BY acted_at LIMIT 1000";
+        let mut all = Vec::new();
+        on_either!(&self.console, Db, |pool| {
+            for row in sqlx::query(select).bind(since).fetch_all(pool).await? {
+                let (backend, source, resource, by): (String, String, String, String) =
+                    (row.try_get(1)?, row.try_get(2)?, row.try_get(3)?, row.try_get(4)?);
+                let named = BackendName::parse(&backend)
+                    .ok()
+                    .zip(Source::parse(&source).ok())
+                    .zip(serde_json::from_str::<Resource>(&resource).ok());
+                let Some(((backend, source), resource)) = named else {
+                    continue;
+                };
+                let is_alone: bool = row.try_get(5)?;
+                all.push(Happened {
+                    at: row.try_get(0)?,
+                    what: Counts::Unlock { is_alone },
+                    lock: Some(LockId {
+                        backend: backend.clone(),
+                        source,
+                        resource,
+                    }),
+                    backend,
+                    owner: None,
+                    times: 1,
+                    how: format!("by {by}{}", if is_alone { ", who acted alone" } else { "" }),
+                });
+            }
+        });
+        Ok(all)
+    }
+
+    async fn rejections(&self, since: i64) -> Vec<Happened> {
+        let Ok(rows) = self.leases.rejections(None).await else {
+            return Vec::new();
+        };
+        let recent = rows.into_iter().filter(|row| row.at.ms() >= since);
+        let mut all: Vec<Happened> = recent
+            .map(|row| {
+                let is_older = row.highest.is_some_and(|highest| row.token < highest);
+                let how = match row.highest.filter(|_| is_older) {
+                    Some(highest) => format!("with token {} after {highest} was granted", row.token),
+                    None => format!("with token {}", row.token),
+                };
+                Happened {
+                    at: row.at.ms(),
+                    what: Counts::Rejection { is_older },
+                    lock: Some(LockId {
+                        backend: BackendName::builtin(),
+                        source: Source::fixed("lease"),
+                        resource: Resource::from(row.resource.as_str()),
+                    }),
+                    backend: BackendName::builtin(),
+                    owner: row.owner,
+                    times: 1,
+                    how,
+                }
+            })
+            .collect();
+        all.reverse();
+        all
+    }
+}
+
+/// A count, as the store keeps it.
+fn small(count: Option<i64>) -> Option<u32> {
+    count.map(|count| u32::try_from(count).unwrap_or(u32::MAX))
+}
+
+/// Names that repeat in every row are made once.
+#[derive(Default)]
+struct Names(Vec<(String, String, BackendName, Source)>);
+
+impl Names {
+    fn of(&mut self, backend: &str, source: &str) -> Option<(BackendName, Source)> {
+        if let Some((_, _, backend, source)) = self.0.iter().find(|(b, s, ..)| b == backend && s == source) {
+            return Some((backend.clone(), source.clone()));
+        }
+        let (name, place) = (BackendName::parse(backend).ok()?, Source::parse(source).ok()?);
+        self.0
+            .push((backend.to_owned(), source.to_owned(), name.clone(), place.clone()));
+        Some((name, place))
+    }
+}
+
+impl Ledger for SqlLedger {
+    fn events(&self, after: i64, most: i64) -> Answer<'_, Vec<(i64, HistoryEvent)>> {
+        Box::pin(self.read(after, most))
+    }
+
+    fn place_of(&self, at: i64) -> Answer<'_, i64> {
+        let select = "SELECT coalesce((SELECT min(id) - 1 FROM lock_events WHERE at >= $1),
+            (SELECT max(id) FROM lock_events), 0)";
+        Box::pin(async move {
+            Ok(on_either!(&self.history, Db, |pool| sqlx::query_scalar(select)
+                .bind(at)
+                .fetch_one(pool)
+                .await?))
+        })
+    }
+
+    fn gaps(&self, since: i64) -> Answer<'_, Vec<(i64, i64)>> {
+        let select = "SELECT began, ended FROM history_gaps WHERE ended >= $1 ORDER BY began LIMIT 1000";
+        Box::pin(async move {
+            Ok(on_either!(&self.history, Db, |pool| sqlx::query_as(select)
+                .bind(since)
+                .fetch_all(pool)
+                .await?))
+        })
+    }
+
+    fn recorded(&self, since: i64) -> Answer<'_, Vec<Happened>> {
+        Box::pin(async move {
+            let mut all = self.unlocks(since).await?;
+            all.extend(self.rejections(since).await);
+            all.sort_by_key(|one| one.at);
+            Ok(all)
+        })
+    }
+}

@@ -1,0 +1,290 @@
+//! Rules as they are kept: read, made, changed with their history, removed. Each change is recorded.
+
+use domain::alerts::limits::RULES_MAX;
+use domain::alerts::{Draft, Known, Pattern, Rule, RuleId, builtin, parse};
+use domain::audit::Action;
+use sqlx::Row as _;
+
+use super::{AlertError, Alerts};
+use crate::audit::Entry;
+use crate::db::{Tx, on_either};
+use crate::identity::{Who, new_id};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptRule {
+    pub rule: Rule,
+    pub version: i64,
+    pub is_gone: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleVersion {
+    pub version: i64,
+    pub at: i64,
+    pub by: String,
+    pub draft: Draft,
+}
+
+impl Alerts {
+    /// The built-in rules that were never there. One that was removed stays so.
+    pub(super) async fn seed(&self) -> Result<(), sqlx::Error> {
+        let insert =
+            "INSERT INTO alert_rules (id, version, body) VALUES ($1, 1, $2) ON CONFLICT (id) DO NOTHING";
+        let mut tx = self.db.begin().await?;
+        for rule in builtin() {
+            let body = text(&Draft::from(&rule));
+            let is_new = on_either!(&mut tx, Tx, |tx| {
+                let query = sqlx::query(insert).bind(rule.id.as_str()).bind(&body);
+                query.execute(&mut **tx).await?.rows_affected()
+            });
+            if is_new > 0 {
+                note_version(&mut tx, &rule.id, 1, &body, (self.now(), "system", "built in")).await?;
+            }
+        }
+        tx.commit().await
+    }
+
+    /// Every rule; those that were removed are switched off.
+    pub(super) async fn all_rules(&self) -> Result<Vec<Rule>, sqlx::Error> {
+        let kept = self.kept().await?.into_iter();
+        Ok(kept
+            .map(|kept| Rule {
+                is_enabled: kept.rule.is_enabled && !kept.is_gone,
+                ..kept.rule
+            })
+            .collect())
+    }
+
+    /// Every rule that is there, by severity and name.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn rules(&self) -> Result<Vec<KeptRule>, sqlx::Error> {
+        let mut rules: Vec<KeptRule> = self
+            .kept()
+            .await?
+            .into_iter()
+            .filter(|kept| !kept.is_gone)
+            .collect();
+        rules.sort_by(|a, b| {
+            (a.rule.severity, &a.rule.name, &a.rule.id).cmp(&(b.rule.severity, &b.rule.name, &b.rule.id))
+        });
+        Ok(rules)
+    }
+
+    pub(super) async fn kept(&self) -> Result<Vec<KeptRule>, sqlx::Error> {
+        let select = "SELECT version, body, is_gone FROM alert_rules ORDER BY id";
+        let mut rules = Vec::new();
+        on_either!(&self.db, Db, |pool| {
+            for row in sqlx::query(select).fetch_all(pool).await? {
+                let body: String = row.try_get(1)?;
+                let Some(rule) = self.read(&body) else { continue };
+                rules.push(KeptRule {
+                    rule,
+                    version: row.try_get(0)?,
+                    is_gone: row.try_get::<i64, _>(2)? == 1,
+                });
+            }
+        });
+        Ok(rules)
+    }
+
+    /// What was good when it was kept is not refused because a backend has gone since.
+    fn read(&self, body: &str) -> Option<Rule> {
+        let draft: Draft = serde_json::from_str(body).ok()?;
+        let known = Known {
+            backends: &draft.backends,
+            prefix: None,
+            receivers: None,
+        };
+        parse(&draft, &known).ok()
+    }
+
+    /// # Errors
+    /// `NotFound`, or the store does not answer.
+    pub async fn rule(&self, id: &str) -> Result<KeptRule, AlertError> {
+        let found = self
+            .rules()
+            .await?
+            .into_iter()
+            .find(|kept| kept.rule.id.as_str() == id);
+        found.ok_or(AlertError::NotFound("rule"))
+    }
+
+    /// Newest first.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn versions(&self, id: &RuleId) -> Result<Vec<RuleVersion>, sqlx::Error> {
+        let select = "SELECT version, at, by_name, body FROM alert_rule_versions WHERE rule_id = $1
+            ORDER BY version DESC LIMIT 100";
+        let mut versions = Vec::new();
+        on_either!(&self.db, Db, |pool| {
+            for row in sqlx::query(select).bind(id.as_str()).fetch_all(pool).await? {
+                let body: String = row.try_get(3)?;
+                versions.push(RuleVersion {
+                    version: row.try_get(0)?,
+                    at: row.try_get(1)?,
+                    by: row.try_get(2)?,
+                    draft: serde_json::from_str(&body).unwrap_or_default(),
+                });
+            }
+        });
+        Ok(versions)
+    }
+
+    async fn receivers(&self) -> Result<Vec<String>, sqlx::Error> {
+        let select = "SELECT name FROM receivers ORDER BY name";
+        Ok(on_either!(&self.db, Db, |pool| sqlx::query_scalar(select)
+            .fetch_all(pool)
+            .await?))
+    }
+
+    /// A rule out of what was written. `any_prefix`: also one that covers nothing yet.
+    ///
+    /// # Errors
+    /// `Invalid`, with every field.
+    pub async fn parse(&self, draft: &Draft, any_prefix: bool) -> Result<Rule, AlertError> {
+        let receivers = self.receivers().await?;
+        let is_seen = |prefix: &Pattern| {
+            let mut is_seen = false;
+            self.inventory.sights(self.clock.now(), 0, &mut |sight| {
+                is_seen |= prefix.covers(sight.name);
+            });
+            is_seen
+        };
+        let known = Known {
+            backends: &self.backends,
+            prefix: if any_prefix { None } else { Some(&is_seen) },
+            receivers: Some(&receivers),
+        };
+        parse(draft, &known).map_err(AlertError::Invalid)
+    }
+
+    /// Makes a rule, or changes the one with its id, if that is still this version. Answers it as it is kept.
+    ///
+    /// # Errors
+    /// `Invalid`, `Changed`, or the store does not answer.
+    pub async fn save_rule(
+        &self,
+        who: &Who,
+        mut draft: Draft,
+        expected: Option<i64>,
+        any_prefix: bool,
+    ) -> Result<KeptRule, AlertError> {
+        let kept = self.kept().await?;
+        let before = kept
+            .iter()
+            .find(|kept| kept.rule.id.as_str() == draft.id && !kept.is_gone);
+        if let (Some(before), Some(expected)) = (before, expected)
+            && before.version != expected
+        {
+            return Err(AlertError::Changed { now: before.version });
+        }
+        if draft.id.is_empty() {
+            draft.id = new_id("rule_").map_err(|_| sqlx::Error::WorkerCrashed)?;
+            draft.id = draft.id.to_ascii_lowercase();
+        }
+        // What it says of its prefix already is not asked again.
+        let is_same_prefix =
+            before.is_some_and(|kept| kept.rule.scope.prefix.as_str() == draft.prefix.trim());
+        let rule = self.parse(&draft, any_prefix || is_same_prefix).await?;
+        if before.is_none() && kept.iter().filter(|kept| !kept.is_gone).count() >= RULES_MAX {
+            let why = format!("would be rule {} of {RULES_MAX}", RULES_MAX + 1);
+            return Err(AlertError::invalid("id", why, "remove one first"));
+        }
+        let was = kept.iter().find(|kept| kept.rule.id == rule.id);
+        let version = was.map_or(1, |kept| kept.version + 1);
+        let after = Draft::from(&rule);
+        let action = if before.is_some() {
+            Action::RuleChange
+        } else {
+            Action::RuleCreate
+        };
+        let entry = Entry {
+            before: before.map(|kept| json(&Draft::from(&kept.rule))),
+            after: Some(json(&after)),
+            ..Entry::new(action, "ok", who.actor(None), who.origin.clone())
+        };
+        let body = text(&after);
+        let upsert = "INSERT INTO alert_rules (id, version, body) VALUES ($1, $2, $3)
+            ON CONFLICT (id) DO UPDATE SET version = excluded.version, body = excluded.body, is_gone = 0
+            WHERE alert_rules.version = excluded.version - 1";
+        let mut tx = self.db.begin().await?;
+        let appended = self.audit.append_in(&mut tx, entry).await?;
+        let written = on_either!(&mut tx, Tx, |tx| {
+            let query = sqlx::query(upsert)
+                .bind(rule.id.as_str())
+                .bind(version)
+                .bind(&body);
+            query.execute(&mut **tx).await?.rows_affected()
+        });
+        if written == 0 {
+            return Err(AlertError::Changed { now: version });
+        }
+        note_version(
+            &mut tx,
+            &rule.id,
+            version,
+            &body,
+            (self.now(), who.id(), who.name()),
+        )
+        .await?;
+        tx.commit().await?;
+        self.audit.export(&appended).await;
+        Ok(KeptRule {
+            rule,
+            version,
+            is_gone: false,
+        })
+    }
+
+    /// # Errors
+    /// `NotFound`, or the store does not answer.
+    pub async fn remove_rule(&self, who: &Who, id: &str) -> Result<(), AlertError> {
+        let kept = self.rule(id).await?;
+        let entry = Entry {
+            before: Some(json(&Draft::from(&kept.rule))),
+            ..Entry::new(Action::RuleRemove, "ok", who.actor(None), who.origin.clone())
+        };
+        let mut tx = self.db.begin().await?;
+        let appended = self.audit.append_in(&mut tx, entry).await?;
+        let remove = "UPDATE alert_rules SET is_gone = 1 WHERE id = $1";
+        on_either!(&mut tx, Tx, |tx| {
+            sqlx::query(remove)
+                .bind(id)
+                .execute(&mut **tx)
+                .await?
+                .rows_affected()
+        });
+        tx.commit().await?;
+        self.audit.export(&appended).await;
+        Ok(())
+    }
+}
+
+fn json(draft: &Draft) -> serde_json::Value {
+    serde_json::to_value(draft).unwrap_or_default()
+}
+
+fn text(draft: &Draft) -> String {
+    json(draft).to_string()
+}
+
+/// `by`: when, who by id and by name.
+async fn note_version(
+    tx: &mut Tx,
+    id: &RuleId,
+    version: i64,
+    body: &str,
+    by: (i64, &str, &str),
+) -> Result<(), sqlx::Error> {
+    let insert = "INSERT INTO alert_rule_versions (rule_id, version, body, at, by_id, by_name)
+        VALUES ($1, $2, $3, $4, $5, $6)";
+    on_either!(tx, Tx, |tx| {
+        let query = sqlx::query(insert).bind(id.as_str()).bind(version).bind(body);
+        let query = query.bind(by.0).bind(by.1).bind(by.2);
+        query.execute(&mut **tx).await?.rows_affected()
+    });
+    Ok(())
+}

@@ -1,0 +1,211 @@
+//! The statements about alerts: what is open, what is over, who evaluates.
+
+use domain::alerts::{Active, Change, Phase, RuleId, Subject};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use sqlx::Row as _;
+
+use crate::db::{Db, Tx, on_either};
+
+/// History of alerts is kept so long, in milliseconds.
+const KEEP_MS: i64 = 30 * 24 * 3_600_000;
+
+/// An open alert as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    pub alert: Active,
+    /// When, who, and what they said.
+    pub acked: Option<(i64, String, String)>,
+}
+
+/// An alert that fired and is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Over {
+    pub rule: String,
+    pub subject: Subject,
+    pub fired_at: i64,
+    pub ended_at: i64,
+    pub why: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Body {
+    owner: Option<String>,
+    holding: String,
+    phase: Phase,
+    measure: i64,
+    why: String,
+    is_notified: bool,
+    silenced_by: Option<String>,
+}
+
+fn body(alert: &Active) -> String {
+    let body = Body {
+        owner: alert.owner.clone(),
+        holding: alert.holding.clone(),
+        phase: alert.phase,
+        measure: alert.measure,
+        why: alert.why.clone(),
+        is_notified: alert.is_notified,
+        silenced_by: alert.silenced_by.clone(),
+    };
+    serde_json::to_string(&body).unwrap_or_default()
+}
+
+const fn fired_at(alert: &Active) -> Option<i64> {
+    match alert.phase {
+        Phase::Firing { fired_at, .. } => Some(fired_at),
+        Phase::Pending { .. } => None,
+    }
+}
+
+pub(super) async fn open(db: &Db) -> Result<Vec<Kept>, sqlx::Error> {
+    let select = "SELECT id, rule_id, subject, body, acked_at, acked_by, ack_note FROM alerts WHERE is_open = 1 ORDER BY id";
+    let mut kept = Vec::new();
+    on_either!(db, Db, |pool| {
+        for row in sqlx::query(select).fetch_all(pool).await? {
+            let (rule, subject, text): (String, String, String) =
+                (row.try_get(1)?, row.try_get(2)?, row.try_get(3)?);
+            let read = RuleId::parse(&rule)
+                .zip(serde_json::from_str::<Subject>(&subject).ok())
+                .zip(serde_json::from_str::<Body>(&text).ok());
+            // Of a later version: left to it.
+            let Some(((rule, subject), body)) = read else {
+                continue;
+            };
+            let acked: (Option<i64>, Option<String>, Option<String>) =
+                (row.try_get(4)?, row.try_get(5)?, row.try_get(6)?);
+            kept.push(Kept {
+                alert: Active {
+                    id: row.try_get(0)?,
+                    rule,
+                    subject,
+                    owner: body.owner,
+                    holding: body.holding,
+                    phase: body.phase,
+                    measure: body.measure,
+                    why: body.why,
+                    is_notified: body.is_notified,
+                    silenced_by: body.silenced_by,
+                },
+                acked: acked
+                    .0
+                    .map(|at| (at, acked.1.unwrap_or_default(), acked.2.unwrap_or_default())),
+            });
+        }
+    });
+    Ok(kept)
+}
+
+/// What fired and is over, newest first.
+pub(super) async fn over(db: &Db, most: i64) -> Result<Vec<Over>, sqlx::Error> {
+    let select = "SELECT rule_id, subject, fired_at, ended_at, body FROM alerts
+        WHERE is_open = 0 AND fired_at IS NOT NULL ORDER BY ended_at DESC LIMIT $1";
+    let mut all = Vec::new();
+    on_either!(db, Db, |pool| {
+        for row in sqlx::query(select).bind(most).fetch_all(pool).await? {
+            let (subject, text): (String, String) = (row.try_get(1)?, row.try_get(4)?);
+            let read = serde_json::from_str::<Subject>(&subject)
+                .ok()
+                .zip(serde_json::from_str::<Body>(&text).ok());
+            let Some((subject, body)) = read else { continue };
+            all.push(Over {
+                rule: row.try_get(0)?,
+                subject,
+                fired_at: row.try_get(2)?,
+                ended_at: row.try_get(3)?,
+                why: body.why,
+            });
+        }
+    });
+    Ok(all)
+}
+
+/// Takes or keeps the turn in the store itself. None: somebody has had a later one. Otherwise when it was evaluated last.
+pub(super) async fn claim(tx: &mut Tx, token: i64, now: i64) -> Result<Option<Option<i64>>, sqlx::Error> {
+    let lock = "UPDATE alert_evaluator SET token = $1 WHERE token <= $1";
+    let read = "SELECT evaluated_at FROM alert_evaluator";
+    let write = "UPDATE alert_evaluator SET evaluated_at = $1";
+    Ok(on_either!(tx, Tx, |tx| {
+        let locked = sqlx::query(lock).bind(token).execute(&mut **tx).await?;
+        if locked.rows_affected() == 0 {
+            return Ok(None);
+        }
+        let before: Option<i64> = sqlx::query_scalar(read).fetch_one(&mut **tx).await?;
+        sqlx::query(write).bind(now).execute(&mut **tx).await?;
+        Some(before)
+    }))
+}
+
+pub(super) async fn last_evaluated(db: &Db) -> Result<Option<i64>, sqlx::Error> {
+    let read = "SELECT evaluated_at FROM alert_evaluator";
+    Ok(on_either!(db, Db, |pool| sqlx::query_scalar(read)
+        .fetch_one(pool)
+        .await?))
+}
+
+/// Ends one: history where it fired, forgotten where it did not.
+pub(super) async fn end(tx: &mut Tx, alert: &Active, change: Change, now: i64) -> Result<(), sqlx::Error> {
+    let resolve = "UPDATE alerts SET is_open = 0, ended_at = $1, body = $2 WHERE id = $3";
+    let forget = "DELETE FROM alerts WHERE id = $1";
+    on_either!(tx, Tx, |tx| {
+        let query = if change == Change::Resolved {
+            sqlx::query(resolve).bind(now).bind(body(alert)).bind(alert.id)
+        } else {
+            sqlx::query(forget).bind(alert.id)
+        };
+        query.execute(&mut **tx).await?.rows_affected()
+    });
+    Ok(())
+}
+
+/// Writes one that is pending or fires.
+pub(super) async fn keep(tx: &mut Tx, alert: &Active) -> Result<(), sqlx::Error> {
+    let insert = "INSERT INTO alerts (rule_id, subject, subject_id, is_open, body, fired_at) VALUES ($1, $2, $3, 1, $4, $5)";
+    let update = "UPDATE alerts SET body = $1, fired_at = $2 WHERE id = $3";
+    let subject = serde_json::to_string(&alert.subject).unwrap_or_default();
+    on_either!(tx, Tx, |tx| {
+        let query = if alert.id == 0 {
+            sqlx::query(insert)
+                .bind(alert.rule.as_str())
+                .bind(&subject)
+                .bind(short(&subject))
+                .bind(body(alert))
+                .bind(fired_at(alert))
+        } else {
+            sqlx::query(update)
+                .bind(body(alert))
+                .bind(fired_at(alert))
+                .bind(alert.id)
+        };
+        query.execute(&mut **tx).await?.rows_affected()
+    });
+    Ok(())
+}
+
+fn short(subject: &str) -> String {
+    let digest = Sha256::digest(subject.as_bytes());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub(super) async fn suppressed(tx: &mut Tx, silence: &str, count: i64) -> Result<(), sqlx::Error> {
+    let update = "UPDATE silences SET suppressed = suppressed + $1 WHERE id = $2";
+    on_either!(tx, Tx, |tx| {
+        let query = sqlx::query(update).bind(count).bind(silence);
+        query.execute(&mut **tx).await?.rows_affected()
+    });
+    Ok(())
+}
+
+pub(super) async fn prune(db: &Db, now: i64) -> Result<(), sqlx::Error> {
+    for delete in [
+        "DELETE FROM alerts WHERE is_open = 0 AND ended_at < $1",
+        "DELETE FROM silences WHERE ends_at < $1",
+    ] {
+        on_either!(db, Db, |pool| {
+            let query = sqlx::query(delete).bind(now - KEEP_MS);
+            query.execute(pool).await?.rows_affected()
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! What a reader of some locks alone is not told by a row about one of them: names of others that would have died with it.
+
+use domain::audit::Readable;
+use domain::release::{BlastRadius, CasualtyKind};
+use serde_json::Value;
+
+use super::append::Row;
+
+/// `before` and `after` of a row, as far as they may be read. For those who may read everything: as they were written.
+pub(super) fn to(readable: &Readable, row: &Row) -> (Option<String>, Option<String>) {
+    if readable.places().is_none() {
+        return (row.before.clone(), row.after.clone());
+    }
+    let backend = row.backend.as_deref();
+    let cut = |text: &Option<String>| {
+        let mut value: Value = serde_json::from_str(text.as_deref()?).ok()?;
+        withhold(&mut value, |name| readable.covers(backend, Some(name)));
+        Some(value.to_string())
+    };
+    (cut(&row.before), cut(&row.after))
+}
+
+fn withhold(value: &mut Value, may_see: impl Fn(&str) -> bool) {
+    if let Some(Value::Array(dies)) = value.get_mut("dies") {
+        let all = dies.len();
+        dies.retain(|one| {
+            let Some((kind, what)) = one.as_str().and_then(|text| text.split_once(": ")) else {
+                return false;
+            };
+            let is_name = [CasualtyKind::Key, CasualtyKind::Lock].map(CasualtyKind::word);
+            !is_name.contains(&kind) || may_see(what)
+        });
+        if dies.len() < all {
+            let rest = all - dies.len();
+            dies.push(format!("{rest} more, under names that you may not read").into());
+        }
+    }
+    if let Some(Value::String(why)) = value.get_mut("why")
+        && why.starts_with(BlastRadius::WIDER)
+    {
+        why.truncate(BlastRadius::WIDER.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn foreign_names_are_counted_and_not_told() {
+        // Keys of one's own and of others, a session without a name, a refusal that names one.
+        let mut before = json!({
+            "ownerId": "w", "dies": ["key: tenant_1:a", "key: tenant_2:b", "lock: x", "session: app, idle"]
+        });
+        let own = |name: &str| name.starts_with("tenant_1:");
+        withhold(&mut before, own);
+        let told = json!([
+            "key: tenant_1:a",
+            "session: app, idle",
+            "2 more, under names that you may not read"
+        ]);
+        assert_eq!(before["dies"], told);
+        let mut after = json!({"state": "refused", "why": format!("{}: tenant_2:b", BlastRadius::WIDER)});
+        withhold(&mut after, own);
+        assert_eq!(after["why"], BlastRadius::WIDER);
+        let mut other = json!({"why": "no answer within 60 s"});
+        withhold(&mut other, own);
+        assert_eq!(other["why"], "no answer within 60 s");
+    }
+}

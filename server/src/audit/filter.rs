@@ -1,0 +1,189 @@
+//! A question to the record as SQL: one text for both stores, with its values apart from it.
+
+use domain::audit::{Action, AuditQuery, Place, Readable};
+use domain::lease::NameRange;
+use domain::names::BackendName;
+
+use crate::db::Db;
+
+const COLUMNS: &str = "SELECT seq, created_at, action, phase, outcome, actor_id, actor_name, role, backend, source, resource,
+    unlock_id, reason, approver_id, before, after, ip, user_agent, request_id, trace_id, prev_hash, hash FROM audit_rows";
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Value {
+    Text(String),
+    Int(i64),
+}
+
+/// Names of no store's own order: Postgres sorts texts by its locale unless it is told not to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Sqlite,
+    Postgres,
+}
+
+impl Kind {
+    pub(super) const fn of(db: &Db) -> Self {
+        match db {
+            Db::Sqlite(_) => Self::Sqlite,
+            Db::Postgres(_) => Self::Postgres,
+        }
+    }
+
+    /// The resource, compared byte by byte.
+    const fn resource(self) -> &'static str {
+        match self {
+            Self::Sqlite => "resource",
+            Self::Postgres => "resource COLLATE \"C\"",
+        }
+    }
+}
+
+/// A statement that is being written.
+#[derive(Debug)]
+pub(super) struct Statement {
+    pub(super) sql: String,
+    pub(super) values: Vec<Value>,
+    kind: Kind,
+}
+
+impl Statement {
+    fn new(kind: Kind) -> Self {
+        Self {
+            sql: COLUMNS.to_owned(),
+            values: Vec::new(),
+            kind,
+        }
+    }
+
+    /// One page, newest first, and one row more. Numbers are looked for in the indexes first, so that only the rows of the
+    /// page are read whole.
+    pub(super) fn page(kind: Kind, query: &AuditQuery) -> Self {
+        let mut it = Self::new(kind);
+        it.push(" WHERE seq IN (");
+        match &query.actor {
+            None => it.numbers(query, None),
+            // By id and by name apart: each has its index, and one question for both would have none.
+            Some(actor) => {
+                it.push("SELECT seq FROM (")
+                    .numbers(query, Some(("actor_id", actor)));
+                it.push(") AS by_id UNION SELECT seq FROM (");
+                it.numbers(query, Some(("actor_name", actor)));
+                it.push(") AS by_name");
+            }
+        }
+        it.push(") ORDER BY seq DESC LIMIT ");
+        it.int(one_more(query.limit));
+        it
+    }
+
+    /// Rows after `seq`, oldest first.
+    pub(super) fn after(kind: Kind, seq: i64, limit: i64) -> Self {
+        let mut it = Self::new(kind);
+        it.push(" WHERE seq > ").int(seq);
+        it.push(" ORDER BY seq LIMIT ").int(limit);
+        it
+    }
+
+    /// This row, or the next one after it that may be read.
+    pub(super) fn from(kind: Kind, seq: i64, readable: &Readable) -> Self {
+        let mut it = Self::new(kind);
+        it.push(" WHERE seq >= ").int(seq);
+        it.readable(readable);
+        it.push(" ORDER BY seq LIMIT ").int(1);
+        it
+    }
+
+    fn numbers(&mut self, query: &AuditQuery, actor: Option<(&'static str, &String)>) {
+        self.push("SELECT seq FROM audit_rows WHERE 1 = 1");
+        if let Some((column, actor)) = actor {
+            self.is(column, Some(actor.clone()));
+        }
+        self.is("backend", query.backend.as_ref().map(ToString::to_string));
+        self.is(
+            "action",
+            query.action.map(|action: Action| action.wire().to_owned()),
+        );
+        self.is("outcome", query.outcome.clone());
+        self.is("unlock_id", query.unlock_id.clone());
+        if let Some(prefix) = &query.prefix {
+            self.push(" AND ");
+            self.within(&NameRange::starting_with(prefix));
+        }
+        if let Some(from) = query.from {
+            self.push(" AND created_at >= ").int(from.timestamp_millis());
+        }
+        if let Some(to) = query.to {
+            self.push(" AND created_at < ").int(to.timestamp_millis());
+        }
+        self.readable(&query.readable);
+        if let Some(before) = query.before_seq {
+            self.push(" AND seq < ").int(before);
+        }
+        self.push(" ORDER BY seq DESC LIMIT ").int(one_more(query.limit));
+    }
+
+    fn readable(&mut self, readable: &Readable) {
+        let Some(places) = readable.places() else { return };
+        self.push(" AND (1 = 0");
+        for place in places {
+            self.push(" OR (");
+            self.in_place(place);
+            self.push(")");
+        }
+        self.push(")");
+    }
+
+    fn in_place(&mut self, place: &Place) {
+        self.push("1 = 1");
+        self.is("backend", place.backend.as_ref().map(BackendName::to_string));
+        if place.is_whole_backend() {
+            return;
+        }
+        self.push(" AND (1 = 0");
+        for range in place.names.ranges("") {
+            self.push(" OR (");
+            self.within(&range);
+            self.push(")");
+        }
+        self.push(")");
+    }
+
+    fn within(&mut self, range: &NameRange) {
+        let resource = self.kind.resource();
+        self.push(resource).push(" >= ").text(range.from.clone());
+        if let Some(to) = &range.to {
+            self.push(" AND ").push(resource).push(" < ").text(to.clone());
+        }
+    }
+
+    fn is(&mut self, column: &'static str, value: Option<String>) {
+        if let Some(value) = value {
+            self.push(" AND ").push(column).push(" = ").text(value);
+        }
+    }
+
+    fn push(&mut self, sql: &'static str) -> &mut Self {
+        self.sql.push_str(sql);
+        self
+    }
+
+    fn text(&mut self, text: String) {
+        self.value(Value::Text(text));
+    }
+
+    fn int(&mut self, number: i64) {
+        self.value(Value::Int(number));
+    }
+
+    fn value(&mut self, value: Value) {
+        self.values.push(value);
+        let place = format!("${}", self.values.len());
+        self.sql.push_str(&place);
+    }
+}
+
+/// Tells whether there is another page.
+fn one_more(limit: u32) -> i64 {
+    i64::from(limit) + 1
+}

@@ -1,0 +1,197 @@
+//! What a terminal shows of a forced unlock: everything from the server made visible, nothing left out that dies.
+
+use std::fmt::Write as _;
+
+use domain::escape::visible;
+use domain::human;
+use serde_json::Value;
+
+use super::text;
+
+/// What is held, and what ends with it.
+pub(super) fn looked(unlock: &Value) -> String {
+    let seen = &unlock["observed"];
+    let mut out = String::new();
+    let mut line = |label: &str, value: String| {
+        let _ = writeln!(out, "{label:<10} {}", visible(&value));
+    };
+    line(
+        "lock",
+        format!(
+            "{} on {} ({})",
+            text(unlock, "resource"),
+            text(unlock, "backend"),
+            text(unlock, "source")
+        ),
+    );
+    line(
+        "held by",
+        known(seen, "ownerId", |value| value.as_str().map(str::to_owned)),
+    );
+    line(
+        "held for",
+        known(seen, "heldMs", |value| value.as_i64().map(human::duration)),
+    );
+    line(
+        "token",
+        known(seen, "fencingToken", |value| value.as_str().map(str::to_owned)),
+    );
+    line(
+        "left",
+        known(seen, "remainingMs", |value| value.as_i64().map(human::duration)),
+    );
+    line(
+        "renewing",
+        known(seen, "renewing", |value| {
+            value
+                .as_bool()
+                .map(|yes| if yes { "yes" } else { "not any more" }.to_owned())
+        }),
+    );
+    let next = unlock["next"].as_str().map(str::to_owned);
+    let waiters = seen["waiters"].as_array().map_or(0, Vec::len) as u64;
+    line(
+        "waiting",
+        match (next, waiters) {
+            (Some(next), count) => format!("{}; {next} gets it next", human::count(count)),
+            (None, count) => human::count(count),
+        },
+    );
+    line("tier", text(unlock, "tier"));
+    let dies = unlock["blastRadius"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    if dies.is_empty() {
+        line("with it", "nothing else ends".to_owned());
+    }
+    for one in dies {
+        line(
+            "with it",
+            format!("{} ends: {}", text(one, "kind"), text(one, "what")),
+        );
+    }
+    let warnings = unlock["warnings"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    for warning in warnings {
+        line("note", warning.as_str().unwrap_or_default().to_owned());
+    }
+    line("valid", format!("until {}, once", text(unlock, "expiresAt")));
+    out
+}
+
+/// A value, or why there is none.
+fn known(seen: &Value, field: &str, read: impl Fn(&Value) -> Option<String>) -> String {
+    let why = |kind: &str| seen[kind][field].as_str().map(str::to_owned);
+    read(&seen[field])
+        .or_else(|| why("absent").map(|why| format!("none: {why}")))
+        .or_else(|| why("unknown").map(|why| format!("unknown: {why}")))
+        .unwrap_or_else(|| "unknown".to_owned())
+}
+
+pub(super) fn question(unlock: &Value) -> String {
+    let name = text(&unlock["confirm"], "type");
+    format!(
+        "Type {} to release it (Ctrl-C releases nothing): ",
+        visible(&name)
+    )
+}
+
+/// What came of it, in sentences that promise no more than is known.
+pub(super) fn outcome(unlock: &Value) -> String {
+    let told = &unlock["outcome"];
+    let now = match (&told["now"], told["read"].as_bool()) {
+        (Value::Object(_), _) => format!(" {} holds it now.", text(&told["now"], "ownerId")),
+        (_, Some(true)) => " Nobody holds it now.".to_owned(),
+        _ => String::new(),
+    };
+    let why = told["why"]
+        .as_str()
+        .map(|why| format!(" {}.", why.trim_end_matches('.')))
+        .unwrap_or_default();
+    let mend = told["mend"]
+        .as_str()
+        .map(|mend| format!(" {mend}"))
+        .unwrap_or_default();
+    let sentence = match unlock["state"].as_str() {
+        Some("released") => format!("released: exactly the holding that was shown has ended.{now}{why}"),
+        Some("already_free") => "nobody held it any more; nothing was touched".to_owned(),
+        Some("holder_changed") => format!("holder changed: it was not touched.{now}"),
+        Some("refused") => format!("refused, nothing was released:{why}{mend}"),
+        Some(state @ ("cancelled" | "expired")) => format!("{state}: nothing was released.{why}"),
+        _ => format!(
+            "outcome unknown: it may or may not have been released. Look at the lock before anything else.{why}"
+        ),
+    };
+    let id = text(unlock, "unlockId");
+    let record = if id.is_empty() {
+        String::new()
+    } else {
+        format!(" (record: unlock {id})")
+    };
+    format!("{}\n", visible(&format!("{sentence}{record}")))
+}
+
+/// A refusal with what to do about it.
+pub(super) fn problem(body: &Value) -> String {
+    let detail = body["detail"].as_str().unwrap_or("the server does not say why");
+    let mend = body["mend"]
+        .as_str()
+        .map(|mend| format!(". {mend}"))
+        .unwrap_or_default();
+    let now = body["now"]["ownerId"]
+        .as_str()
+        .map(|now| format!("; {now} holds it now"))
+        .unwrap_or_default();
+    let code = body["code"].as_str().unwrap_or("problem");
+    format!("{code}: {detail}{now}{mend}")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_says_so_and_nothing_moves_the_cursor() {
+        // An owner with an escape sequence, no token on this backend, a time that cannot be told, a session that dies.
+        let unlock = json!({
+            "resource": "lock:\u{1b}[2Ja", "backend": "cache", "source": "key", "tier": "standard",
+            "expiresAt": "2026-01-01T00:02:00Z", "warnings": ["it goes on"], "next": null,
+            "blastRadius": [{"kind": "session", "what": "pid 7\u{202e}"}],
+            "observed": {"ownerId": "w\u{7}", "heldMs": null, "fencingToken": null, "waiters": [],
+                "unknown": {"heldMs": "Redis does not tell"}, "absent": {"fencingToken": "Redis issues none"}},
+        });
+        let shown = looked(&unlock);
+        assert!(!shown.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{shown:?}");
+        for line in [
+            "lock       lock:\\u{1b}[2Ja on cache (key)",
+            "held for   unknown: Redis does not tell",
+            "token      none: Redis issues none",
+            "with it    session ends: pid 7\\u{202e}",
+        ] {
+            assert!(shown.lines().any(|shown| shown == line), "{line}\n{shown}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_outcome_is_neither_success_nor_failure() {
+        // Each state in its own words; only one of them says released.
+        for state in [
+            "already_free",
+            "holder_changed",
+            "refused",
+            "expired",
+            "cancelled",
+            "outcome_unknown",
+        ] {
+            let told = outcome(&json!({"state": state, "outcome": {"read": false}}));
+            assert!(!told.starts_with("released"), "{told}");
+        }
+        let unknown = outcome(&json!({"state": "outcome_unknown", "outcome": {"why": "no answer"}}));
+        assert!(unknown.contains("may or may not have been released") && unknown.contains("no answer"));
+    }
+}

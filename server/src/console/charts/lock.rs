@@ -1,0 +1,258 @@
+//! Charts of one lock's page.
+
+use app::charts::hold::{self, Now};
+use app::charts::ownership::{self, Links};
+use app::charts::seen;
+use app::links::with_query;
+use domain::access::Visible;
+use domain::charts::hold::Holds;
+use domain::charts::range::Last;
+use domain::charts::timeline::{self, Holder, Refused, Revoked, Timeline, Told, Waiter};
+use domain::detail::{LockCharts, LockDetail};
+use domain::history::series::{PrefixSeries, Span};
+use domain::history::{HistoryEvent, template};
+use domain::known::Known;
+use domain::lease::StoreTime;
+use domain::names::{BackendName, OwnerId};
+use domain::token::FencingToken;
+
+use super::{PATIENCE, Ranged, Sources, unread};
+use crate::lease::{RejectionRow, RejectionsAsked};
+
+/// Rows of one lock, refused writes and forced unlocks that are read for it.
+const ROWS_MAX: usize = 10_000;
+const REFUSED_MAX: u32 = 500;
+const REVOKED_MAX: u32 = 50;
+
+/// What was read.
+struct Read {
+    events: Vec<HistoryEvent>,
+    gaps: Vec<(i64, i64)>,
+    refused: Vec<Refused>,
+    revoked: Vec<Revoked>,
+    since: Option<i64>,
+}
+
+impl Sources {
+    pub(in crate::console) async fn lock(
+        &self,
+        detail: &LockDetail,
+        search: &str,
+        (may_audit, visible): (bool, &Visible),
+    ) -> LockCharts {
+        let wall = self.clock.now().wall.timestamp_millis();
+        let ranged = Ranged::read(search, fitting(detail), wall);
+        let seen = seen::seen(&detail.seen).into_string();
+        let reading = tokio::time::timeout(PATIENCE, self.read(detail, &ranged));
+        let Ok(Ok(read)) = reading.await else {
+            return LockCharts {
+                ownership: unread("ownership", "Ownership").into_string(),
+                hold_time: unread("hold-time", "Hold time").into_string(),
+                seen,
+            };
+        };
+        LockCharts {
+            ownership: ownership(detail, &ranged, &read, wall, may_audit),
+            hold_time: self.hold_time(detail, &read, visible, wall).await,
+            seen,
+        }
+    }
+
+    async fn read(&self, detail: &LockDetail, ranged: &Ranged) -> Result<Read, sqlx::Error> {
+        let id = &detail.lock.id;
+        let events = self
+            .history
+            .events_of(
+                &id.backend,
+                Some(&id.source),
+                &id.resource,
+                (0, i64::MAX),
+                ROWS_MAX,
+            )
+            .await?;
+        let (from, until) = (ranged.scale.from(), ranged.scale.until());
+        let oldest = events.first().map_or(from, |event| event.at.min(from));
+        Ok(Read {
+            gaps: self.history.gaps(oldest, until).await?,
+            refused: self.refused(detail, from, until).await,
+            revoked: self.revoked(detail).await?,
+            since: self.history.since().await?,
+            events,
+        })
+    }
+
+    /// Only our own service has a ledger.
+    async fn refused(&self, detail: &LockDetail, from: i64, until: i64) -> Vec<Refused> {
+        let id = &detail.lock.id;
+        if id.backend != BackendName::builtin() {
+            return Vec::new();
+        }
+        let asked = RejectionsAsked {
+            resource: Some(id.resource.clone()),
+            from: StoreTime::from_ms(from),
+            until: StoreTime::from_ms(until),
+            most: REFUSED_MAX,
+        };
+        // The timeline without them is still one.
+        let rows = self.leases.ledger(&asked).await.unwrap_or_default();
+        let mut refused: Vec<Refused> = rows.into_iter().map(refusal).collect();
+        refused.sort_by_key(|refused| refused.at);
+        refused
+    }
+
+    async fn revoked(&self, detail: &LockDetail) -> Result<Vec<Revoked>, sqlx::Error> {
+        let id = &detail.lock.id;
+        let unlocks = self
+            .unlocks
+            .released(&id.backend, &id.resource, REVOKED_MAX)
+            .await?;
+        let of_source = unlocks.into_iter().filter(|unlock| unlock.source == id.source);
+        let revoked = of_source.filter_map(|unlock| {
+            Some(Revoked {
+                at: unlock.acted_at?.timestamp_millis(),
+                owner: unlock.observed.owner_id.known().cloned(),
+                token: unlock.observed.fencing_token.known().copied(),
+                by: unlock.by_name,
+                id: unlock.id,
+            })
+        });
+        Ok(revoked.collect())
+    }
+}
+
+/// The shortest range that shows this hold with what came before it.
+fn fitting(detail: &LockDetail) -> Last {
+    let held_ms = detail.lock.held_ms.known().copied();
+    let shown_ms = held_ms.unwrap_or(detail.lock.held_at_least_ms).saturating_mul(3) / 2;
+    let fits = |last: &Last| last.length_ms() >= shown_ms;
+    Last::ALL.into_iter().find(fits).unwrap_or(Last::Month)
+}
+
+fn refusal(row: RejectionRow) -> Refused {
+    let token = |number: i64| FencingToken::new(number.cast_unsigned());
+    Refused {
+        at: row.at.ms(),
+        token: token(row.token),
+        current: row.highest.map(token),
+        owner: row.owner.map(OwnerId::new),
+        source: row.source,
+    }
+}
+
+fn ownership(detail: &LockDetail, ranged: &Ranged, read: &Read, wall: i64, may_audit: bool) -> String {
+    let holders = holders(detail, wall);
+    let waiters = waiters(detail, wall);
+    let told = Told {
+        holders: holders.as_deref(),
+        waiters: &waiters,
+        ..told(read)
+    };
+    let timeline = Timeline::of(&told, ranged.scale, ranged.now);
+    let name = detail.lock.id.resource.text();
+    let links = Links {
+        may_audit,
+        fencing: &with_query("/fencing", [("prefix", &name)]),
+    };
+    ownership::ownership(&timeline, &ranged.words(), ranged.links(), &links).into_string()
+}
+
+fn told(read: &Read) -> Told<'_> {
+    Told {
+        events: &read.events,
+        gaps: &read.gaps,
+        refused: &read.refused,
+        revoked: &read.revoked,
+        since: read.since,
+        ..Told::default()
+    }
+}
+
+/// None: the backend could not say.
+fn holders(detail: &LockDetail, now: i64) -> Option<Vec<Holder>> {
+    let lock = &detail.lock;
+    let owners: Vec<OwnerId> = match &detail.fresh {
+        Known::Absent(_) => return Some(Vec::new()),
+        Known::Unknown(_) => return None,
+        Known::Known(fresh) => fresh.owners.clone(),
+    };
+    let first = Holder {
+        owner: lock.owner_id.known().cloned(),
+        token: lock.fencing_token.known().copied(),
+        since: lock.held_ms.known().map(|held| now - held),
+    };
+    let others = owners
+        .into_iter()
+        .filter(|owner| Some(owner) != first.owner.as_ref());
+    let others: Vec<Holder> = others
+        .map(|owner| Holder {
+            owner: Some(owner),
+            token: None,
+            since: None,
+        })
+        .collect();
+    Some(std::iter::once(first).chain(others).collect())
+}
+
+fn waiters(detail: &LockDetail, now: i64) -> Vec<Waiter> {
+    let fresh = detail.fresh.known();
+    let waiters = fresh.map_or(&[][..], |fresh| &fresh.waiters[..]);
+    let told = waiters.iter().map(|waiter| Waiter {
+        owner: waiter.owner_id.clone(),
+        since: waiter.waited_ms.known().map(|waited| now - waited),
+        place: waiter.position,
+    });
+    told.collect()
+}
+
+impl Sources {
+    /// Against all holds that history still has of it; where these are few, against those of its kind.
+    async fn hold_time(&self, detail: &LockDetail, read: &Read, visible: &Visible, now: i64) -> String {
+        let own = Holds::of(&timeline::blocks(&told(read), now));
+        let (holds, what) = match self.of_kind(detail, &own, visible, now).await {
+            Some((holds, kind)) => (holds, format!("of {kind}")),
+            None => (own, "of this lock".to_owned()),
+        };
+        let lock = &detail.lock;
+        let held_ms = lock.held_ms.known().copied().unwrap_or(lock.held_at_least_ms);
+        let is_long = holds.count() >= hold::FEW && holds.percentile(95).is_some_and(|p95| held_ms > p95);
+        let now = (!detail.is_gone()).then_some(Now { held_ms, is_long });
+        let alert = holds.percentile(95).map(|p95| {
+            let pairs = [
+                ("condition", "long_held".to_owned()),
+                ("backends", lock.id.backend.to_string()),
+                ("prefix", lock.id.resource.text()),
+                ("with.longer_than", format!("{}s", (p95 / 1_000).max(1))),
+            ];
+            with_query("/alerts/rules/new", pairs)
+        });
+        hold::hold_time(&holds, now, &what, alert.as_deref()).into_string()
+    }
+
+    /// Holds of all locks with the same template, if there are more of them and the caller may see all of those names.
+    async fn of_kind(
+        &self,
+        detail: &LockDetail,
+        own: &Holds,
+        visible: &Visible,
+        now: i64,
+    ) -> Option<(Holds, String)> {
+        if own.count() >= hold::FEW {
+            return None;
+        }
+        let id = &detail.lock.id;
+        let kind = template::template(id.resource.as_bytes());
+        let span = Span::over(now - Last::Month.length_ms(), now, now);
+        let read = async {
+            let mut series = self.history.series(span).await?.seen_by(visible);
+            let is_its = |series: &PrefixSeries| series.backend == id.backend && series.prefix == kind;
+            let place = series.prefixes.iter().position(is_its);
+            if let Some(place) = place {
+                self.history.deepen(&mut series, &[place]).await?;
+            }
+            Ok::<_, sqlx::Error>(place.map(|place| Holds::counted(series.prefixes[place].total.holds.bars())))
+        };
+        // Without it there are still the lock's own.
+        let read = tokio::time::timeout(PATIENCE, read).await.ok()?.ok()??;
+        (read.count() > own.count()).then_some((read, kind))
+    }
+}

@@ -1,0 +1,175 @@
+//! Charts of the first page: what happened lately.
+
+use app::charts::firing::{self, Firing, ROWS_MAX};
+use app::charts::held::{self, Now};
+use app::charts::lately::{self, Over};
+use app::charts::markup::Markup;
+use app::charts::series::Event;
+use app::links::with_query;
+use domain::access::{Right, Visible};
+use domain::charts::range::Last;
+use domain::escape::visible;
+use domain::history::series::{PrefixSeries, Series, Span};
+use domain::human;
+use domain::ledger::Rejection;
+use domain::names::BackendName;
+use domain::overview::{Overview, OverviewCharts};
+use domain::unlock::Unlock;
+
+use super::{PATIENCE, Ranged, Sources, unread};
+use crate::alerts;
+use crate::identity::Who;
+use crate::ledger;
+
+/// Forced unlocks that are read to be counted.
+const UNLOCKS_MAX: u32 = 1_000;
+/// Marks of one kind below the lines.
+const MARKS_MAX: usize = 20;
+
+impl Sources {
+    pub(in crate::console) async fn overview(
+        &self,
+        overview: &Overview,
+        search: &str,
+        (who, visible): (Option<&Who>, &Visible),
+    ) -> OverviewCharts {
+        let wall = self.clock.now().wall.timestamp_millis();
+        let ranged = Ranged::read(search, Last::SixHours, wall);
+        let lately = self.lately(&ranged, overview, (who, visible));
+        OverviewCharts {
+            alerts: tokio::time::timeout(PATIENCE, self.firing(visible))
+                .await
+                .unwrap_or_default()
+                .into_string(),
+            lately: tokio::time::timeout(PATIENCE, lately)
+                .await
+                .unwrap_or_default()
+                .into_string(),
+        }
+    }
+
+    /// What fires now, worst first, beside the worklist; nothing where that cannot be read, because nobody knows.
+    async fn firing(&self, visible: &Visible) -> Markup {
+        let open = match self.alerts.open(visible).await {
+            Ok(open) => open,
+            Err(error) => {
+                tracing::warn!("alerts cannot be read: {error}");
+                return Markup::new();
+            }
+        };
+        let firing = open.iter().filter(|(kept, ..)| kept.alert.is_firing());
+        let rows: Vec<Firing> = firing
+            .clone()
+            .take(ROWS_MAX)
+            .map(|(kept, rule, _)| Firing {
+                rule: rule.name.clone(),
+                severity: rule.severity,
+                path: alerts::path(&kept.alert.subject),
+                subject: kept.alert.subject.clone(),
+                why: kept.alert.why.clone(),
+                since: kept.alert.since(),
+            })
+            .collect();
+        firing::firing(&rows, firing.count() as u64)
+    }
+
+    async fn lately(
+        &self,
+        ranged: &Ranged,
+        overview: &Overview,
+        (who, visible): (Option<&Who>, &Visible),
+    ) -> Markup {
+        let words = ranged.words();
+        let over = Over {
+            words: &words,
+            has_days: ranged.scale.length_ms() > Last::Day.length_ms(),
+        };
+        let refused = self.rejections(ranged, visible).await;
+        let unlocks = self.acted(ranged, who).await;
+        let total = |rows: usize| rows as u64;
+        let ledger = with_query("/fencing", ranged.range.pairs());
+        let audit = who.filter(|who| who.may_anywhere(Right::AuditRead));
+        let audit = audit.map_or_else(String::new, |_| "/audit?action=FORCE_UNLOCK".to_owned());
+        let held = match self.levels(ranged, visible).await {
+            Ok(series) => {
+                let now = Now {
+                    held: overview.held_total,
+                    waiting: overview.waiters_total,
+                    is_cut: !visible.is_everything(),
+                };
+                let marks = marks(&series, &refused, &unlocks);
+                held::held(&series, now, marks, &words, ranged.links())
+            }
+            Err(error) => {
+                tracing::warn!("sums of history cannot be read: {error}");
+                unread("held", "Held and waiting")
+            }
+        };
+        let mut it = Markup::new();
+        it.wrap("div", &[("class", "two low")], |it| {
+            it.push(&held);
+            it.wrap("div", &[("class", "stack")], |it| {
+                it.push(&lately::refusals(&refused, total(refused.len()), over, ledger));
+                it.push(&lately::unlocks(&unlocks, total(unlocks.len()), over, audit));
+            });
+        });
+        it
+    }
+
+    async fn levels(&self, ranged: &Ranged, visible: &Visible) -> Result<Series, sqlx::Error> {
+        let span = Span::over(ranged.scale.from(), ranged.scale.until(), ranged.now);
+        Ok(self.history.series(span).await?.seen_by(visible))
+    }
+
+    /// As far as the caller may see them; none where the ledger cannot be read.
+    async fn rejections(&self, ranged: &Ranged, visible: &Visible) -> Vec<Rejection> {
+        let scope = visible.on(&BackendName::builtin());
+        let rows = ledger::read(&self.leases, ranged.scale).await.unwrap_or_default();
+        rows.into_iter()
+            .filter(|row| scope.covers(&row.resource))
+            .collect()
+    }
+
+    async fn acted(&self, ranged: &Ranged, who: Option<&Who>) -> Vec<Unlock> {
+        let (from, until) = (ranged.scale.from(), ranged.scale.until());
+        let unlocks = self
+            .unlocks
+            .acted(from, until, UNLOCKS_MAX)
+            .await
+            .unwrap_or_default();
+        let may = |unlock: &Unlock| {
+            who.is_some_and(|who| who.may(Right::View, &unlock.backend, &unlock.resource.text()))
+        };
+        unlocks.into_iter().filter(may).collect()
+    }
+}
+
+/// What happened, for the row below the lines: the last of each kind.
+fn marks(series: &Series, refused: &[Rejection], unlocks: &[Unlock]) -> Vec<Event> {
+    let refused = refused.iter().take(MARKS_MAX).map(|row| Event {
+        at: row.at,
+        shape: "x",
+        hue: "critical",
+        title: format!("a write under token {} refused", row.token),
+        href: None,
+    });
+    let unlocks = unlocks.iter().take(MARKS_MAX).map(|unlock| Event {
+        at: unlock.acted_at.unwrap_or(unlock.created_at).timestamp_millis(),
+        shape: "revoke",
+        hue: "",
+        title: format!("forced unlock by {}", visible(&unlock.by_name)),
+        href: None,
+    });
+    let reclaims = (0..series.span.cells).filter_map(|cell| {
+        let of = |prefix: &PrefixSeries| prefix.cells.get(cell).map_or(0, |sums| sums.reclaimed);
+        let count: u64 = series.prefixes.iter().map(of).sum();
+        (count > 0).then(|| Event {
+            at: series.span.start(cell) + series.span.passed_ms(cell) / 2,
+            shape: "reclaim",
+            hue: "",
+            title: human::counted(count, "reclaim", "reclaims"),
+            href: None,
+        })
+    });
+    reclaims.chain(unlocks).chain(refused).collect()
+}

@@ -1,0 +1,175 @@
+//! Reading events back as rows of history, for timelines, previews and advice.
+
+use chrono::DateTime;
+use domain::detail::EventKind;
+use domain::history::fold::RUN_MS_MAX;
+use domain::history::{HistoryEvent, Run};
+use domain::names::{BackendName, OwnerId, Resource, Source};
+use domain::token::FencingToken;
+use sqlx::Row as _;
+
+use super::{History, limits};
+use crate::db::on_either;
+
+/// Where the next page of [`History::events`] begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct After {
+    at: i64,
+    id: i64,
+}
+
+/// One page, oldest first.
+#[derive(Debug, Clone, Default)]
+pub struct EventPage {
+    pub events: Vec<HistoryEvent>,
+    /// There may be more.
+    pub next: Option<After>,
+}
+
+const COLUMNS: &str = "at, id, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, run_count, run_until, sampled";
+
+/// When, its number, and the event, unless a later version wrote it.
+macro_rules! read {
+    ($row:expr) => {{
+        let row = $row;
+        let raw = Raw {
+            at: row.try_get(0)?,
+            kind: row.try_get(2)?,
+            backend: row.try_get(3)?,
+            source: row.try_get(4)?,
+            resource: row.try_get(5)?,
+            owner: row.try_get(6)?,
+            token: row.try_get(7)?,
+            ttl_ms: row.try_get(8)?,
+            waiters: row.try_get(9)?,
+            run: row
+                .try_get::<Option<i64>, _>(10)?
+                .zip(row.try_get::<Option<i64>, _>(11)?),
+            is_sampled: row.try_get::<i64, _>(12)? != 0,
+        };
+        (raw.at, row.try_get::<i64, _>(1)?, raw.event())
+    }};
+}
+impl History {
+    /// What happened to one lock from `from` until before `to`, oldest first, the newest `most` of it. Renewals that began
+    /// before and went on into that time are among it.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn events_of(
+        &self,
+        backend: &BackendName,
+        source: Option<&Source>,
+        resource: &Resource,
+        (from, to): (i64, i64),
+        most: usize,
+    ) -> Result<Vec<HistoryEvent>, sqlx::Error> {
+        let select = format!(
+            "SELECT {COLUMNS} FROM lock_events
+             WHERE backend = $1 AND resource = $2 AND (CAST($3 AS TEXT) IS NULL OR source = $3)
+               AND at >= $4 AND at < $5 AND (at >= $6 OR run_until >= $6)
+             ORDER BY at DESC, id DESC LIMIT $7"
+        );
+        let mut events = Vec::new();
+        on_either!(&self.db, Db, |pool| {
+            let query = sqlx::query(sqlx::AssertSqlSafe(select))
+                .bind(backend.as_str())
+                .bind(resource.as_bytes())
+                .bind(source.map(Source::as_str))
+                .bind(from.saturating_sub(RUN_MS_MAX))
+                .bind(to)
+                .bind(from)
+                .bind(i64::try_from(most).unwrap_or(i64::MAX));
+            for row in query.fetch_all(pool).await? {
+                events.extend(read!(row).2);
+            }
+        });
+        events.reverse();
+        Ok(events)
+    }
+
+    /// What happened to all locks, a page at a time, oldest first. Renewals that began up to an hour before `from` and went
+    /// on into it are among it.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn events(
+        &self,
+        (from, to): (i64, i64),
+        after: Option<After>,
+        most: usize,
+    ) -> Result<EventPage, sqlx::Error> {
+        let select = format!(
+            "SELECT {COLUMNS} FROM lock_events
+             WHERE at >= $1 AND at < $2 AND (at >= $3 OR run_until >= $3) AND (at > $4 OR at = $4 AND id > $5)
+             ORDER BY at, id LIMIT $6"
+        );
+        let most = most.min(limits::PAGE_MAX);
+        let begin = from.saturating_sub(RUN_MS_MAX);
+        let After { at, id } = after.unwrap_or(After {
+            at: begin.saturating_sub(1),
+            id: 0,
+        });
+        let mut page = EventPage::default();
+        on_either!(&self.db, Db, |pool| {
+            let query = sqlx::query(sqlx::AssertSqlSafe(select))
+                .bind(begin.max(at))
+                .bind(to)
+                .bind(from)
+                .bind(at)
+                .bind(id)
+                .bind(i64::try_from(most).unwrap_or(i64::MAX));
+            let rows = query.fetch_all(pool).await?;
+            let is_full = rows.len() >= most;
+            for row in rows {
+                let (at, id, event) = read!(row);
+                page.next = is_full.then_some(After { at, id });
+                page.events.extend(event);
+            }
+        });
+        Ok(page)
+    }
+}
+
+/// The columns of one row as both stores tell them.
+struct Raw {
+    at: i64,
+    kind: String,
+    backend: String,
+    source: String,
+    resource: Vec<u8>,
+    owner: Option<String>,
+    token: Option<String>,
+    ttl_ms: Option<i64>,
+    waiters: Option<i64>,
+    run: Option<(i64, i64)>,
+    is_sampled: bool,
+}
+
+impl Raw {
+    /// None: of a kind or a name that we do not know.
+    fn event(self) -> Option<HistoryEvent> {
+        DateTime::from_timestamp_millis(self.at)?;
+        Some(HistoryEvent {
+            at: self.at,
+            kind: EventKind::parse(&self.kind)?,
+            backend: BackendName::parse(&self.backend).ok()?,
+            source: Source::parse(&self.source).ok()?,
+            resource: Resource::from_bytes(&self.resource),
+            owner: self.owner.map(OwnerId::new),
+            token: self
+                .token
+                .and_then(|token| token.parse().ok())
+                .map(FencingToken::new),
+            ttl_ms: self.ttl_ms,
+            waiters: self
+                .waiters
+                .map(|waiters| u32::try_from(waiters.max(0)).unwrap_or(u32::MAX)),
+            run: self.run.map(|(count, until)| Run {
+                count: u32::try_from(count.max(1)).unwrap_or(u32::MAX),
+                until,
+            }),
+            is_sampled: self.is_sampled,
+        })
+    }
+}

@@ -1,0 +1,71 @@
+//! Removes what is too old, or too much, a small step at a time.
+
+use std::time::Duration;
+
+use super::limits::{EVENTS_MAX, PRUNED_AT_ONCE, PRUNED_MINUTES};
+use super::rollups::STEPS_S;
+use crate::config::HistoryConfig;
+use crate::db::{Db, on_either};
+
+const TOO_OLD: &str = "DELETE FROM lock_events WHERE id IN
+    (SELECT id FROM lock_events WHERE at < $1 ORDER BY at LIMIT $2)";
+const TOO_MANY: &str = "DELETE FROM lock_events WHERE id IN
+    (SELECT id FROM lock_events WHERE id <= (SELECT max(id) FROM lock_events) - $1 ORDER BY id LIMIT $2)";
+const OLD_GAPS: &str = "DELETE FROM history_gaps WHERE ended < $1";
+
+/// One step; whether there may be more to remove.
+pub(super) async fn step(db: &Db, now_ms: i64, keep: &HistoryConfig) -> Result<bool, sqlx::Error> {
+    let more_sums = sums(db, before(now_ms, keep.keep_rollups)).await?;
+    let oldest = before(now_ms, keep.keep);
+    let removed = remove(db, TOO_OLD, oldest).await? + remove(db, TOO_MANY, EVENTS_MAX).await?;
+    on_either!(db, Db, |pool| {
+        sqlx::query(OLD_GAPS)
+            .bind(oldest)
+            .execute(pool)
+            .await?
+            .rows_affected()
+    });
+    Ok(more_sums || removed >= PRUNED_AT_ONCE.unsigned_abs())
+}
+
+fn before(now_ms: i64, keep: Duration) -> i64 {
+    now_ms.saturating_sub(i64::try_from(keep.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// The oldest hour of each kind of sums, where it is too old; whether there was one.
+async fn sums(db: &Db, oldest: i64) -> Result<bool, sqlx::Error> {
+    let mut removed = false;
+    for step in STEPS_S {
+        for (first, delete) in [
+            (
+                "SELECT min(at) FROM history_rollups WHERE step = $1",
+                "DELETE FROM history_rollups WHERE step = $1 AND at >= $2 AND at < $3",
+            ),
+            (
+                "SELECT min(at) FROM history_coverage WHERE step = $1",
+                "DELETE FROM history_coverage WHERE step = $1 AND at >= $2 AND at < $3",
+            ),
+        ] {
+            let first: Option<i64> = on_either!(db, Db, |pool| {
+                sqlx::query_scalar(first).bind(step).fetch_one(pool).await?
+            });
+            let Some(first) = first.filter(|first| *first < oldest) else {
+                continue;
+            };
+            let until = oldest.min(first.saturating_add(PRUNED_MINUTES * step * 1_000));
+            on_either!(db, Db, |pool| {
+                let query = sqlx::query(delete).bind(step).bind(first).bind(until);
+                query.execute(pool).await?.rows_affected()
+            });
+            removed = true;
+        }
+    }
+    Ok(removed)
+}
+
+async fn remove(db: &Db, statement: &'static str, bound: i64) -> Result<u64, sqlx::Error> {
+    Ok(on_either!(db, Db, |pool| {
+        let query = sqlx::query(statement).bind(bound).bind(PRUNED_AT_ONCE);
+        query.execute(pool).await?.rows_affected()
+    }))
+}

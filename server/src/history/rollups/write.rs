@@ -1,0 +1,155 @@
+//! Sums into the store: rows that have grown replace what stood there of the same process.
+
+use domain::history::histogram::Histogram;
+use domain::history::rollup::{Heavy, Rollup};
+use sqlx::AssertSqlSafe;
+
+use super::gather::{Coverage, Gatherer, Growing, Key, Stretch};
+use crate::db::{Tx, on_either};
+use crate::history::values::{pieces, values};
+
+const COLUMNS: [&str; 21] = [
+    "step",
+    "at",
+    "backend",
+    "prefix",
+    "part",
+    "held_ms",
+    "waiting_ms",
+    "acquired",
+    "refused",
+    "expired",
+    "reclaimed",
+    "lost",
+    "rejected",
+    "unlocked",
+    "believers",
+    "waits",
+    "holds",
+    "renewals",
+    "late",
+    "ttls",
+    "heavy",
+];
+/// The first of them name the row.
+const KEYS: usize = 5;
+
+impl Gatherer {
+    pub(in crate::history) fn is_dirty(&self) -> bool {
+        self.sums
+            .values()
+            .flat_map(|all| all.values())
+            .any(|one| one.is_dirty)
+    }
+
+    pub(in crate::history) async fn write(&self, tx: &mut Tx) -> Result<(), sqlx::Error> {
+        let mut rows: Vec<(&Stretch, &Key, &Rollup)> = Vec::new();
+        for (stretch, all) in &self.sums {
+            let grown = all.iter().filter(|(_, one)| one.is_dirty);
+            rows.extend(grown.map(|(key, one)| (stretch, key, &one.sum)));
+        }
+        for piece in pieces(&rows) {
+            self.upsert(tx, piece).await?;
+        }
+        for (stretch, all) in &self.coverage {
+            for (backend, growing) in all.iter().filter(|(_, one)| one.is_dirty) {
+                self.cover_row(tx, stretch, backend.as_str(), growing).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What [`write`](Self::write) has written is committed.
+    pub(in crate::history) fn written(&mut self) {
+        let sums = self.sums.values_mut().flat_map(|all| all.values_mut());
+        sums.for_each(|one| one.is_dirty = false);
+        let coverage = self.coverage.values_mut().flat_map(|all| all.values_mut());
+        coverage.for_each(|one| one.is_dirty = false);
+    }
+
+    async fn upsert(&self, tx: &mut Tx, rows: &[(&Stretch, &Key, &Rollup)]) -> Result<(), sqlx::Error> {
+        let set: Vec<String> = COLUMNS[KEYS..]
+            .iter()
+            .map(|column| format!("{column} = excluded.{column}"))
+            .collect();
+        let statement = format!(
+            "INSERT INTO history_rollups ({}) VALUES {} ON CONFLICT (step, at, backend, prefix, part) DO UPDATE SET {}",
+            COLUMNS.join(", "),
+            values(rows.len(), COLUMNS.len()),
+            set.join(", ")
+        );
+        on_either!(tx, Tx, |tx| {
+            let mut query = sqlx::query(AssertSqlSafe(statement));
+            for ((step, at), (backend, prefix), sum) in rows {
+                query = query
+                    .bind(step)
+                    .bind(at)
+                    .bind(backend.as_str())
+                    .bind(&**prefix)
+                    .bind(self.part.as_str());
+                for number in counts(sum) {
+                    query = query.bind(i64::try_from(number).unwrap_or(i64::MAX));
+                }
+                for histogram in [&sum.waits, &sum.holds, &sum.renewals, &sum.late, &sum.ttls] {
+                    query = query.bind(bytes(histogram));
+                }
+                query = query.bind(names(&sum.heavy));
+            }
+            query.execute(&mut **tx).await?.rows_affected()
+        });
+        Ok(())
+    }
+
+    async fn cover_row(
+        &self,
+        tx: &mut Tx,
+        (step, at): &Stretch,
+        backend: &str,
+        growing: &Growing<Coverage>,
+    ) -> Result<(), sqlx::Error> {
+        let statement = "INSERT INTO history_coverage (step, at, backend, part, watched_ms, waits_ms)
+            VALUES ($1, $2, $3, $4, $5, $6)
+            ON CONFLICT (step, at, backend, part)
+            DO UPDATE SET watched_ms = excluded.watched_ms, waits_ms = excluded.waits_ms";
+        on_either!(tx, Tx, |tx| {
+            let query = sqlx::query(statement)
+                .bind(step)
+                .bind(at)
+                .bind(backend)
+                .bind(self.part.as_str())
+                .bind(growing.sum.watched_ms)
+                .bind(growing.sum.waits_ms);
+            query.execute(&mut **tx).await?.rows_affected()
+        });
+        Ok(())
+    }
+}
+
+const fn counts(sum: &Rollup) -> [u64; 10] {
+    [
+        sum.held_ms,
+        sum.waiting_ms,
+        sum.acquired,
+        sum.refused,
+        sum.expired,
+        sum.reclaimed,
+        sum.lost,
+        sum.rejected,
+        sum.unlocked,
+        sum.believers,
+    ]
+}
+
+fn bytes(histogram: &Histogram) -> Option<Vec<u8>> {
+    (!histogram.is_empty()).then(|| histogram.encode())
+}
+
+fn names(heavy: &Heavy) -> Option<String> {
+    let names: Vec<(String, u64)> = heavy
+        .iter()
+        .map(|(name, ms)| (crate::history::store::without_nul(name).into_owned(), ms))
+        .collect();
+    (!names.is_empty())
+        .then(|| serde_json::to_string(&names).ok())
+        .flatten()
+}

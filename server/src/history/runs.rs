@@ -1,0 +1,146 @@
+//! Renewals on their way into history: folded in memory, written when a run ends and every few seconds while it goes on.
+//!
+//! **Invariant:** what is written of a run never claims a renewal that was not seen. A process that is killed leaves the
+//! last few seconds of renewals out, and its next run begins a row of its own.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use domain::detail::EventKind;
+use domain::history::fold::{Beat, OpenRun};
+use domain::names::{BackendName, Resource, Source};
+use sqlx::AssertSqlSafe;
+
+use super::limits::RUNS_MAX;
+use super::values::{pieces, values};
+use crate::db::{Tx, on_either};
+use crate::inventory::Change;
+
+type Key = (BackendName, Source, Resource);
+
+#[derive(Debug, Default)]
+pub(super) struct Runs {
+    open: HashMap<Key, Open>,
+    /// Ended and not written yet.
+    ended: Vec<Row>,
+}
+
+#[derive(Debug, Clone)]
+struct Open {
+    owner: Option<Arc<str>>,
+    token: Option<u64>,
+    ttl_ms: Option<u32>,
+    run: OpenRun,
+    is_dirty: bool,
+}
+
+#[derive(Debug)]
+struct Row {
+    key: Key,
+    of: Open,
+}
+
+impl Runs {
+    /// What a change does to the run of its lock; how a renewal stood to those before it.
+    pub(super) fn take(&mut self, change: &Change) -> Option<Beat> {
+        let key = (
+            change.backend.clone(),
+            change.source.clone(),
+            change.resource.clone(),
+        );
+        if change.kind != EventKind::Renewed {
+            let goes_on = matches!(
+                change.kind,
+                EventKind::Waiting | EventKind::FewerWaiting | EventKind::Rejected
+            );
+            if !goes_on && let Some(of) = self.open.remove(&key) {
+                self.end(key, of);
+            }
+            return None;
+        }
+        let at = change.at.timestamp_millis();
+        let mut fresh = Open {
+            owner: change.owner.clone(),
+            token: change.token,
+            ttl_ms: change.ttl_ms,
+            run: OpenRun::begin(at),
+            is_dirty: true,
+        };
+        let Some(open) = self.open.get_mut(&key) else {
+            if self.open.len() < RUNS_MAX {
+                self.open.insert(key, fresh);
+            }
+            return None;
+        };
+        let beat = open.run.beat(at);
+        // Another TTL is another row: what the lease had is told by it.
+        if beat.fits && open.ttl_ms == fresh.ttl_ms && open.owner == fresh.owner {
+            open.is_dirty = true;
+        } else {
+            // A clock that was set back begins no row where one stands.
+            fresh.run = OpenRun::begin(at.max(open.run.run.until + 1));
+            let old = std::mem::replace(open, fresh);
+            self.end(key, old);
+        }
+        Some(beat)
+    }
+
+    fn end(&mut self, key: Key, of: Open) {
+        if of.is_dirty {
+            self.ended.push(Row { key, of });
+        }
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        !self.ended.is_empty()
+    }
+
+    /// Those that ended, and with `all` those that go on.
+    pub(super) async fn write(&self, tx: &mut Tx, all: bool) -> Result<(), sqlx::Error> {
+        let open = self.open.iter().filter(|(_, of)| all && of.is_dirty);
+        let mut rows: Vec<(&Key, &Open)> = self.ended.iter().map(|row| (&row.key, &row.of)).collect();
+        rows.extend(open);
+        for piece in pieces(&rows) {
+            upsert(tx, piece).await?;
+        }
+        Ok(())
+    }
+
+    /// What [`write`](Self::write) has written is committed.
+    pub(super) fn written(&mut self, all: bool) {
+        self.ended.clear();
+        if all {
+            self.open.values_mut().for_each(|of| of.is_dirty = false);
+        }
+    }
+}
+
+const COLUMNS: usize = 10;
+
+async fn upsert(tx: &mut Tx, rows: &[(&Key, &Open)]) -> Result<(), sqlx::Error> {
+    let statement = format!(
+        "INSERT INTO lock_events (at, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, run_count, run_until)
+         VALUES {}
+         ON CONFLICT (backend, source, resource, at) WHERE kind = 'renewed'
+         DO UPDATE SET run_count = excluded.run_count, run_until = excluded.run_until",
+        values(rows.len(), COLUMNS)
+    );
+    on_either!(tx, Tx, |tx| {
+        let mut query = sqlx::query(AssertSqlSafe(statement));
+        for ((backend, source, resource), of) in rows {
+            query = query
+                .bind(of.run.began)
+                .bind(EventKind::Renewed.wire())
+                .bind(backend.as_str())
+                .bind(source.as_str())
+                .bind(resource.as_bytes())
+                .bind(of.owner.as_deref().map(super::store::without_nul))
+                .bind(of.token.map(|token| token.to_string()))
+                .bind(of.ttl_ms.map(i64::from))
+                .bind(i64::from(of.run.run.count))
+                .bind(of.run.run.until);
+        }
+        query.execute(&mut **tx).await?.rows_affected()
+    });
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! The statements of history.
+
+use std::borrow::Cow;
+
+use chrono::{DateTime, Utc};
+use domain::detail::{EventKind, SeenEvent};
+use domain::names::{BackendName, OwnerId, Resource, Source};
+use domain::token::FencingToken;
+use sqlx::{AssertSqlSafe, Row as _};
+
+use super::values::{pieces, values};
+use crate::db::{Db, Tx, on_either};
+use crate::inventory::Change;
+
+/// A time that nobody watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Gap {
+    pub(super) began: DateTime<Utc>,
+    pub(super) ended: DateTime<Utc>,
+}
+
+/// Takes or keeps the turn in the store itself. None: somebody has had a later one. Otherwise when something was written
+/// last before this, if ever.
+pub(super) async fn claim(tx: &mut Tx, token: i64, now_ms: i64) -> Result<Option<Option<i64>>, sqlx::Error> {
+    // Locks the row; what it says is read afterwards.
+    let lock = "UPDATE history_writer SET token = $1 WHERE token <= $1";
+    let read = "SELECT alive_at FROM history_writer";
+    let write = "UPDATE history_writer SET alive_at = $1";
+    Ok(on_either!(tx, Tx, |tx| {
+        let locked = sqlx::query(lock).bind(token).execute(&mut **tx).await?;
+        if locked.rows_affected() == 0 {
+            return Ok(None);
+        }
+        let before: Option<i64> = sqlx::query_scalar(read).fetch_one(&mut **tx).await?;
+        sqlx::query(write).bind(now_ms).execute(&mut **tx).await?;
+        Some(before)
+    }))
+}
+
+const COLUMNS: usize = 10;
+
+/// Everything but renewals, which are folded first.
+pub(super) async fn insert(tx: &mut Tx, changes: &[&Change]) -> Result<(), sqlx::Error> {
+    for some in pieces(changes) {
+        insert_some(tx, some).await?;
+    }
+    Ok(())
+}
+
+async fn insert_some(tx: &mut Tx, changes: &[&Change]) -> Result<(), sqlx::Error> {
+    let statement = format!(
+        "INSERT INTO lock_events (at, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, sampled)
+         VALUES {}",
+        values(changes.len(), COLUMNS)
+    );
+    on_either!(tx, Tx, |tx| {
+        let mut query = sqlx::query(AssertSqlSafe(statement));
+        for change in changes {
+            query = query
+                .bind(change.at.timestamp_millis())
+                .bind(change.kind.wire())
+                .bind(change.backend.as_str())
+                .bind(change.source.as_str())
+                .bind(change.resource.as_bytes())
+                .bind(change.owner.as_deref().map(without_nul))
+                .bind(change.token.map(|token| token.to_string()))
+                .bind(change.ttl_ms.map(i64::from))
+                .bind(change.waiters.map(i64::from))
+                .bind(i64::from(change.is_sampled));
+        }
+        query.execute(&mut **tx).await?.rows_affected()
+    });
+    Ok(())
+}
+
+/// Postgres has no NUL in a text.
+pub(super) fn without_nul(text: &str) -> Cow<'_, str> {
+    if text.contains('\0') {
+        text.replace('\0', "\u{fffd}").into()
+    } else {
+        text.into()
+    }
+}
+
+pub(super) async fn add_gap(tx: &mut Tx, began: i64, ended: i64, lost: i64) -> Result<(), sqlx::Error> {
+    let insert = "INSERT INTO history_gaps (began, ended, lost) VALUES ($1, $2, $3)";
+    on_either!(tx, Tx, |tx| {
+        let query = sqlx::query(insert).bind(began).bind(ended).bind(lost);
+        query.execute(&mut **tx).await?.rows_affected()
+    });
+    Ok(())
+}
+
+/// Newest first.
+pub(super) async fn events(
+    db: &Db,
+    backend: &BackendName,
+    source: Option<&Source>,
+    resource: &Resource,
+    most: usize,
+) -> Result<Vec<SeenEvent>, sqlx::Error> {
+    // Renewals are in the lock's cadence, and a line that grows shorter is no news.
+    let select = "SELECT at, kind, owner_id, fencing_token FROM lock_events
+        WHERE backend = $1 AND resource = $2 AND (CAST($3 AS TEXT) IS NULL OR source = $3)
+          AND kind NOT IN ('renewed', 'fewer_waiting')
+        ORDER BY at DESC, id DESC LIMIT $4";
+    let mut events = Vec::new();
+    on_either!(db, Db, |pool| {
+        let query = sqlx::query(select)
+            .bind(backend.to_string())
+            .bind(resource.as_bytes())
+            .bind(source.map(Source::as_str))
+            .bind(i64::try_from(most).unwrap_or(i64::MAX));
+        for row in query.fetch_all(pool).await? {
+            let (kind, token): (String, Option<String>) = (row.try_get(1)?, row.try_get(3)?);
+            // A later version may know more kinds: what we cannot tell is left out.
+            let Some((kind, at)) = EventKind::parse(&kind).zip(moment(row.try_get(0)?)) else {
+                continue;
+            };
+            events.push(SeenEvent {
+                kind,
+                at,
+                owner_id: row.try_get::<Option<String>, _>(2)?.map(OwnerId::new),
+                fencing_token: token.and_then(|token| token.parse().ok()).map(FencingToken::new),
+            });
+        }
+    });
+    Ok(events)
+}
+
+/// Those that ended after `since`, in milliseconds, newest first.
+pub(super) async fn gaps_since(db: &Db, since: i64, most: usize) -> Result<Vec<Gap>, sqlx::Error> {
+    let select = "SELECT began, ended FROM history_gaps WHERE ended >= $1 ORDER BY ended DESC LIMIT $2";
+    let mut gaps = Vec::new();
+    on_either!(db, Db, |pool| {
+        let query = sqlx::query(select)
+            .bind(since)
+            .bind(i64::try_from(most).unwrap_or(i64::MAX));
+        for row in query.fetch_all(pool).await? {
+            if let Some((began, ended)) = moment(row.try_get(0)?).zip(moment(row.try_get(1)?)) {
+                gaps.push(Gap { began, ended });
+            }
+        }
+    });
+    Ok(gaps)
+}
+
+fn moment(ms: i64) -> Option<DateTime<Utc>> {
+    DateTime::from_timestamp_millis(ms)
+}

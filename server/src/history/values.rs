@@ -1,0 +1,44 @@
+//! Many rows in one statement: `VALUES ($1, $2), ($3, $4), …`, in a few sizes, so that each text is prepared once.
+
+/// Rows of one statement; what is left over takes the next smaller size.
+const SIZES: [usize; 3] = [256, 16, 1];
+
+/// Cuts rows into pieces of the sizes that have a statement.
+pub(super) fn pieces<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
+    let mut rest = rows;
+    std::iter::from_fn(move || {
+        let size = SIZES.into_iter().find(|size| *size <= rest.len())?;
+        let (piece, later) = rest.split_at(size);
+        rest = later;
+        Some(piece)
+    })
+}
+
+/// The placeholders of so many rows and columns.
+pub(super) fn values(rows: usize, columns: usize) -> String {
+    use std::fmt::Write as _;
+    let mut text = String::with_capacity(rows * columns * 7);
+    for row in 0..rows {
+        text.push_str(if row == 0 { "(" } else { ", (" });
+        for column in 1..=columns {
+            let comma = if column == 1 { "" } else { ", " };
+            let _ = write!(text, "{comma}${}", row * columns + column);
+        }
+        text.push(')');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_in_one_piece_and_every_value_has_its_place() {
+        // More than two of the largest, with a rest of each smaller size.
+        let rows: Vec<usize> = (0..2 * 256 + 2 * 16 + 3).collect();
+        assert_eq!(pieces(&rows).flatten().copied().collect::<Vec<_>>(), rows);
+        assert_eq!(pieces(&rows).count(), 2 + 2 + 3);
+        assert_eq!(values(2, 3), "($1, $2, $3), ($4, $5, $6)");
+    }
+}

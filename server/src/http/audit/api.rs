@@ -1,0 +1,49 @@
+//! `GET /v1/audit`
+
+use std::sync::Arc;
+
+use app::console::ConsoleError;
+use axum::Json;
+use axum::extract::{RawQuery, State};
+
+use super::{Desk, pairs, parse, unreadable};
+use crate::http::people::Asker;
+use crate::http::problem::Problem;
+use crate::http::wire::audit::AuditPageWire;
+
+/// Rows of the audit record, newest first, as far as the caller may read.
+///
+/// A page is exact while rows are appended: `nextCursor` goes on below its last row.
+#[utoipa::path(
+    get, path = "/v1/audit", tag = "audit",
+    params(
+        ("actor" = Option<String>, Query, description = "Id or name of the person or token"),
+        ("backend" = Option<String>, Query, description = "Name of a backend"),
+        ("prefix" = Option<String>, Query, description = "Literal leading part of the resource"),
+        ("action" = Option<String>, Query, description = "`FORCE_UNLOCK`, `LOGIN`, `DENY` and so on"),
+        ("outcome" = Option<String>, Query,
+            description = "`ok`, `released`, `outcome_unknown`, `forbidden` and so on"),
+        ("unlockId" = Option<String>, Query, description = "Every step of one forced unlock"),
+        ("from" = Option<String>, Query, description = "RFC 3339; UTC without a zone"),
+        ("to" = Option<String>, Query, description = "The same; left out itself"),
+        ("limit" = Option<u32>, Query, description = "1 to 1000, default 100"),
+        ("cursor" = Option<String>, Query, description = "`nextCursor` of the page before")
+    ),
+    responses(
+        (status = 200, body = AuditPageWire),
+        (status = 400, body = Problem, content_type = "application/problem+json"),
+        (status = 403, body = Problem, content_type = "application/problem+json"),
+        (status = 503, body = Problem, content_type = "application/problem+json")
+    )
+)]
+pub(super) async fn list(
+    State(desk): State<Arc<Desk>>,
+    asker: Asker,
+    RawQuery(query): RawQuery,
+) -> Result<Json<AuditPageWire>, Problem> {
+    let query = parse(&pairs(query.as_deref()), &asker.who);
+    let query = query.map_err(|error| asker.problem(ConsoleError::BadQuery(error)))?;
+    let page = desk.audit().page(&query).await;
+    page.map(|page| Json(page.into()))
+        .map_err(|error| asker.problem(unreadable(&error)))
+}

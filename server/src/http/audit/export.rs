@@ -1,0 +1,202 @@
+//! `GET /v1/audit/export`: the same rows as a file, row by row from the store to the wire. It is in the record itself.
+
+use std::sync::Arc;
+
+use app::console::ConsoleError;
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::{RawQuery, State};
+use axum::http::header;
+use axum::response::{IntoResponse as _, Response};
+use domain::audit::{Action, AuditPage, AuditQuery};
+use domain::query::QueryError;
+use futures::stream;
+use serde_json::{Map, Value, json};
+
+use super::{Desk, Pairs, pairs, parse, unreadable};
+use crate::audit::Entry;
+use crate::audit::export::{csv_header, csv_row};
+use crate::http::access::Standing;
+use crate::http::people::Asker;
+use crate::http::problem::Problem;
+use crate::http::wire::audit::AuditRowWire;
+use crate::identity::Who;
+
+/// Rows that are in memory at once, whatever the length of the file.
+const ROWS_OF_ONE_READ: u32 = 200;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Csv,
+    Json,
+}
+
+impl Format {
+    fn parse(word: &str) -> Result<Self, QueryError> {
+        match word {
+            "csv" => Ok(Self::Csv),
+            "json" => Ok(Self::Json),
+            _ => Err(QueryError::new("format", "is csv or json")),
+        }
+    }
+
+    const fn wire(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::Json => "json",
+        }
+    }
+
+    /// Type and name of the file. JSON is one object a line, so that a reader needs no more memory than we do.
+    const fn file(self) -> [&'static str; 2] {
+        match self {
+            Self::Csv => [
+                "text/csv; charset=utf-8; header=present",
+                "attachment; filename=\"leasehold-audit.csv\"",
+            ],
+            Self::Json => [
+                "application/x-ndjson",
+                "attachment; filename=\"leasehold-audit.jsonl\"",
+            ],
+        }
+    }
+
+    fn text(self, page: AuditPage) -> String {
+        let lines: Vec<String> = match self {
+            Self::Csv => page.rows.iter().map(csv_row).collect(),
+            Self::Json => {
+                let rows = page.rows.into_iter().map(AuditRowWire::from);
+                rows.map(|row| row.line()).collect()
+            }
+        };
+        lines.concat()
+    }
+}
+
+/// Every row that fits, newest first, as a file: CSV that no spreadsheet takes for formulas, or one JSON object a line.
+///
+/// It holds the rows that stood before it was asked for; that it was is a row of its own.
+#[utoipa::path(
+    get, path = "/v1/audit/export", tag = "audit",
+    params(
+        ("format" = Option<String>, Query, description = "`csv` or `json`, which is the default"),
+        ("actor" = Option<String>, Query, description = "These as for `GET /v1/audit`"),
+        ("backend" = Option<String>, Query),
+        ("prefix" = Option<String>, Query),
+        ("action" = Option<String>, Query),
+        ("outcome" = Option<String>, Query),
+        ("unlockId" = Option<String>, Query),
+        ("from" = Option<String>, Query),
+        ("to" = Option<String>, Query)
+    ),
+    responses(
+        (status = 200, content((String = "text/csv"), (AuditRowWire = "application/x-ndjson"))),
+        (status = 400, body = Problem, content_type = "application/problem+json"),
+        (status = 403, body = Problem, content_type = "application/problem+json"),
+        (status = 503, body = Problem, content_type = "application/problem+json")
+    )
+)]
+pub(super) async fn export(
+    State(desk): State<Arc<Desk>>,
+    standing: Option<Extension<Standing>>,
+    asker: Asker,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Problem> {
+    let asked = asked(pairs(query.as_deref()), &asker.who);
+    let (format, mut query) = asked.map_err(|error| asker.problem(ConsoleError::BadQuery(error)))?;
+    let appended = desk.audit().append(entry(&asker.who, format, &query)).await;
+    let appended = appended.map_err(|error| asker.problem(unreadable(&error)))?;
+    query.limit = ROWS_OF_ONE_READ;
+    query.before_seq = Some(appended.seq);
+    let reading = Reading {
+        desk,
+        standing: standing.map(|Extension(standing)| standing),
+        format,
+        query,
+        is_first: true,
+    };
+    let [kind, name] = format.file();
+    let headers = [(header::CONTENT_TYPE, kind), (header::CONTENT_DISPOSITION, name)];
+    let body = Body::from_stream(stream::try_unfold(Some(reading), Reading::next));
+    Ok((headers, body).into_response())
+}
+
+fn asked(mut pairs: Pairs, who: &Who) -> Result<(Format, AuditQuery), QueryError> {
+    let formats: Vec<String> = pairs
+        .extract_if(.., |(name, _)| name == "format")
+        .map(|(_, word)| word)
+        .collect();
+    let format = match formats.as_slice() {
+        [] => Format::Json,
+        [word] => Format::parse(word)?,
+        _ => return Err(QueryError::new("format", "is given twice")),
+    };
+    let page = pairs.iter().find(|(name, _)| name == "limit" || name == "cursor");
+    if let Some((name, _)) = page {
+        return Err(QueryError::new(name, "is for pages: an export has every row"));
+    }
+    Ok((format, parse(&pairs, who)?))
+}
+
+fn entry(who: &Who, format: Format, query: &AuditQuery) -> Entry {
+    let filters = query.filters().into_iter();
+    let filters: Map<String, Value> = filters
+        .map(|(name, value)| (name.to_owned(), Value::String(value)))
+        .collect();
+    let after = json!({"format": format.wire(), "filters": filters});
+    Entry {
+        after: Some(after),
+        ..Entry::new(Action::AuditExport, "ok", who.actor(None), who.origin.clone())
+    }
+}
+
+/// Where an export has come to.
+struct Reading {
+    desk: Arc<Desk>,
+    standing: Option<Standing>,
+    format: Format,
+    query: AuditQuery,
+    is_first: bool,
+}
+
+impl Reading {
+    /// The next piece, and what follows it. An error cuts the answer off: it must not pass for the whole.
+    async fn next(reading: Option<Self>) -> Result<Option<(String, Option<Self>)>, Cut> {
+        let Some(mut reading) = reading else {
+            return Ok(None);
+        };
+        let page = tokio::select! {
+            biased;
+            () = gone(reading.standing.as_ref()) => return Err(Cut::Gone),
+            page = reading.desk.audit().page(&reading.query) => page,
+        };
+        let mut page = page.map_err(|error| {
+            tracing::warn!("an export of the audit record was cut off: {error}");
+            Cut::Store
+        })?;
+        let next = page.next_cursor.take().and_then(|cursor| cursor.parse().ok());
+        let mut text = String::new();
+        if reading.is_first && reading.format == Format::Csv {
+            text.push_str(&csv_header());
+        }
+        text.push_str(&reading.format.text(page));
+        reading.is_first = false;
+        reading.query.before_seq = next;
+        Ok(Some((text, next.is_some().then_some(reading))))
+    }
+}
+
+async fn gone(standing: Option<&Standing>) {
+    match standing {
+        Some(standing) => standing.gone().await,
+        None => std::future::pending().await,
+    }
+}
+
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+enum Cut {
+    #[error("the store does not answer")]
+    Store,
+    #[error("whoever asked may not read any more")]
+    Gone,
+}

@@ -1,0 +1,210 @@
+//! Rows as the page shows them: steps of one unlock brought together, ids of people as names.
+
+use std::collections::{HashMap, HashSet};
+
+use app::forms::audit::lines::{Flag, Join, Line};
+use app::forms::audit::look;
+use domain::audit::{Action, AuditRow};
+use domain::unlock::{Unlock, UnlockState};
+
+use super::Desk;
+
+/// How the unlocks stand whose steps are shown.
+pub(super) type Fates = HashMap<String, Unlock>;
+
+impl Desk {
+    /// # Errors
+    /// The store does not answer.
+    pub(super) async fn fates(&self, rows: &[AuditRow]) -> Result<Fates, sqlx::Error> {
+        let mut ids: Vec<&str> = rows.iter().filter_map(|row| row.unlock_id.as_deref()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        self.unlocks.of(&ids).await
+    }
+
+    /// In the order given, but each unlock's steps together where the first of them stands.
+    pub(super) async fn lines(&self, rows: &[AuditRow], fates: &Fates) -> Vec<Line> {
+        let names = self.names(rows).await;
+        let shown: HashSet<&str> = rows.iter().map(|row| row.id.as_str()).collect();
+        let mut lines = Vec::with_capacity(rows.len());
+        for group in together(rows) {
+            let (last, first) = (group.len() - 1, group.first().copied());
+            for (place, row) in group.into_iter().enumerate() {
+                let fate = row.unlock_id.as_ref().and_then(|id| fates.get(id));
+                let mut line = line(row, &names);
+                line.join = match place {
+                    _ if last == 0 => Join::Alone,
+                    0 => Join::First,
+                    place if place == last => Join::Last,
+                    _ => Join::Middle,
+                };
+                if let Some(first) = first.filter(|_| place > 0) {
+                    say_once(&mut line, first);
+                }
+                line.flag = fate.map_or(Flag::Nothing, |fate| flag(row, fate));
+                line.pair = fate
+                    .and_then(|fate| pair(row, fate))
+                    .filter(|(_, other)| !shown.contains(other.to_string().as_str()));
+                lines.push(line);
+            }
+        }
+        lines
+    }
+
+    /// Names of approvers, whom rows have by id. Tokens are asked for only where there is one.
+    async fn names(&self, rows: &[AuditRow]) -> HashMap<String, String> {
+        let directory = self.settings.directory();
+        let approvers = rows.iter().filter_map(|row| row.approver_id.as_deref());
+        let (mut names, mut others) = (HashMap::new(), Vec::new());
+        for id in approvers {
+            match directory.people.get(id) {
+                Some(person) => drop(names.insert(id.to_owned(), person.name.clone())),
+                None => others.push(id),
+            }
+        }
+        if !others.is_empty()
+            && let Ok(tokens) = self.settings.gate.identity.tokens().await
+        {
+            let known = tokens
+                .into_iter()
+                .filter(|token| others.contains(&token.id.as_str()));
+            names.extend(known.map(|token| (token.id, token.name)));
+        }
+        names
+    }
+}
+
+fn line(row: &AuditRow, names: &HashMap<String, String>) -> Line {
+    let action = Action::parse(&row.action);
+    let approver = row.approver_id.as_ref();
+    Line {
+        id: row.id.clone(),
+        at: row.created_at,
+        actor: row.actor_name.clone(),
+        role: row.role.clone(),
+        action: action.map_or_else(|| row.action.clone(), |action| action.word().to_owned()),
+        phase: (action == Some(Action::ForceUnlock)).then(|| row.phase.clone()),
+        outcome: row.outcome.clone(),
+        backend: row.backend.clone(),
+        resource: row.resource.clone(),
+        reason: row.reason.clone(),
+        approver: approver.map(|id| names.get(id).unwrap_or(id).clone()),
+        join: Join::Alone,
+        flag: Flag::Nothing,
+        pair: None,
+    }
+}
+
+/// What the steps of one unlock share stands on the first of them.
+fn say_once(line: &mut Line, first: &AuditRow) {
+    if line.resource == first.resource && line.backend == first.backend {
+        (line.resource, line.backend) = (None, None);
+    }
+    if line.reason == first.reason {
+        line.reason = None;
+    }
+}
+
+/// Rows of one unlock in one group, groups in the order of their first rows.
+fn together(rows: &[AuditRow]) -> Vec<Vec<&AuditRow>> {
+    let mut groups: Vec<Vec<&AuditRow>> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for row in rows {
+        match row.unlock_id.as_deref() {
+            Some(id) => {
+                let place = *places.entry(id).or_insert(groups.len());
+                match groups.get_mut(place) {
+                    Some(group) => group.push(row),
+                    None => groups.push(vec![row]),
+                }
+            }
+            None => groups.push(vec![row]),
+        }
+    }
+    groups
+}
+
+fn number(row: &AuditRow) -> i64 {
+    row.id.parse().unwrap_or_default()
+}
+
+fn flag(row: &AuditRow, fate: &Unlock) -> Flag {
+    let is_open = fate.state == UnlockState::OutcomeUnknown;
+    let is_last = fate.outcome_row.or(fate.act_row) == Some(number(row));
+    let alone = fate.break_glass.as_ref();
+    let is_unreviewed = alone.is_some_and(|alone| alone.review.is_none());
+    if is_open && is_last {
+        Flag::Open
+    } else if is_unreviewed && fate.act_row == Some(number(row)) {
+        Flag::NotReviewed
+    } else {
+        Flag::Nothing
+    }
+}
+
+/// What belongs to a row: to an intent what came of it, to an act without an answer what was found out later, to
+/// everything else its intent.
+fn pair(row: &AuditRow, fate: &Unlock) -> Option<(String, i64)> {
+    let own = number(row);
+    let is_first = own == fate.intent_row;
+    let was_unknown = row.outcome == UnlockState::OutcomeUnknown.wire();
+    match fate.outcome_row {
+        Some(outcome) if is_first => Some((
+            format!("{}, row {outcome}", look::word(fate.state.wire())),
+            outcome,
+        )),
+        Some(outcome) if was_unknown && outcome != own => {
+            let found = look::word(fate.state.wire());
+            Some((format!("found out later: {found}, row {outcome}"), outcome))
+        }
+        None if is_first => fate.act_row.map(|act| (format!("begun, row {act}"), act)),
+        _ => Some((format!("intent, row {}", fate.intent_row), fate.intent_row)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_of_one_unlock_stand_together_where_the_first_of_them_is() {
+        // Two unlocks that ran at the same time, with a sign-in between them.
+        let row = |id: &str, unlock: Option<&str>| AuditRow {
+            id: id.to_owned(),
+            created_at: chrono::DateTime::UNIX_EPOCH,
+            action: "FORCE_UNLOCK".to_owned(),
+            phase: "outcome".to_owned(),
+            outcome: "released".to_owned(),
+            actor_id: String::new(),
+            actor_name: String::new(),
+            role: None,
+            backend: None,
+            source: None,
+            resource: None,
+            unlock_id: unlock.map(str::to_owned),
+            reason: None,
+            approver_id: None,
+            before: None,
+            after: None,
+            ip: None,
+            user_agent: None,
+            request_id: None,
+            trace_id: None,
+            prev_hash: String::new(),
+            hash: String::new(),
+        };
+        let rows = [
+            row("6", Some("a")),
+            row("5", Some("b")),
+            row("4", None),
+            row("3", Some("a")),
+            row("2", Some("b")),
+            row("1", None),
+        ];
+        let told: Vec<Vec<&str>> = together(&rows)
+            .iter()
+            .map(|group| group.iter().map(|row| row.id.as_str()).collect())
+            .collect();
+        assert_eq!(told, [vec!["6", "3"], vec!["5", "2"], vec!["4"], vec!["1"]]);
+    }
+}

@@ -1,0 +1,138 @@
+//! The answer of `GET /v1/contention`.
+
+use chrono::DateTime;
+use domain::contention::advice::Advice;
+use domain::contention::{Contention, Row};
+use domain::history::histogram::ERROR;
+use domain::moment::iso;
+use domain::names::BackendName;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(title = "Contention")]
+pub(in crate::http) struct ContentionWire {
+    from: String,
+    to: String,
+    /// Length of a cell.
+    cell_ms: i64,
+    /// Spent waiting by all owners together, in the whole range.
+    waited_ms: u64,
+    /// A quantile is off by this share of itself at most.
+    quantile_error: f64,
+    /// Worst first.
+    prefixes: Vec<PrefixWaitWire>,
+    /// Prefixes that are not listed.
+    others: Option<OthersWire>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(title = "PrefixWait")]
+pub(in crate::http) struct PrefixWaitWire {
+    backend: String,
+    /// Names with their ids as `*`.
+    prefix: String,
+    waited_ms: Option<u64>,
+    /// Waits that ended.
+    waits: Option<u64>,
+    wait_p50_ms: Option<i64>,
+    wait_p95_ms: Option<i64>,
+    acquired: u64,
+    /// Known of the lease service alone.
+    refused: Option<u64>,
+    held_ms: u64,
+    hold_p95_ms: Option<i64>,
+    /// The resource that was waited for most; at least so much of it was for this one.
+    heaviest: Option<HeaviestWire>,
+    advice: Vec<AdviceWire>,
+    /// One for each cell, oldest first; null: not known.
+    waiting_ms: Vec<Option<u64>>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(title = "HeaviestResource")]
+pub(in crate::http) struct HeaviestWire {
+    resource: String,
+    share_percent: u64,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(title = "Advice")]
+pub(in crate::http) struct AdviceWire {
+    /// `queue_or_partition`, `is_it_needed`, `longer_ttl`, `renew_sooner`, `shorter_ttl`, `efficiency_only`.
+    kind: &'static str,
+    what: String,
+    /// The numbers behind it.
+    why: String,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(title = "OtherPrefixes")]
+pub(in crate::http) struct OthersWire {
+    prefixes: usize,
+    waited_ms: u64,
+    waiting_ms: Vec<Option<u64>>,
+}
+
+impl ContentionWire {
+    pub(super) fn of(found: Contention) -> Self {
+        let moment = |ms| DateTime::from_timestamp_millis(ms).map_or_else(String::new, iso);
+        Self {
+            from: moment(found.span.from),
+            to: moment(found.span.to()),
+            cell_ms: found.span.cell_ms,
+            waited_ms: found.waited_ms,
+            quantile_error: ERROR,
+            prefixes: found.rows.iter().map(PrefixWaitWire::of).collect(),
+            others: found.others.map(|others| OthersWire {
+                prefixes: others.prefixes,
+                waited_ms: others.waited_ms,
+                waiting_ms: others.cells,
+            }),
+        }
+    }
+}
+
+impl PrefixWaitWire {
+    fn of(row: &Row) -> Self {
+        let total = &row.total;
+        let known = |value| row.is_known.then_some(value);
+        Self {
+            backend: row.backend.to_string(),
+            prefix: row.prefix.clone(),
+            waited_ms: known(total.waiting_ms),
+            waits: known(total.waits.count()),
+            wait_p50_ms: total.waits.quantile(0.5),
+            wait_p95_ms: total.waits.quantile(0.95),
+            acquired: total.acquired,
+            refused: (row.backend == BackendName::builtin()).then_some(total.refused),
+            held_ms: total.held_ms,
+            hold_p95_ms: total.holds.quantile(0.95),
+            heaviest: row.heaviest().map(|(resource, share_percent)| HeaviestWire {
+                resource: resource.to_owned(),
+                share_percent,
+            }),
+            advice: row.advice.iter().map(AdviceWire::of).collect(),
+            waiting_ms: row
+                .cells
+                .iter()
+                .map(|cell| cell.as_ref().map(|sum| sum.waiting_ms))
+                .collect(),
+        }
+    }
+}
+
+impl AdviceWire {
+    fn of(advice: &Advice) -> Self {
+        Self {
+            kind: advice.kind.wire(),
+            what: advice.what.clone(),
+            why: advice.why.clone(),
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Our HTTP client, in the words of the library: bounded in time by the client, and in size here.
+
+use futures::future::BoxFuture;
+use openidconnect::{AsyncHttpClient, HttpRequest, HttpResponse};
+use thiserror::Error;
+
+use crate::identity::limits::PROVIDER_ANSWER_BYTES_MAX;
+
+#[derive(Debug, Error)]
+pub(super) enum FetchError {
+    #[error(transparent)]
+    Http(#[from] reqwest::Error),
+    #[error("the answer is larger than {PROVIDER_ANSWER_BYTES_MAX} bytes")]
+    TooLarge,
+    #[error(transparent)]
+    Broken(#[from] openidconnect::http::Error),
+}
+
+pub(super) struct Http(pub(super) reqwest::Client);
+
+impl<'c> AsyncHttpClient<'c> for Http {
+    type Error = FetchError;
+    type Future = BoxFuture<'c, Result<HttpResponse, FetchError>>;
+
+    fn call(&'c self, request: HttpRequest) -> Self::Future {
+        Box::pin(self.fetch(request))
+    }
+}
+
+impl Http {
+    async fn fetch(&self, request: HttpRequest) -> Result<HttpResponse, FetchError> {
+        let (parts, body) = request.into_parts();
+        let request = self
+            .0
+            .request(parts.method, parts.uri.to_string())
+            .headers(parts.headers)
+            .body(body);
+        let mut answer = request.send().await?;
+        let mut bytes = Vec::new();
+        while let Some(part) = answer.chunk().await? {
+            bytes.extend_from_slice(&part);
+            if bytes.len() > PROVIDER_ANSWER_BYTES_MAX {
+                return Err(FetchError::TooLarge);
+            }
+        }
+        let mut response = openidconnect::http::Response::builder().status(answer.status());
+        if let Some(headers) = response.headers_mut() {
+            *headers = std::mem::take(answer.headers_mut());
+        }
+        Ok(response.body(bytes)?)
+    }
+}

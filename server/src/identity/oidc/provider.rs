@@ -1,0 +1,378 @@
+//! Talking with the provider: what it says of itself, where to send people, and whether its answer is true.
+
+use std::time::Duration;
+
+use domain::observation::Tick;
+use openidconnect::core::{
+    CoreAuthDisplay, CoreAuthPrompt, CoreClientAuthMethod, CoreErrorResponseType, CoreGenderClaim,
+    CoreJsonWebKey, CoreJweContentEncryptionAlgorithm, CoreJwsSigningAlgorithm, CoreProviderMetadata,
+    CoreResponseType, CoreRevocableToken, CoreRevocationErrorResponse, CoreTokenIntrospectionResponse,
+    CoreTokenType,
+};
+use openidconnect::{
+    AdditionalClaims, AuthType, AuthenticationFlow, AuthorizationCode, ClaimsVerificationError, Client,
+    ClientId, ClientSecret, CsrfToken, EmptyExtraTokenFields, EndpointMaybeSet, EndpointNotSet, EndpointSet,
+    IdTokenClaims, IdTokenFields, IssuerUrl, Nonce, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl,
+    RequestTokenError, Scope, SignatureVerificationError, StandardErrorResponse, StandardTokenResponse,
+    TokenResponse as _,
+};
+use secrecy::ExposeSecret as _;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use tokio::sync::Mutex;
+
+use super::flow::{Begun, Flow, Made as _};
+use super::http::Http;
+use super::{OidcError, OidcSetupError};
+use crate::clock::Clock;
+use crate::config::OidcConfig;
+use crate::identity::limits::{
+    PROVIDER_AWAY, PROVIDER_KEPT, PROVIDER_KEYS_EVERY, PROVIDER_PATIENCE, SKEW_MAX, WORDS_MAX,
+};
+
+/// Signatures by a key of the provider's that only it has. Never `none`, never a secret that both have.
+const ALGORITHMS: [CoreJwsSigningAlgorithm; 4] = [
+    CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha256,
+    CoreJwsSigningAlgorithm::RsaSsaPssSha256,
+    CoreJwsSigningAlgorithm::EcdsaP256Sha256,
+    CoreJwsSigningAlgorithm::EdDsa,
+];
+
+/// Claims beside the standard ones, as they are.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Others(Map<String, Value>);
+
+impl AdditionalClaims for Others {}
+
+type Fields = IdTokenFields<
+    Others,
+    EmptyExtraTokenFields,
+    CoreGenderClaim,
+    CoreJweContentEncryptionAlgorithm,
+    CoreJwsSigningAlgorithm,
+>;
+type Answer = StandardTokenResponse<Fields, CoreTokenType>;
+type Claims = IdTokenClaims<Others, CoreGenderClaim>;
+type Speaker = Client<
+    Others,
+    CoreAuthDisplay,
+    CoreGenderClaim,
+    CoreJweContentEncryptionAlgorithm,
+    CoreJsonWebKey,
+    CoreAuthPrompt,
+    StandardErrorResponse<CoreErrorResponseType>,
+    Answer,
+    CoreTokenIntrospectionResponse,
+    CoreRevocableToken,
+    CoreRevocationErrorResponse,
+    EndpointSet,
+    EndpointNotSet,
+    EndpointNotSet,
+    EndpointNotSet,
+    EndpointMaybeSet,
+    EndpointMaybeSet,
+>;
+
+/// Whom the provider vouches for.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) subject: String,
+    /// How the provider names them: for people to read, and for nothing else.
+    pub(super) name: String,
+    /// Of the claim that brings roles.
+    pub(super) words: Vec<String>,
+    /// When they last proved who they are, in milliseconds since 1970, if the provider says it.
+    pub(super) authenticated_at: Option<i64>,
+}
+
+pub(super) struct Provider {
+    issuer: IssuerUrl,
+    client_id: ClientId,
+    client_secret: Option<ClientSecret>,
+    redirect: RedirectUrl,
+    scopes: Vec<Scope>,
+    claim: String,
+    http: Http,
+    clock: Clock,
+    said: Mutex<Said>,
+}
+
+/// What the provider said of itself, or that it said nothing.
+#[derive(Default)]
+struct Said {
+    metadata: Option<(CoreProviderMetadata, Tick)>,
+    away: Option<(String, Tick)>,
+    /// When it was asked anew because of a key that we did not know.
+    asked_for_key: Option<Tick>,
+}
+
+impl Provider {
+    pub(super) fn new(config: &OidcConfig, home: &str, clock: Clock) -> Result<Self, OidcSetupError> {
+        let wrong = |field: &'static str| {
+            move |error: &dyn std::error::Error| OidcSetupError {
+                field,
+                why: error.to_string(),
+            }
+        };
+        // Redirects would lead to where nobody declared.
+        let mut http = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .timeout(PROVIDER_PATIENCE);
+        if let Some(path) = &config.ca_file {
+            let pem = std::fs::read(path).map_err(|error| wrong("ca_file")(&error))?;
+            let authority = reqwest::Certificate::from_pem(&pem).map_err(|error| wrong("ca_file")(&error))?;
+            http = http.tls_certs_merge([authority]);
+        }
+        let secret = config.client_secret.as_ref();
+        Ok(Self {
+            issuer: IssuerUrl::new(config.issuer.clone()).map_err(|error| wrong("issuer")(&error))?,
+            client_id: ClientId::new(config.client_id.clone()),
+            client_secret: secret.map(|secret| ClientSecret::new(secret.expose_secret().to_owned())),
+            redirect: RedirectUrl::new(format!("{home}/sign-in/oidc/callback"))
+                .map_err(|error| wrong("issuer")(&error))?,
+            scopes: config.scopes.iter().cloned().map(Scope::new).collect(),
+            claim: config.claim.clone(),
+            http: Http(http.build().map_err(|error| wrong("ca_file")(&error))?),
+            clock,
+            said: Mutex::default(),
+        })
+    }
+
+    /// What the provider says of itself, with its keys; asked for again after a while. Whoever asks while it is away is
+    /// told so without asking it each time.
+    pub(super) async fn metadata(&self) -> Result<CoreProviderMetadata, OidcError> {
+        let mut said = self.said.lock().await;
+        match &said.metadata {
+            Some((metadata, at)) if self.is_within(*at, PROVIDER_KEPT) => Ok(metadata.clone()),
+            _ => self.ask(&mut said).await,
+        }
+    }
+
+    /// The same, asked anew: it may have changed its keys since. Whoever sends made-up keys does not make us ask each time.
+    async fn metadata_with_new_keys(&self) -> Result<CoreProviderMetadata, OidcError> {
+        let mut said = self.said.lock().await;
+        let was_asked = said
+            .asked_for_key
+            .is_some_and(|at| self.is_within(at, PROVIDER_KEYS_EVERY));
+        match &said.metadata {
+            Some((metadata, _)) if was_asked => Ok(metadata.clone()),
+            _ => {
+                said.asked_for_key = Some(self.clock.tick());
+                self.ask(&mut said).await
+            }
+        }
+    }
+
+    fn is_within(&self, at: Tick, max: Duration) -> bool {
+        u128::try_from(self.clock.tick().since(at)).is_ok_and(|ms| ms < max.as_millis())
+    }
+
+    async fn ask(&self, said: &mut Said) -> Result<CoreProviderMetadata, OidcError> {
+        if let Some((why, at)) = &said.away
+            && self.is_within(*at, PROVIDER_AWAY)
+        {
+            return Err(OidcError::Down(why.clone()));
+        }
+        match CoreProviderMetadata::discover_async(self.issuer.clone(), &self.http).await {
+            Ok(metadata) => {
+                said.away = None;
+                said.metadata = Some((metadata.clone(), self.clock.tick()));
+                Ok(metadata)
+            }
+            Err(error) => {
+                let why = whole(&error);
+                tracing::warn!("the identity provider cannot be asked: {why}");
+                said.away = Some((why.clone(), self.clock.tick()));
+                Err(OidcError::Down(why))
+            }
+        }
+    }
+
+    pub(super) fn authorize(
+        &self,
+        metadata: &CoreProviderMetadata,
+        begun: &Begun,
+        again: bool,
+    ) -> Result<String, OidcError> {
+        let speaker = self.speaker(metadata);
+        let (state, nonce) = (begun.state(), begun.nonce());
+        let verifier = PkceCodeVerifier::new(begun.verifier());
+        let mut request = speaker
+            .authorize_url(
+                AuthenticationFlow::<CoreResponseType>::AuthorizationCode,
+                move || CsrfToken::new(state),
+                move || Nonce::new(nonce),
+            )
+            .set_pkce_challenge(PkceCodeChallenge::from_code_verifier_sha256(&verifier))
+            .add_scopes(self.scopes.iter().cloned());
+        if again {
+            request = request
+                .add_prompt(CoreAuthPrompt::Login)
+                .set_max_age(Duration::ZERO);
+        }
+        let (url, _, _) = request.url();
+        // It came from the provider: a browser is sent there, so that it must be a place of the web.
+        match url.scheme() {
+            "https" | "http" => Ok(url.into()),
+            scheme => Err(OidcError::Down(format!(
+                "its authorization endpoint is {scheme}:"
+            ))),
+        }
+    }
+
+    /// Whom the code stands for, once everything about the answer is checked.
+    pub(super) async fn redeem(&self, code: String, flow: &Flow) -> Result<Known, OidcError> {
+        let metadata = self.metadata().await?;
+        let speaker = self.speaker(&metadata);
+        let answer = speaker
+            .exchange_code(AuthorizationCode::new(code))
+            .map_err(|error| OidcError::Down(whole(&error)))?
+            .set_pkce_verifier(PkceCodeVerifier::new(flow.verifier()))
+            .request_async(&self.http)
+            .await
+            .map_err(|error| match error {
+                RequestTokenError::ServerResponse(refusal) => OidcError::refused("wrong_code", refusal),
+                RequestTokenError::Request(error) => OidcError::Down(whole(&error)),
+                error => OidcError::refused("unreadable", whole(&error)),
+            })?;
+        let mut checked = self.checked(&speaker, &answer, flow);
+        if matches!(&checked, Err(Unfit::NoKey)) {
+            let metadata = self.metadata_with_new_keys().await?;
+            checked = self.checked(&self.speaker(&metadata), &answer, flow);
+        }
+        let claims = checked.map_err(|unfit| match unfit {
+            Unfit::NoKey => OidcError::refused("unknown_key", "no key of the provider's has this name"),
+            Unfit::Other(why, detail) => OidcError::refused(why, detail),
+        })?;
+        Ok(self.known(&claims, flow))
+    }
+
+    fn speaker(&self, metadata: &CoreProviderMetadata) -> Speaker {
+        let secret = self.client_secret.clone();
+        let speaker = Speaker::from_provider_metadata(metadata.clone(), self.client_id.clone(), secret)
+            .set_redirect_uri(self.redirect.clone());
+        let ways = metadata.token_endpoint_auth_methods_supported();
+        // Where nothing is said it is the header.
+        let by_header = ways.is_none_or(|ways| ways.contains(&CoreClientAuthMethod::ClientSecretBasic));
+        speaker.set_auth_type(if by_header && self.client_secret.is_some() {
+            AuthType::BasicAuth
+        } else {
+            AuthType::RequestBody
+        })
+    }
+
+    fn checked(&self, speaker: &Speaker, answer: &Answer, flow: &Flow) -> Result<Claims, Unfit> {
+        let now = self.clock.now().wall;
+        let token = answer
+            .id_token()
+            .ok_or_else(|| Unfit::Other("no_id_token", "there is no ID token".to_owned()))?;
+        let verifier = speaker
+            .id_token_verifier()
+            .set_allowed_algs(ALGORITHMS)
+            .set_time_fn(move || now - SKEW_MAX)
+            .set_issue_time_verifier_fn(move |at| match at > now + SKEW_MAX {
+                true => Err(FUTURE.to_owned()),
+                false => Ok(()),
+            });
+        let nonce = Nonce::new(flow.nonce());
+        let claims = token.claims(&verifier, &nonce).map_err(Unfit::from)?;
+        let others = &claims.additional_claims().0;
+        let not_before = others.get("nbf").and_then(Value::as_i64);
+        if not_before.is_some_and(|at| at > (now + SKEW_MAX).timestamp()) {
+            return Err(Unfit::Other(
+                "not_yet_valid",
+                format!("not before {not_before:?}"),
+            ));
+        }
+        if claims.subject().as_str().is_empty() {
+            return Err(Unfit::Other("no_subject", "the subject is empty".to_owned()));
+        }
+        let for_another = claims
+            .authorized_party()
+            .is_some_and(|party| **party != *self.client_id);
+        if for_another {
+            return Err(Unfit::Other(
+                "wrong_audience",
+                "it was made for another client".to_owned(),
+            ));
+        }
+        let proved_at = claims.auth_time();
+        if proved_at.is_some_and(|at| at > now + SKEW_MAX) {
+            return Err(Unfit::Other(
+                "not_yet_valid",
+                "they signed in in the future".to_owned(),
+            ));
+        }
+        let begun_s = flow.begun_at / 1_000 - i64::try_from(SKEW_MAX.as_secs()).unwrap_or(0);
+        if flow.again && proved_at.is_none_or(|at| at.timestamp() < begun_s) {
+            return Err(Unfit::Other(
+                "not_again",
+                "the provider did not ask anew".to_owned(),
+            ));
+        }
+        Ok(claims.clone())
+    }
+
+    fn known(&self, claims: &Claims, flow: &Flow) -> Known {
+        let others = &claims.additional_claims().0;
+        let words = match others.get(&self.claim) {
+            Some(Value::String(word)) => vec![word.clone()],
+            Some(Value::Array(words)) => {
+                let words = words.iter().filter_map(Value::as_str);
+                words.take(WORDS_MAX).map(str::to_owned).collect()
+            }
+            _ => Vec::new(),
+        };
+        let name = claims.preferred_username().map(|name| name.as_str());
+        let name = name.or_else(|| claims.email().map(|email| email.as_str()));
+        let now = self.clock.now().wall.timestamp_millis();
+        let proved_at = claims.auth_time().map(|at| at.timestamp_millis().min(now));
+        Known {
+            subject: claims.subject().to_string(),
+            name: name.unwrap_or(claims.subject().as_str()).to_owned(),
+            words,
+            // Whole seconds: asked anew they proved it after it was begun, whatever the rounding says.
+            authenticated_at: proved_at.map(|at| if flow.again { at.max(flow.begun_at) } else { at }),
+        }
+    }
+}
+
+const FUTURE: &str = "it was made in the future";
+
+/// Why an ID token does not count.
+enum Unfit {
+    NoKey,
+    Other(&'static str, String),
+}
+
+impl From<ClaimsVerificationError> for Unfit {
+    fn from(error: ClaimsVerificationError) -> Self {
+        use ClaimsVerificationError as E;
+        use SignatureVerificationError as S;
+        let why = match &error {
+            E::SignatureVerification(S::NoMatchingKey) => return Self::NoKey,
+            E::SignatureVerification(S::DisallowedAlg(_) | S::UnsupportedAlg(_) | S::NoSignature) => {
+                "wrong_algorithm"
+            }
+            E::SignatureVerification(_) => "wrong_signature",
+            E::Expired(why) if why == FUTURE => "not_yet_valid",
+            E::Expired(_) => "expired",
+            E::InvalidAudience(_) => "wrong_audience",
+            E::InvalidIssuer(_) => "wrong_issuer",
+            E::InvalidNonce(_) => "wrong_nonce",
+            _ => "unfit",
+        };
+        Self::Other(why, error.to_string())
+    }
+}
+
+/// With what caused it.
+fn whole(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}

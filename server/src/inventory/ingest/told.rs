@@ -1,0 +1,138 @@
+//! What one lock read again tells that has happened: renewals, ends, new owners, longer and shorter lines.
+
+use chrono::{DateTime, Utc};
+use domain::cadence::Cadence;
+use domain::detail::EventKind;
+use domain::observation::Tick;
+
+use super::{BETTER_BY_MS, Context, Outcome};
+use crate::inventory::entry::{Ends, Entry};
+use crate::inventory::events::LockEvent;
+use crate::inventory::gaps::FILLED;
+
+/// The same acquisition read again: keeps what we learnt by watching. Answers when it was renewed, if it was.
+pub(super) fn carry_over(
+    old: &mut Entry,
+    new: &mut Entry,
+    renewed_at: Option<DateTime<Utc>>,
+    grain_ms: i64,
+    context: &Context,
+) -> Option<Tick> {
+    new.first_seen = old.first_seen;
+    if new.gaps.ttl != FILLED {
+        new.track_ms = new.track_ms.max(old.track_ms);
+    }
+    new.cadence = old.cadence.take();
+    if new.ends != Ends::Leased || old.ends != Ends::Leased {
+        return None;
+    }
+    let gained = new.deadline.since(old.deadline);
+    let tolerance = grain_ms + 250;
+    if gained.abs() <= tolerance {
+        // Both readings are lower bounds of one deadline: the later is the better, if it is worth moving.
+        if gained < BETTER_BY_MS {
+            new.deadline = old.deadline;
+        }
+        return None;
+    }
+    if gained < 0 {
+        return None;
+    }
+    let told = renewed_at.map(|at| context.tick_of(at));
+    let renewed = told
+        .unwrap_or_else(|| new.deadline.plus(-i64::from(new.track_ms)))
+        .clamp(old.read_at, new.read_at);
+    let low_ms = old.deadline.since(renewed);
+    match &mut new.cadence {
+        Some(cadence) => cadence.renewed(renewed, low_ms),
+        None => new.cadence = Some(Box::new(Cadence::begin(renewed, low_ms))),
+    }
+    Some(renewed)
+}
+
+/// How two readings of one lock differ.
+pub(super) struct Seen {
+    /// It is the same holding.
+    pub(super) is_same: bool,
+    pub(super) renewed: Option<Tick>,
+    /// This console has released the old one by force.
+    pub(super) is_unlocked: bool,
+}
+
+/// What one lock read again tells that has happened.
+pub(super) fn note_change(
+    old: &Entry,
+    new: &Entry,
+    seen: &Seen,
+    at: Tick,
+    context: &Context,
+    outcome: &mut Outcome,
+) {
+    let wall = context.wall(at);
+    if let Some(renewed) = seen.renewed {
+        outcome
+            .events
+            .push(event(EventKind::Renewed, new, context.wall(renewed)));
+    }
+    if !seen.is_same {
+        // A token that jumped: others held it in between, too briefly for a reading.
+        let both_told = old.gaps.token == FILLED && new.gaps.token == FILLED;
+        let is_sampled = context.counts_grants && both_told && new.token > old.token.saturating_add(1);
+        let ended = ending(old, seen.is_unlocked, at, context);
+        let kind = if ended.kind == EventKind::Expired {
+            EventKind::Reclaimed
+        } else {
+            EventKind::Acquired
+        };
+        outcome.events.push(LockEvent { is_sampled, ..ended });
+        outcome.events.push(LockEvent {
+            is_sampled,
+            ..event(kind, new, wall)
+        });
+    } else if new.gaps.waiters == FILLED && new.waiters != old.told_waiters() {
+        let kind = if new.waiters > old.told_waiters() {
+            EventKind::Waiting
+        } else {
+            EventKind::FewerWaiting
+        };
+        outcome.events.push(event(kind, new, wall));
+    }
+}
+
+/// How a holding that is not there any more has ended.
+pub(super) fn ending(entry: &Entry, is_unlocked: bool, at: Tick, context: &Context) -> LockEvent {
+    let is_dead = entry.ends == Ends::Leased && entry.deadline <= at;
+    let kind = match (is_unlocked, is_dead) {
+        (true, _) => EventKind::Revoked,
+        (false, true) => EventKind::Expired,
+        (false, false) => EventKind::Released,
+    };
+    let began = if entry.gaps.acquired_at == FILLED {
+        DateTime::from_timestamp_millis(entry.acquired_at).map(|acquired| context.tick_of(acquired))
+    } else {
+        entry.seen_begin.then_some(entry.first_seen)
+    };
+    let ended = if is_dead { entry.deadline } else { at };
+    LockEvent {
+        held_ms: began.map(|began| ended.since(began).max(0)),
+        ttl_ms: None,
+        waiters: None,
+        ..event(kind, entry, context.wall(at))
+    }
+}
+
+pub(super) fn event(kind: EventKind, entry: &Entry, at: DateTime<Utc>) -> LockEvent {
+    LockEvent {
+        kind,
+        at,
+        source: entry.source,
+        name: entry.name.clone(),
+        owner: entry.owner.clone(),
+        token: (entry.gaps.token == FILLED).then_some(entry.token),
+        group: entry.group,
+        ttl_ms: (entry.ends == Ends::Leased && entry.gaps.ttl == FILLED).then_some(entry.track_ms),
+        waiters: (entry.gaps.waiters == FILLED).then_some(entry.waiters),
+        held_ms: None,
+        is_sampled: false,
+    }
+}

@@ -1,0 +1,38 @@
+//! Every backend for whoever adds up history: how many locks of each template are held and waited for, and whether that is
+//! known now.
+
+use domain::backend::BackendStatus;
+use domain::names::BackendName;
+
+use super::Inventory;
+use super::groups::GroupReading;
+use crate::clock::Now;
+
+/// One backend at one moment.
+#[derive(Debug, Clone)]
+pub struct WatchedBackend {
+    pub name: BackendName,
+    /// Its rows are to be believed now.
+    pub is_watched: bool,
+    pub tells_waiters: bool,
+    pub groups: Vec<GroupReading>,
+}
+
+impl Inventory {
+    /// Every configured backend, in the order of the configuration.
+    pub fn watched(&self, now: Now) -> Vec<WatchedBackend> {
+        let one = |slot: &std::sync::Arc<super::slot::Slot>| {
+            let mut state = slot.write();
+            let status = slot.status(&state, now);
+            let is_watched = !status.blinds_rows() && status != BackendStatus::Starting;
+            let can_wait = |can: &domain::backend::Capability| can.name == "waiters" && can.can;
+            WatchedBackend {
+                name: slot.info.name.clone(),
+                is_watched,
+                tells_waiters: slot.info.capabilities.iter().any(can_wait),
+                groups: state.shard.groups.read(now.tick, !is_watched),
+            }
+        };
+        self.slots.iter().map(one).collect()
+    }
+}

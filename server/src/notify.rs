@@ -1,0 +1,106 @@
+//! Telling people and machines that an alert fires or has ended: receivers, an outbox in SQL, and the task that sends.
+//!
+//! Owns who is told, what is on its way, and how it is sent. What fires, and whether it is silenced, is decided by those who
+//! [`enqueue`]; they do so in the transaction that holds the reason, so that neither is there without the other.
+//!
+//! **Invariants:** a message is gone from the outbox only when its receiver took it, or as a dead letter that people see;
+//! of one receiver and one group, messages arrive in order; no address is connected to that the guard has not seen; no
+//! secret leaves but to its own receiver.
+
+mod courier;
+mod delivering;
+mod enqueue;
+mod error;
+mod fingerprint;
+pub mod guard;
+pub mod limits;
+pub mod message;
+mod queue;
+pub mod receiver;
+mod receivers;
+mod send;
+mod signature;
+mod standing;
+mod tending;
+mod trial;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use self::courier::Courier;
+use self::guard::Guard;
+use crate::audit::Audit;
+use crate::clock::Clock;
+use crate::config::NotifyConfig;
+use crate::db::Db;
+use crate::tasks;
+
+pub use delivering::Delivering;
+pub use enqueue::enqueue;
+pub use error::NotifyError;
+pub use fingerprint::fingerprint;
+pub use queue::{Delivery, DeliveryState, Wanted};
+pub use receiver::{Kind, NewReceiver, ReceiverView};
+pub use signature::sign;
+pub use trial::Trial;
+
+pub struct Notifier {
+    audit: Audit,
+    clock: Clock,
+    guard: Guard,
+    courier: Courier,
+    /// Where people reach the console, without a slash at its end.
+    home: String,
+    resend: Duration,
+    give_up: Duration,
+    woken: Notify,
+}
+
+impl Notifier {
+    /// Begins to send what is in the outbox, until `stop`; what is being sent then is brought to its end.
+    pub fn start(
+        audit: Audit,
+        config: &NotifyConfig,
+        home: &str,
+        clock: Clock,
+        stop: CancellationToken,
+    ) -> (Arc<Self>, Delivering) {
+        let guard = Guard::new(&config.allow);
+        let notifier = Arc::new(Self {
+            audit,
+            clock,
+            courier: Courier::new(&guard),
+            guard,
+            home: home.to_owned(),
+            resend: config.resend,
+            give_up: config.give_up,
+            woken: Notify::new(),
+        });
+        let worker = notifier.clone();
+        let task = tasks::spawn("notifications", CancellationToken::new(), async move {
+            worker.deliver(stop).await;
+        });
+        (notifier, Delivering::new(task))
+    }
+
+    /// After a commit that held an [`enqueue`]: it is sent at once. Without this it is sent within a second.
+    pub fn wake(&self) {
+        self.woken.notify_one();
+    }
+
+    fn db(&self) -> &Db {
+        self.audit.db()
+    }
+
+    fn now_ms(&self) -> i64 {
+        self.clock.now().wall.timestamp_millis()
+    }
+}
+
+/// For times in SQL.
+fn ms(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,252 @@
+//! One request to one address, bounded in every direction.
+
+use std::error::Error as _;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use reqwest::{Client, StatusCode, header, redirect};
+
+use super::guard::{Checked, Guard, NameError, Refused, is_clear};
+use super::limits::{ANSWER_BYTES_MAX, ANSWER_CHARS_SHOWN, RETRY_AFTER_MAX, SEND_MAX};
+use super::message::Letter;
+
+/// Two clients, because a name that is reached in clear must lead into a declared network.
+pub(super) struct Courier {
+    guard: Guard,
+    tls: Result<Client, String>,
+    clear: Result<Client, String>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Answer {
+    pub(super) status: Option<u16>,
+    /// As far as it is shown.
+    pub(super) text: String,
+    pub(super) verdict: Verdict,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Taken,
+    /// Worth another attempt, not before so much time if the receiver said so.
+    Later {
+        why: String,
+        after: Option<Duration>,
+    },
+    /// The same again would not be taken either.
+    Never {
+        why: String,
+    },
+}
+
+impl Verdict {
+    pub(super) fn fault(&self) -> Option<&str> {
+        match self {
+            Self::Taken => None,
+            Self::Later { why, .. } | Self::Never { why } => Some(why),
+        }
+    }
+}
+
+impl Courier {
+    /// A machine without any authority to trust still serves its console: then each message says what is missing.
+    pub(super) fn new(guard: &Guard) -> Self {
+        let client = |is_clear| {
+            let built = Client::builder()
+                .dns_resolver(Checked::new(guard.clone(), is_clear))
+                // Each of these would connect somewhere that the guard has not seen.
+                .redirect(redirect::Policy::none())
+                .no_proxy()
+                .pool_max_idle_per_host(0)
+                .https_only(!is_clear)
+                .timeout(SEND_MAX)
+                .user_agent("leasehold")
+                .build();
+            built.map_err(|error| {
+                let why = format!(
+                    "the client of notifications cannot be set up: {}",
+                    deepest(&error)
+                );
+                tracing::error!("{why}; are the system's CA certificates installed?");
+                why
+            })
+        };
+        Self {
+            guard: guard.clone(),
+            tls: client(false),
+            clear: client(true),
+        }
+    }
+
+    pub(super) async fn send(&self, letter: &Letter, now: DateTime<Utc>) -> Answer {
+        if let Err(refused) = self.guard.check_literal(&letter.url) {
+            return refusal(&refused);
+        }
+        let client = if is_clear(&letter.url) {
+            &self.clear
+        } else {
+            &self.tls
+        };
+        let client = match client {
+            Ok(client) => client,
+            Err(why) => {
+                return unsent(Verdict::Later {
+                    why: why.clone(),
+                    after: None,
+                });
+            }
+        };
+        let mut request = client
+            .post(letter.url.clone())
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(letter.body.clone());
+        for header in &letter.headers {
+            request = request.header(header.name, header.value());
+        }
+        match request.send().await {
+            Ok(answer) => read(answer, now).await,
+            Err(error) => failure(&error),
+        }
+    }
+}
+
+async fn read(mut answer: reqwest::Response, now: DateTime<Utc>) -> Answer {
+    let status = answer.status();
+    let after = answer
+        .headers()
+        .get(header::RETRY_AFTER)
+        .and_then(|value| value.to_str().ok());
+    let after = after.and_then(|text| retry_after(text, now));
+    let mut bytes = Vec::new();
+    // Whether it comes to its end or not: the status is the answer.
+    while let Ok(Some(part)) = answer.chunk().await {
+        let room = ANSWER_BYTES_MAX.saturating_sub(bytes.len());
+        bytes.extend_from_slice(&part[..part.len().min(room)]);
+        if bytes.len() >= ANSWER_BYTES_MAX {
+            break;
+        }
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    Answer {
+        status: Some(status.as_u16()),
+        verdict: judge(status, &text, after),
+        text: shown(&text, ANSWER_CHARS_SHOWN),
+    }
+}
+
+fn judge(status: StatusCode, text: &str, after: Option<Duration>) -> Verdict {
+    let said = shown(text, 120);
+    let said = if said.is_empty() {
+        said
+    } else {
+        format!(": {said}")
+    };
+    let why = format!("answered {}{said}", status.as_u16());
+    match status.as_u16() {
+        200..=299 => Verdict::Taken,
+        300..=399 => Verdict::Never {
+            why: format!(
+                "answered {}: redirects are not followed; give the address that it leads to",
+                status.as_u16()
+            ),
+        },
+        408 | 425 | 429 | 500.. => Verdict::Later { why, after },
+        _ => Verdict::Never { why },
+    }
+}
+
+/// Seconds, or a date.
+fn retry_after(text: &str, now: DateTime<Utc>) -> Option<Duration> {
+    let wait = match text.trim().parse::<u64>() {
+        Ok(seconds) => Duration::from_secs(seconds),
+        Err(_) => {
+            let at = DateTime::parse_from_rfc2822(text.trim()).ok()?;
+            (at.with_timezone(&Utc) - now).to_std().unwrap_or_default()
+        }
+    };
+    Some(wait.min(RETRY_AFTER_MAX))
+}
+
+fn refusal(refused: &Refused) -> Answer {
+    unsent(Verdict::Never {
+        why: format!("not sent: {refused}. {}", refused.mend()),
+    })
+}
+
+fn unsent(verdict: Verdict) -> Answer {
+    Answer {
+        status: None,
+        text: String::new(),
+        verdict,
+    }
+}
+
+fn failure(error: &reqwest::Error) -> Answer {
+    let mut cause = error.source();
+    while let Some(one) = cause {
+        if let Some(NameError::Refused(refused)) = one.downcast_ref() {
+            return refusal(refused);
+        }
+        cause = one.source();
+    }
+    let why = match error.is_timeout() {
+        true => format!("no answer within {} s", SEND_MAX.as_secs()),
+        false => deepest(error),
+    };
+    unsent(Verdict::Later { why, after: None })
+}
+
+/// What is at the bottom of it: without the address, which may be a secret.
+fn deepest(error: &reqwest::Error) -> String {
+    let mut cause = error.source();
+    let mut why = "could not be sent".to_owned();
+    while let Some(one) = cause {
+        why = one.to_string();
+        cause = one.source();
+    }
+    why
+}
+
+/// For people, and no longer than this.
+pub(super) fn shown(text: &str, chars_max: usize) -> String {
+    let start: String = text.trim().chars().take(chars_max).collect();
+    let end = if text.trim().chars().nth(chars_max).is_some() {
+        "…"
+    } else {
+        ""
+    };
+    format!("{}{end}", domain::escape::visible(&start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_pass_is_tried_again_and_what_does_not_is_not() {
+        // Taken, refused for good, redirected, busy, broken.
+        let judged = |status| judge(StatusCode::from_u16(status).unwrap(), "no\u{7}", None);
+        assert_eq!(judged(200), Verdict::Taken);
+        assert_eq!(judged(204), Verdict::Taken);
+        for never in [301, 307, 400, 401, 404, 410] {
+            assert!(matches!(judged(never), Verdict::Never { .. }), "{never}");
+        }
+        for later in [408, 425, 429, 500, 503] {
+            assert!(matches!(judged(later), Verdict::Later { .. }), "{later}");
+        }
+        assert_eq!(judged(500).fault(), Some("answered 500: no\\u{7}"));
+    }
+
+    #[test]
+    fn a_wait_is_read_as_seconds_or_as_a_date_and_bounded() {
+        // Both spellings of the header, a moment that has passed, too long, and nonsense.
+        let now = DateTime::from_timestamp(1_445_412_470, 0).unwrap();
+        let read = |text| retry_after(text, now).map(|wait| wait.as_secs());
+        assert_eq!(read("7"), Some(7));
+        assert_eq!(read("Wed, 21 Oct 2015 07:28:00 GMT"), Some(10));
+        assert_eq!(read("Wed, 21 Oct 2015 07:00:00 GMT"), Some(0));
+        assert_eq!(read("999999"), Some(RETRY_AFTER_MAX.as_secs()));
+        assert_eq!(read("soon"), None);
+    }
+}

@@ -1,0 +1,37 @@
+//! Why something about receivers or messages was not done.
+
+use thiserror::Error;
+
+#[derive(Debug, Error)]
+pub enum NotifyError {
+    /// `why` follows the field: "is not https".
+    #[error("{field} {why}")]
+    Invalid {
+        field: &'static str,
+        why: String,
+        /// What to do: whole sentences.
+        mend: String,
+    },
+    #[error("there is a receiver {name} already")]
+    Exists { name: String },
+    #[error("there is no {what} {name}")]
+    NotFound { what: &'static str, name: String },
+    #[error("there are {max} receivers already, which is the most")]
+    TooMany { max: usize },
+    #[error("this message is not a dead letter: it is {state}")]
+    NotDead { state: &'static str },
+    #[error("the console's store is unavailable: nothing was done")]
+    Store(#[from] sqlx::Error),
+    #[error("this machine gives no random numbers")]
+    NoChance,
+}
+
+impl NotifyError {
+    pub(super) fn invalid(field: &'static str, why: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self::Invalid {
+            field,
+            why: why.into(),
+            mend: mend.into(),
+        }
+    }
+}

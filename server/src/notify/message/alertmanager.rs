@@ -1,0 +1,50 @@
+//! `POST /api/v2/alerts`: an array of alerts. A firing one lapses unless it is said again; an ended one has its end.
+
+use domain::notice::{NoticeAlert, NoticeStatus};
+use serde_json::{Map, Value, json};
+use url::Url;
+
+use super::{Place, link, moment};
+
+pub(super) fn body(alerts: &[NoticeAlert], place: Place<'_>) -> Value {
+    let alerts = alerts.iter().map(|alert| {
+        let ends_at = match (alert.status, alert.ends_at) {
+            (NoticeStatus::Firing, _) => place.lapses_at.timestamp_millis(),
+            (NoticeStatus::Resolved, Some(at)) => at,
+            (NoticeStatus::Resolved, None) => place.now.timestamp_millis(),
+        };
+        json!({
+            "labels": named(&alert.labels),
+            "annotations": named(&alert.annotations),
+            "startsAt": moment(alert.starts_at),
+            // Before its start it would be refused.
+            "endsAt": moment(ends_at.max(alert.starts_at)),
+            "generatorURL": link(place.home, alert),
+        })
+    });
+    alerts.collect()
+}
+
+/// Names as Alertmanager 0.25 wants them; a label without a value is none.
+fn named<'t>(texts: impl IntoIterator<Item = (&'t String, &'t String)>) -> Map<String, Value> {
+    let texts = texts.into_iter().filter(|(_, value)| !value.is_empty());
+    texts.map(|(name, value)| (name_of(name), json!(value))).collect()
+}
+
+fn name_of(name: &str) -> String {
+    let fit = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
+    let fit: String = fit.collect();
+    if fit.starts_with(|c: char| c.is_ascii_digit()) || fit.is_empty() {
+        return format!("_{fit}");
+    }
+    fit
+}
+
+/// Below whatever path its address has.
+pub(super) fn endpoint(peer: &Url) -> Url {
+    let mut url = peer.clone();
+    url.set_path(&format!("{}/api/v2/alerts", peer.path().trim_end_matches('/')));
+    url
+}

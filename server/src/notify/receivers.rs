@@ -1,0 +1,309 @@
+//! The receivers as they are stored, and what admins do with them; each change with its row in the record.
+
+use std::collections::HashMap;
+
+use domain::audit::Action;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::{Value, json};
+use sqlx::Row as _;
+
+use super::limits::RECEIVERS_MAX;
+use super::queue::{self, Delivery, Wanted};
+use super::receiver::{
+    Address, Kind, NewReceiver, Receiver, ReceiverView, check_name, check_secret, check_urls,
+};
+use super::{Notifier, NotifyError};
+use crate::audit::{Appended, Entry};
+use crate::db::{Db, Tx, on_either};
+use crate::identity::{Who, new_id};
+
+/// # Errors
+/// The store does not answer.
+pub(super) async fn find(
+    db: &Db,
+    wanted: &'static str,
+    value: &str,
+) -> Result<Option<Receiver>, sqlx::Error> {
+    on_either!(db, Db, |pool| {
+        let mut query = sqlx::QueryBuilder::new("SELECT id, name, kind, urls, secret FROM receivers WHERE ");
+        query.push(wanted);
+        let row = query.build().bind(value).fetch_optional(pool).await?;
+        row.map(|row| {
+            let (kind, urls): (String, String) = (row.try_get(2)?, row.try_get(3)?);
+            Ok(Receiver {
+                id: row.try_get(0)?,
+                name: row.try_get(1)?,
+                // The store takes no other.
+                kind: Kind::parse(&kind).unwrap_or(Kind::Webhook),
+                urls: addresses(&urls),
+                secret: row.try_get::<Option<String>, _>(4)?.map(SecretString::from),
+            })
+        })
+        .transpose()
+    })
+}
+
+/// # Errors
+/// There is none of this name, or the store does not answer.
+pub(super) async fn named(db: &Db, name: &str) -> Result<Receiver, NotifyError> {
+    // Postgres takes no text that has one.
+    let found = match name.contains('\0') {
+        true => None,
+        false => find(db, "name = $1", name).await?,
+    };
+    found.ok_or_else(|| NotifyError::NotFound {
+        what: "receiver",
+        name: domain::escape::visible(name).into_owned(),
+    })
+}
+
+fn addresses(json: &str) -> Vec<Address> {
+    let texts: Vec<String> = serde_json::from_str(json).unwrap_or_default();
+    texts
+        .iter()
+        .filter_map(|text| text.parse().ok())
+        .map(Address::new)
+        .collect()
+}
+
+fn stored(addresses: &[Address]) -> String {
+    let texts: Vec<&str> = addresses.iter().map(|address| address.url().as_str()).collect();
+    json!(texts).to_string()
+}
+
+/// What came of the last message.
+///
+/// # Errors
+/// The store refuses or does not answer.
+pub(super) async fn note(db: &Db, id: &str, fault: Option<&str>, now: i64) -> Result<(), sqlx::Error> {
+    let mut tx = db.begin().await?;
+    note_in(&mut tx, id, fault, now).await?;
+    tx.commit().await
+}
+
+/// The same, together with what else the transaction changes.
+///
+/// # Errors
+/// The store refuses or does not answer.
+pub(super) async fn note_in(tx: &mut Tx, id: &str, fault: Option<&str>, now: i64) -> Result<(), sqlx::Error> {
+    on_either!(tx, Tx, |tx| {
+        let query = match fault {
+            None => sqlx::query("UPDATE receivers SET last_ok_at = $1 WHERE id = $2")
+                .bind(now)
+                .bind(id),
+            Some(fault) => {
+                sqlx::query("UPDATE receivers SET last_fault_at = $1, last_fault = $3 WHERE id = $2")
+                    .bind(now)
+                    .bind(id)
+                    .bind(fault)
+            }
+        };
+        query.execute(&mut **tx).await?;
+    });
+    Ok(())
+}
+
+impl Notifier {
+    /// Every receiver, by name.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn receivers(&self) -> Result<Vec<ReceiverView>, NotifyError> {
+        let select = "SELECT id, name, kind, urls, secret IS NOT NULL, created_at, created_by, last_ok_at, last_fault_at,
+            last_fault FROM receivers ORDER BY name";
+        let open = self.open().await?;
+        let count = |id: &str, state: &str| {
+            let found = open.get(&(id.to_owned(), state.to_owned()));
+            found.copied().unwrap_or_default()
+        };
+        let mut views = Vec::new();
+        on_either!(self.db(), Db, |pool| {
+            for row in sqlx::query(select).fetch_all(pool).await? {
+                let (id, kind, urls): (String, String, String) =
+                    (row.try_get(0)?, row.try_get(2)?, row.try_get(3)?);
+                let kind = Kind::parse(&kind).unwrap_or(Kind::Webhook);
+                views.push(ReceiverView {
+                    name: row.try_get(1)?,
+                    kind,
+                    urls: addresses(&urls)
+                        .iter()
+                        .map(|address| address.shown(kind))
+                        .collect(),
+                    has_secret: row.try_get(4)?,
+                    created_at: row.try_get(5)?,
+                    created_by: row.try_get(6)?,
+                    last_ok_at: row.try_get(7)?,
+                    last_fault_at: row.try_get(8)?,
+                    last_fault: row.try_get(9)?,
+                    waiting: count(&id, "pending"),
+                    dead: count(&id, "dead"),
+                });
+            }
+        });
+        Ok(views)
+    }
+
+    /// How many messages of each receiver wait or are dead.
+    async fn open(&self) -> Result<HashMap<(String, String), u64>, sqlx::Error> {
+        let select = "SELECT receiver_id, state, count(*) FROM deliveries WHERE state <> 'delivered'
+            GROUP BY receiver_id, state";
+        let mut counts = HashMap::new();
+        on_either!(self.db(), Db, |pool| {
+            for row in sqlx::query(select).fetch_all(pool).await? {
+                let count: i64 = row.try_get(2)?;
+                let key = (row.try_get(0)?, row.try_get(1)?);
+                counts.insert(key, u64::try_from(count).unwrap_or_default());
+            }
+        });
+        Ok(counts)
+    }
+
+    /// How many there are to tell.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn count(&self) -> Result<u64, sqlx::Error> {
+        let count: i64 = on_either!(self.db(), Db, |pool| {
+            sqlx::query_scalar("SELECT count(*) FROM receivers")
+                .fetch_one(pool)
+                .await?
+        });
+        Ok(u64::try_from(count).unwrap_or_default())
+    }
+
+    /// # Errors
+    /// Something does not fit, or the name is taken.
+    pub async fn add(&self, who: &Who, new: NewReceiver) -> Result<(), NotifyError> {
+        check_name(&new.name)?;
+        check_secret(new.kind, new.secret.as_ref())?;
+        if new.urls.is_empty() {
+            return Err(NotifyError::invalid("urls", "is needed", "Write where to send."));
+        }
+        let urls = check_urls(new.kind, &new.urls, &self.guard).await?;
+        if self.count().await? >= RECEIVERS_MAX as u64 {
+            return Err(NotifyError::TooMany { max: RECEIVERS_MAX });
+        }
+        let id = new_id("a_").map_err(|_| NotifyError::NoChance)?;
+        let after = told(&new.name, new.kind, &urls, new.secret.is_some());
+        let entry = entry(who, Action::ReceiverCreate, (None, Some(after)));
+        let (mut tx, appended) = self.recorded(entry).await?;
+        let insert = "INSERT INTO receivers (id, name, kind, urls, secret, created_at, created_by)
+            VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (name) DO NOTHING";
+        let inserted = on_either!(&mut tx, Tx, |tx| {
+            let query = sqlx::query(insert)
+                .bind(&id)
+                .bind(&new.name)
+                .bind(new.kind.wire());
+            let query = query
+                .bind(stored(&urls))
+                .bind(new.secret.as_ref().map(|secret| secret.expose_secret()));
+            let query = query.bind(self.now_ms()).bind(who.name());
+            query.execute(&mut **tx).await?.rows_affected()
+        });
+        if inserted == 0 {
+            return Err(NotifyError::Exists { name: new.name });
+        }
+        self.committed(tx, appended).await
+    }
+
+    /// Other addresses, another secret, or both; what is not given stays.
+    ///
+    /// # Errors
+    /// Something does not fit, or there is no such receiver.
+    pub async fn change(
+        &self,
+        who: &Who,
+        name: &str,
+        urls: &[SecretString],
+        secret: Option<SecretString>,
+    ) -> Result<(), NotifyError> {
+        let receiver = named(self.db(), name).await?;
+        let has_new_secret = secret.is_some();
+        let secret = secret.or_else(|| receiver.secret.clone());
+        check_secret(receiver.kind, secret.as_ref())?;
+        let addresses = match urls.is_empty() {
+            true => receiver.urls.clone(),
+            false => check_urls(receiver.kind, urls, &self.guard).await?,
+        };
+        let before = told(name, receiver.kind, &receiver.urls, receiver.secret.is_some());
+        let mut after = told(name, receiver.kind, &addresses, secret.is_some());
+        after["newSecret"] = json!(has_new_secret);
+        after["newUrls"] = json!(addresses != receiver.urls);
+        let entry = entry(who, Action::ReceiverChange, (Some(before), Some(after)));
+        let (mut tx, appended) = self.recorded(entry).await?;
+        let update = "UPDATE receivers SET urls = $1, secret = $2 WHERE id = $3";
+        on_either!(&mut tx, Tx, |tx| {
+            let query = sqlx::query(update).bind(stored(&addresses));
+            let query = query
+                .bind(secret.as_ref().map(|secret| secret.expose_secret()))
+                .bind(&receiver.id);
+            query.execute(&mut **tx).await?;
+        });
+        self.committed(tx, appended).await
+    }
+
+    /// With what was on its way to it.
+    ///
+    /// # Errors
+    /// There is no such receiver.
+    pub async fn remove(&self, who: &Who, name: &str) -> Result<(), NotifyError> {
+        let receiver = named(self.db(), name).await?;
+        let before = told(name, receiver.kind, &receiver.urls, receiver.secret.is_some());
+        let entry = entry(who, Action::ReceiverRemove, (Some(before), None));
+        let (mut tx, appended) = self.recorded(entry).await?;
+        on_either!(&mut tx, Tx, |tx| {
+            let query = sqlx::query("DELETE FROM receivers WHERE id = $1").bind(&receiver.id);
+            query.execute(&mut **tx).await?;
+        });
+        self.committed(tx, appended).await
+    }
+
+    /// The outbox.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn deliveries(&self, wanted: &Wanted) -> Result<Vec<Delivery>, NotifyError> {
+        Ok(queue::list(self.db(), wanted).await?)
+    }
+
+    /// Tries a dead letter again.
+    ///
+    /// # Errors
+    /// There is none of this number, or it is not dead.
+    pub async fn retry(&self, who: &Who, id: i64) -> Result<(), NotifyError> {
+        let after = json!({"notification": id.to_string()});
+        let entry = entry(who, Action::ReceiverRetry, (None, Some(after)));
+        let (mut tx, appended) = self.recorded(entry).await?;
+        queue::revive(&mut tx, id, self.now_ms()).await?;
+        self.committed(tx, appended).await?;
+        self.wake();
+        Ok(())
+    }
+
+    /// A transaction that begins with its row: whoever waits for the record's turn holds nothing else.
+    async fn recorded(&self, entry: Entry) -> Result<(Tx, Appended), NotifyError> {
+        let mut tx = self.db().begin().await?;
+        let appended = self.audit.append_in(&mut tx, entry).await?;
+        Ok((tx, appended))
+    }
+
+    async fn committed(&self, tx: Tx, appended: Appended) -> Result<(), NotifyError> {
+        tx.commit().await?;
+        self.audit.export(&appended).await;
+        Ok(())
+    }
+}
+
+fn entry(who: &Who, action: Action, (before, after): (Option<Value>, Option<Value>)) -> Entry {
+    Entry {
+        before,
+        after,
+        ..Entry::new(action, "ok", who.actor(None), who.origin.clone())
+    }
+}
+
+/// For the record: without what opens it.
+fn told(name: &str, kind: Kind, urls: &[Address], has_secret: bool) -> Value {
+    let urls: Vec<String> = urls.iter().map(|address| address.shown(kind)).collect();
+    json!({"name": name, "kind": kind.wire(), "urls": urls, "hasSecret": has_secret})
+}

@@ -1,0 +1,113 @@
+//! The listener: takes connections, speaks TLS where a certificate is configured, and bounds what each may cost.
+//!
+//! Owns connections from accept to close. Knows no route: what a request may do is decided behind it.
+//!
+//! **Invariants:** a connection that sends no request, stalls in its headers, drips its body or does not read its answer
+//! is cut; there are never more connections than places; nothing that one client does keeps another from being taken.
+
+mod body;
+mod connection;
+pub mod limits;
+mod pulse;
+pub mod tls;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use axum::Router;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::{JoinError, JoinSet};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+use self::connection::Shared;
+use self::limits::Limits;
+use crate::clock::Clock;
+use crate::tasks::PANICS;
+
+/// After an accept that failed for a reason of our own, such as too many open files.
+const BREATH: Duration = Duration::from_secs(1);
+
+/// Where people come in.
+pub struct Doors {
+    pub listener: TcpListener,
+    /// Absent: plain HTTP.
+    pub tls: Option<TlsAcceptor>,
+    pub limits: Limits,
+    /// People come by HTTPS: browsers are told to stay with it.
+    pub is_secure: bool,
+    pub clock: Clock,
+}
+
+impl Doors {
+    /// Serves until `stop`, then until what is open has ended; whoever waits no longer drops this.
+    pub async fn serve(self, router: Router, stop: CancellationToken) {
+        let places = Arc::new(Semaphore::new(self.limits.connections_max));
+        let mut open = JoinSet::new();
+        let shared = Arc::new(Shared {
+            router,
+            tls: self.tls,
+            limits: self.limits,
+            is_secure: self.is_secure,
+            clock: self.clock,
+            stop: stop.clone(),
+        });
+        loop {
+            // Without a free place nobody is accepted: they wait in the kernel's queue until one ends.
+            let (place, accepted) = tokio::select! {
+                () = stop.cancelled() => break,
+                Some(ended) = open.join_next() => {
+                    note(ended);
+                    continue;
+                }
+                taken = async {
+                    let place = places.clone().acquire_owned().await;
+                    (place, accept(&self.listener).await)
+                } => taken,
+            };
+            let (Ok(place), Some((stream, peer))) = (place, accepted) else {
+                continue;
+            };
+            let shared = shared.clone();
+            open.spawn(async move {
+                connection::hold(stream, peer, shared).await;
+                drop(place);
+            });
+        }
+        // Nobody is accepted any more.
+        drop(self.listener);
+        while let Some(ended) = open.join_next().await {
+            note(ended);
+        }
+    }
+}
+
+async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
+    match listener.accept().await {
+        Ok(accepted) => Some(accepted),
+        Err(error) => {
+            use std::io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+            let is_theirs = matches!(
+                error.kind(),
+                ConnectionAborted | ConnectionRefused | ConnectionReset
+            );
+            if !is_theirs {
+                tracing::error!("cannot take connections: {error}");
+                tokio::time::sleep(BREATH).await;
+            }
+            None
+        }
+    }
+}
+
+fn note(ended: Result<(), JoinError>) {
+    if let Err(error) = ended
+        && error.is_panic()
+    {
+        PANICS.fetch_add(1, Ordering::Relaxed);
+        tracing::error!("a connection panicked: {error}");
+    }
+}

@@ -1,0 +1,161 @@
+//! A whole server: an alert comes, is seen in the API and on the page, acknowledged, silenced; rules are edited.
+
+use domain::access::Role;
+use leasehold::alerts::from_toml;
+use serde_json::{Value, json};
+
+use crate::support::console::{Console, bearer, token};
+use crate::support::eventually::eventually;
+
+async fn fires(console: &Console, rule: &str) -> Option<Value> {
+    let alerts = console.json("/v1/alerts").await;
+    let found = alerts["alerts"]
+        .as_array()?
+        .iter()
+        .find(|alert| alert["rule"] == rule);
+    found.cloned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_alert_is_seen_acknowledged_and_silenced_and_each_act_is_recorded() {
+    // A refused write; then an operator's acts, with one silence that has no end.
+    let console = Console::start("").await;
+    let report = json!({"resource": "jobs/<b>1", "fencingToken": 3, "highestToken": 5, "source": "test"});
+    let sent = console
+        .client
+        .post(console.url("/v1/fencing/rejections"))
+        .json(&report);
+    assert!(sent.send().await.unwrap().status().is_success());
+    eventually("the refused write fires", || async {
+        fires(&console, "fencing_rejections").await.is_some()
+    })
+    .await;
+    let alert = fires(&console, "fencing_rejections").await.unwrap();
+    assert_eq!(alert["state"], "firing");
+    assert_eq!(alert["labels"]["resource"], "jobs/<b>1");
+    let page = console.get("/alerts").await.text().await.unwrap();
+    assert!(page.contains("1 firing") && !page.contains("jobs/<b>1"));
+    let ack = format!("/v1/alerts/{}/ack", alert["id"].as_str().unwrap());
+    let acked = console
+        .client
+        .post(console.url(&ack))
+        .json(&json!({"note": "on it"}));
+    assert_eq!(acked.send().await.unwrap().status(), 204);
+    let endless =
+        json!({"matchers": [{"label": "prefix", "value": "jobs/"}], "lasts": "", "comment": "later"});
+    let refused = console
+        .client
+        .post(console.url("/v1/silences"))
+        .json(&endless)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(refused.status(), 400);
+    assert_eq!(refused.json::<Value>().await.unwrap()["field"], "lasts");
+    let silence =
+        json!({"matchers": [{"label": "prefix", "value": "jobs/"}], "lasts": "2h", "comment": "a drill"});
+    let made = console
+        .client
+        .post(console.url("/v1/silences"))
+        .json(&silence)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(made.status(), 201);
+    let seen = fires(&console, "fencing_rejections").await.unwrap();
+    assert_eq!(seen["isSilenced"], true);
+    assert!(!seen["acknowledgedBy"].is_null());
+    let admin = token(&console.serving, Role::Admin).await;
+    for action in ["ALERT_ACKED", "SILENCE_CREATE"] {
+        assert_eq!(recorded(&console, admin.expose(), action).await, 1, "{action}");
+    }
+}
+
+/// Rows of the record with this action.
+async fn recorded(console: &Console, admin: &str, action: &str) -> usize {
+    let url = console.url(&format!("/v1/audit?action={action}"));
+    let asked = reqwest::Client::new().get(url).headers(bearer(admin));
+    let page: Value = asked.send().await.unwrap().json().await.unwrap();
+    page["rows"].as_array().unwrap().len()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_are_edited_by_admins_alone_and_each_page_of_them_opens() {
+    // An operator who edits no rule, an admin who does, with a prefix that is nowhere and a receiver that is none.
+    let console = Console::start("").await;
+    let rule = json!({"condition": "contention", "prefix": "nothing/", "id": "mine"});
+    let forbidden = console
+        .client
+        .put(console.url("/v1/rules"))
+        .json(&rule)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(forbidden.status(), 403);
+    let admin = token(&console.serving, Role::Admin).await;
+    let put = |body: Value| {
+        let request = reqwest::Client::new().put(console.url("/v1/rules"));
+        request.headers(bearer(admin.expose())).json(&body).send()
+    };
+    let unknown = put(rule.clone()).await.unwrap();
+    assert_eq!(unknown.json::<Value>().await.unwrap()["field"], "prefix");
+    let mut nobody = rule.clone();
+    nobody["receivers"] = json!(["nobody"]);
+    nobody["anyPrefix"] = json!(true);
+    let nobody = put(nobody).await.unwrap();
+    assert_eq!(nobody.json::<Value>().await.unwrap()["field"], "receivers");
+    let mut known = rule;
+    known["anyPrefix"] = json!(true);
+    assert_eq!(put(known).await.unwrap().status(), 200);
+    assert_eq!(recorded(&console, admin.expose(), "RULE_CREATE").await, 1);
+    let toml = console.get("/v1/rules?format=toml").await.text().await.unwrap();
+    let drafts = from_toml(&toml).unwrap();
+    assert!(
+        drafts
+            .iter()
+            .any(|draft| draft.id == "mine" && draft.prefix == "nothing/")
+    );
+    let led = "/alerts/rules/new?condition=long_held&backends=builtin&prefix=jobs/&with.longer_than=90s";
+    let led = console.get(led).await.text().await.unwrap();
+    for part in ["value=\"90s\"", "value=\"jobs/\"", "value=\"builtin\" selected"] {
+        assert!(led.contains(part), "{part}: {led}");
+    }
+    for page in [
+        "/alerts/rules/long_held",
+        "/alerts/rules/new?condition=contention&threshold=60%25",
+        "/alerts/silences/new",
+        "/docs/alerts",
+    ] {
+        assert_eq!(console.get(page).await.status(), 200, "{page}");
+    }
+}
+
+#[test]
+fn the_documented_toml_is_read_and_each_condition_has_its_runbook() {
+    // The example of docs/alerts.md through the reader, and a heading for every condition.
+    let docs = include_str!("../../../../docs/alerts.md");
+    let example = docs
+        .split("```toml\n")
+        .nth(1)
+        .unwrap()
+        .split("```")
+        .next()
+        .unwrap();
+    let drafts = from_toml(example).unwrap();
+    let known = domain::alerts::Known {
+        backends: &[],
+        prefix: None,
+        receivers: None,
+    };
+    assert!(domain::alerts::parse(&drafts[0], &known).is_ok());
+    for kind in domain::alerts::Kind::ALL {
+        assert!(
+            docs.contains(&format!("### `{}` ", kind.wire())),
+            "{}",
+            kind.wire()
+        );
+        for param in kind.info().params {
+            assert!(docs.contains(&format!("`{}`", param.name)));
+        }
+    }
+}

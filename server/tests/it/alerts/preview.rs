@@ -1,0 +1,46 @@
+//! A preview of seven days of a thousand locks, out of the tables.
+
+use domain::alerts::builtin;
+use leasehold::db::Db;
+use sqlx::AssertSqlSafe;
+
+use super::servers::{Home, Server};
+
+/// A thousand locks, each taken every two hours and held for ten minutes; one of them once for an hour.
+async fn fill(history: &Db, now: i64) {
+    let Db::Sqlite(pool) = history else { return };
+    let from = now - 7 * 24 * 3_600_000 + 60_000;
+    let insert = format!(
+        "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 84 * 1000 - 1)
+         INSERT INTO lock_events (at, kind, backend, source, resource, owner_id, fencing_token)
+         SELECT {from} + i / 1000 * 7200000 + i % 1000 * 100 + e.later * CASE WHEN i = 40007 THEN 6 ELSE 1 END,
+           e.kind, 'builtin', 'lease', CAST('tenant_' || (i % 1000) || ':close' AS BLOB), 'w', NULL
+         FROM n, (SELECT 'acquired' AS kind, 0 AS later UNION ALL SELECT 'released', 600000) e ORDER BY 1"
+    );
+    sqlx::raw_sql(AssertSqlSafe(insert)).execute(pool).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_preview_reads_a_week_of_a_thousand_locks_and_says_what_it_lacks() {
+    // 168,000 events without TTLs; the one long hold is found at three times its p95; the time it takes is printed.
+    let home = Home::sqlite();
+    let server = Server::start(&home).await;
+    let now = leasehold::clock::Clock::start().now().wall.timestamp_millis();
+    fill(&server.history, now).await;
+    let rule = builtin()
+        .into_iter()
+        .find(|rule| rule.id.as_str() == "long_held")
+        .unwrap();
+    let began = leasehold::clock::Clock::start();
+    let seen = server.alerts.preview(&rule).await.unwrap();
+    eprintln!("preview of {} events: {} ms", seen.events, began.tick().0);
+    assert_eq!(seen.events, 168_000);
+    assert_eq!((seen.count, seen.locks), (1, 1_000));
+    assert_eq!((seen.acquisitions, seen.without_ttl), (84_000, 84_000));
+    assert_eq!(seen.firings[0].subject.shown(), "tenant_7:close");
+    let unknown = builtin()
+        .into_iter()
+        .find(|rule| rule.id.as_str() == "no_ttl")
+        .unwrap();
+    assert!(server.alerts.preview(&unknown).await.unwrap().unknown.is_some());
+}

@@ -1,0 +1,207 @@
+//! Evaluators on both stores: a restart repeats nothing, and of two servers one evaluates.
+
+use std::sync::{Arc, Mutex};
+
+use domain::alerts::Draft;
+use domain::lease::Scope;
+use domain::names::{OwnerId, Resource};
+use domain::notice::{Notice, NoticeStatus};
+use domain::token::FencingToken;
+use futures::future::BoxFuture;
+use leasehold::alerts::{Alerts, Notices, Parts};
+use leasehold::audit::{Audit, Heads};
+use leasehold::clock::Clock;
+use leasehold::db::{Db, Tx};
+use leasehold::identity::Who;
+use leasehold::inventory::Inventory;
+use leasehold::lease::{Caller, LeaseConfig, LeaseService, Report};
+use leasehold::throwaway::{Postgres, PostgresOptions, Throwaway};
+use tokio_util::sync::CancellationToken;
+
+use crate::support::eventually::eventually;
+
+pub(super) struct Home {
+    store: String,
+    _postgres: Option<Postgres>,
+    _folder: tempfile::TempDir,
+}
+
+impl Home {
+    pub(super) fn sqlite() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        Self {
+            store: format!("sqlite:{}", folder.path().join("leasehold.db").display()),
+            _postgres: None,
+            _folder: folder,
+        }
+    }
+
+    pub(super) async fn postgres() -> Self {
+        let options = PostgresOptions {
+            fast: true,
+            ..Default::default()
+        };
+        let postgres = Throwaway::postgres(options).await.unwrap();
+        Self {
+            store: postgres.superuser_url(),
+            _postgres: Some(postgres),
+            _folder: tempfile::tempdir().unwrap(),
+        }
+    }
+}
+
+pub(super) struct Server {
+    pub(super) alerts: Arc<Alerts>,
+    pub(super) sent: Arc<Collected>,
+    pub(super) history: Db,
+    leases: Arc<LeaseService>,
+    stop: CancellationToken,
+}
+
+/// Sends nothing and remembers what it was given.
+#[derive(Debug, Default)]
+pub(super) struct Collected(Mutex<Vec<Notice>>);
+
+impl Collected {
+    pub(super) fn all(&self) -> Vec<Notice> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl Notices for Collected {
+    fn enqueue<'a>(
+        &'a self,
+        _: &'a mut Tx,
+        notice: &'a Notice,
+        _: i64,
+    ) -> BoxFuture<'a, Result<(), sqlx::Error>> {
+        self.0.lock().unwrap().push(notice.clone());
+        Box::pin(async { Ok(()) })
+    }
+}
+
+impl Server {
+    pub(super) async fn start(home: &Home) -> Self {
+        let (clock, stop) = (Clock::start(), CancellationToken::new());
+        let leases = LeaseService::open(&home.store, LeaseConfig::default(), clock.clone(), stop.clone());
+        let leases = Box::pin(leases).await.unwrap();
+        let db = Db::open(&home.store).await.unwrap();
+        let history = db.history(&home.store).await.unwrap();
+        let sent = Arc::new(Collected::default());
+        let alerts = Alerts::start(Parts {
+            audit: Audit::new(db, clock.clone(), Heads::new(None)),
+            history: history.clone(),
+            inventory: Inventory::new(Vec::new()),
+            leases: leases.clone(),
+            notices: sent.clone(),
+            backends: Arc::from(["builtin".to_owned()]),
+            clock,
+            stop: stop.clone(),
+        });
+        Self {
+            alerts: Box::pin(alerts).await.unwrap(),
+            sent,
+            history,
+            leases,
+            stop,
+        }
+    }
+
+    /// A resource refuses an old token.
+    async fn refuse(&self, resource: &str) {
+        let caller = Caller {
+            issuer: "test".into(),
+            scope: Scope::everything(),
+            is_operator: true,
+        };
+        let report = Report {
+            resource: Resource::from(resource),
+            token: FencingToken::new(3),
+            highest: Some(FencingToken::new(4)),
+            owner: Some(OwnerId::new("w")),
+            source: "test".to_owned(),
+            at: None,
+        };
+        self.leases.report(&caller, report).await.unwrap();
+    }
+
+    fn told(&self) -> usize {
+        self.sent.all().len()
+    }
+
+    async fn stop(self) {
+        self.stop.cancel();
+        self.leases.close().await;
+    }
+}
+
+async fn firing(server: &Server) -> usize {
+    let open = server.alerts.open(&Default::default()).await.unwrap();
+    open.iter().filter(|(kept, ..)| kept.alert.is_firing()).count()
+}
+
+/// Three rounds of the evaluator.
+async fn rounds() {
+    tokio::time::sleep(std::time::Duration::from_secs(4)).await;
+}
+
+async fn restarts(home: Home) {
+    let first = Server::start(&home).await;
+    first.refuse("jobs/1").await;
+    eventually("the refused write is told", || async { first.told() == 1 }).await;
+    assert_eq!(firing(&first).await, 1);
+    first.stop().await;
+    let second = Server::start(&home).await;
+    rounds().await;
+    assert_eq!((second.told(), firing(&second).await), (0, 1));
+    // A rule that is switched off asks for nothing more: what it fired is told to be over, once.
+    let mut draft = Draft::from(&second.alerts.rule("fencing_rejections").await.unwrap().rule);
+    draft.enabled = false;
+    let who = Who::system("test");
+    let saved = second
+        .alerts
+        .save_rule(&who, draft.clone(), Some(1), false)
+        .await
+        .unwrap();
+    assert_eq!(saved.version, 2);
+    assert!(
+        second
+            .alerts
+            .save_rule(&who, draft, Some(1), false)
+            .await
+            .is_err()
+    );
+    eventually("its end is told", || async { second.told() == 1 }).await;
+    assert_eq!(second.sent.all()[0].status(), NoticeStatus::Resolved);
+    assert_eq!(firing(&second).await, 0);
+    second.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_neither_loses_nor_repeats_on_sqlite() {
+    // One alert before a restart; after it nothing is told again, and its end is told once.
+    Box::pin(restarts(Home::sqlite())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_neither_loses_nor_repeats_on_postgres() {
+    // The same where the turn is a lease.
+    Box::pin(restarts(Home::postgres().await)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_servers_one_evaluates_and_the_other_takes_over() {
+    // One refused write is told once by one of them; it ends; the next is told once by the other.
+    let home = Home::postgres().await;
+    let (one, two) = (Server::start(&home).await, Server::start(&home).await);
+    one.refuse("jobs/1").await;
+    eventually("it is told by one", || async { one.told() + two.told() == 1 }).await;
+    rounds().await;
+    assert_eq!(one.told() + two.told(), 1);
+    let (winner, other) = if one.told() == 1 { (one, two) } else { (two, one) };
+    winner.stop().await;
+    other.refuse("jobs/2").await;
+    eventually("the other tells the next", || async { other.told() == 1 }).await;
+    assert_eq!(firing(&other).await, 2);
+    other.stop().await;
+}

@@ -1,0 +1,81 @@
+//! Pages while others append, on both stores.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use super::console::{Console, ids};
+use super::stage::{Home, entry, fill};
+
+async fn pages_are_exact(home: Home) {
+    let console = Console::on(home).await;
+    let auditor = console.auditor().await;
+    fill(&console.audit, 120).await;
+    let done = Arc::new(AtomicBool::new(false));
+    let appended = Arc::new(AtomicUsize::new(0));
+    let (appender, is_done, count) = (console.home.open().await, done.clone(), appended.clone());
+    let appending = async {
+        let mut number = 0;
+        while !is_done.load(Ordering::Relaxed) {
+            number += 1;
+            appender.append(entry(number)).await.unwrap();
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    let reading = async {
+        // Both lengths, and again until enough was appended meanwhile.
+        for limit in [7, 50].into_iter().cycle().take(20) {
+            if limit == 7 && appended.load(Ordering::Relaxed) > 4 {
+                break;
+            }
+            let (mut seen, mut cursor) = (Vec::new(), String::new());
+            loop {
+                let (status, page) = console
+                    .get(&auditor, &format!("/v1/audit?limit={limit}&cursor={cursor}"))
+                    .await;
+                assert_eq!(status, 200, "{page}");
+                seen.extend(ids(&page));
+                match page["nextCursor"].as_str() {
+                    Some(next) => next.clone_into(&mut cursor),
+                    None => break,
+                }
+            }
+            let first = seen[0];
+            let every: Vec<i64> = (1..=first).rev().collect();
+            assert_eq!(
+                seen, every,
+                "each row once, from the one that was the newest down to the first"
+            );
+        }
+        done.store(true, Ordering::Relaxed);
+    };
+    futures::future::join(appending, reading).await;
+    let appended = appended.load(Ordering::Relaxed);
+    assert!(appended > 4, "{appended} rows were appended meanwhile");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_row_is_lost_or_shown_twice_while_rows_are_appended() {
+    // Pages of two lengths through the whole record, with another process writing as fast as it can.
+    pages_are_exact(Home::sqlite()).await;
+    pages_are_exact(Home::postgres().await).await;
+}
+
+#[tokio::test]
+async fn a_filter_goes_on_through_the_pages() {
+    // Every fifth row, in pages of three, as the links on the page do it.
+    let console = Console::on(Home::sqlite()).await;
+    let auditor = console.auditor().await;
+    fill(&console.audit, 40).await;
+    let (mut seen, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let path = format!("/v1/audit?prefix=tenant_3:&limit=3&cursor={cursor}");
+        let (_, page) = console.get(&auditor, &path).await;
+        seen.extend(ids(&page));
+        match page["nextCursor"].as_str() {
+            Some(next) => next.clone_into(&mut cursor),
+            None => break,
+        }
+    }
+    assert_eq!(seen.len(), 8);
+    assert!(seen.windows(2).all(|pair| pair[0] - pair[1] == 5), "{seen:?}");
+}

@@ -1,0 +1,129 @@
+//! `/fencing` as HTML.
+
+use super::stage::Stage;
+
+#[tokio::test]
+async fn an_unused_ledger_teaches_how_to_report() {
+    let stage = Stage::start().await;
+    let (status, html) = stage.page("/fencing").await;
+    assert_eq!(status, 200);
+    for told in [
+        "No resource has reported yet",
+        "/v1/fencing/rejections",
+        "/v1/fencing/check",
+        "No write under an old token",
+    ] {
+        assert!(html.contains(told), "{told}: {html}");
+    }
+}
+
+#[tokio::test]
+async fn refused_writes_are_counted_listed_and_filtered() {
+    // Three writes on two locks by two sources; each filter alone, all ranges, and the chart beside its table.
+    let stage = Stage::start().await;
+    for (resource, source) in [
+        ("tenant_1:a", "ledger-db"),
+        ("tenant_1:a", "ledger-db"),
+        ("tenant_2:b", "stock-api"),
+    ] {
+        stage.refuse(resource, 7, source).await;
+    }
+    let rows = |html: &str| html.matches("class=\"f-n\"").count();
+    let (_, html) = stage.page("/fencing").await;
+    assert!(
+        html.contains("3 writes under old tokens refused in the last 24 h"),
+        "{html}"
+    );
+    assert_eq!(rows(&html), 3, "{html}");
+    // The chart's one bar and the row of its table.
+    assert!(
+        html.contains(": 3 rejections</title>") && html.contains("<td>3</td>"),
+        "{html}"
+    );
+    assert!(html.contains("/alerts/rules/new?condition=fencing_rejections"));
+    for (query, count) in [
+        ("prefix=tenant_1", 2),
+        ("source=stock-api", 1),
+        ("owner=nobody", 0),
+        ("backend=elsewhere", 0),
+        ("range=1h&prefix=tenant_2:b", 1),
+        ("from=2026-05-01&to=2026-05-02", 0),
+    ] {
+        let (status, html) = stage.page(&format!("/fencing?{query}")).await;
+        assert_eq!((status.as_u16(), rows(&html)), (200, count), "{query}: {html}");
+    }
+    let (status, html) = stage.page("/fencing?range=soon").await;
+    assert!(status == 400 && html.contains("range is none of"), "{html}");
+    let (status, html) = stage.page("/fencing?before=x").await;
+    assert!(status == 400 && html.contains("role=\"alert\""), "{html}");
+}
+
+#[tokio::test]
+async fn a_viewer_of_one_tenant_sees_its_ledger_alone() {
+    // The other tenant's writes are neither listed nor counted nor named; without own ones the page teaches.
+    let stage = Stage::start().await;
+    stage.refuse("tenant_1:a", 7, "ledger-db").await;
+    stage.refuse("tenant_12:a", 7, "secret-source").await;
+    let one = stage.viewer_of("tenant_1").await;
+    let (_, html) = stage.page_as(&one, "/fencing").await;
+    assert!(
+        html.contains("1 write under old tokens") && html.contains("tenant_1:a"),
+        "{html}"
+    );
+    assert!(
+        !html.contains("tenant_12") && !html.contains("secret-source"),
+        "{html}"
+    );
+    let none = stage.viewer_of("tenant_3").await;
+    let (_, html) = stage.page_as(&none, "/fencing").await;
+    assert!(html.contains("No resource has reported yet"), "{html}");
+}
+
+#[tokio::test]
+async fn a_long_ledger_has_pages_that_neither_repeat_nor_leave_out() {
+    // 120 writes: three pages by the link to older ones.
+    let stage = Stage::start().await;
+    for token in 1..=120 {
+        stage.refuse(&format!("r:{token:03}"), token, "db").await;
+    }
+    let (mut path, mut seen) = ("/fencing".to_owned(), Vec::new());
+    loop {
+        let (_, html) = stage.page(&path).await;
+        let list = html
+            .split("id=\"rejections\"")
+            .nth(1)
+            .unwrap()
+            .split("</table>")
+            .next()
+            .unwrap();
+        seen.extend(
+            list.split("/locks/builtin/")
+                .skip(1)
+                .map(|rest| rest.split('"').next().unwrap().to_owned()),
+        );
+        let Some(next) = html.split("rel=\"next\" href=\"").nth(1) else {
+            break;
+        };
+        path = next.split(['"', '#']).next().unwrap().replace("&amp;", "&");
+    }
+    let wanted: Vec<String> = (1..=120).rev().map(|token| format!("r:{token:03}")).collect();
+    assert_eq!(seen, wanted);
+}
+
+#[tokio::test]
+async fn hostile_names_in_the_ledger_are_text() {
+    let stage = Stage::start().await;
+    let bad = "\"><script>alert(1)</script>\u{200b}x";
+    stage.refuse(bad, 7, "<img src=x onerror=alert(1)>").await;
+    let (_, html) = stage.page("/fencing?owner=%3Cscript%3E").await;
+    assert!(
+        !html.contains("<script>alert") && !html.contains("<img"),
+        "{html}"
+    );
+    let (_, html) = stage.page("/fencing").await;
+    assert!(
+        !html.contains("<script>alert") && !html.contains("<img"),
+        "{html}"
+    );
+    assert!(!html.contains('\u{200b}') && html.contains("\\u{200b}"), "{html}");
+}

@@ -1,0 +1,291 @@
+//! `leasehold unlock` against a whole server: by flag, at a terminal, and everything that must not release.
+
+use std::process::{Command, Stdio};
+
+use domain::access::Role;
+use domain::unlock::Tier;
+use leasehold::identity::Who;
+use leasehold::throwaway::{RedisOptions, Throwaway};
+use serde_json::{Value, json};
+
+use super::{leasehold, run};
+use crate::support::console::{Console, token};
+
+const REASON: &str = "stuck since 03:00, its owner agrees";
+
+/// A lease of the built-in service that the inventory shows.
+async fn held(console: &Console, resource: &str) -> String {
+    let body = json!({"resource": resource, "ownerId": "worker-7", "ttlSeconds": 600});
+    let acquire = console.client.post(console.url("/v1/locks/acquire")).json(&body);
+    let lease: Value = acquire.send().await.unwrap().json().await.unwrap();
+    assert_eq!(lease["acquired"], true, "{lease}");
+    console
+        .inventory_where("backend=builtin", |page| {
+            let locks = page["locks"].as_array().unwrap();
+            locks.iter().any(|lock| lock["resource"] == resource)
+        })
+        .await;
+    lease["leaseId"].as_str().unwrap().to_owned()
+}
+
+async fn is_held(console: &Console, lease: &str) -> bool {
+    console.json(&format!("/v1/locks/{lease}")).await["state"] == "held"
+}
+
+fn command(console: &Console, args: &[&str]) -> Command {
+    let mut command = leasehold(std::env::temp_dir().as_path());
+    command
+        .args(["unlock", "--server", &console.url(""), "builtin"])
+        .args(args)
+        .env("LEASEHOLD_TOKEN", console.token.expose());
+    command
+}
+
+async fn unlock(console: &Console, args: &[&str]) -> (i32, String, String) {
+    let mut command = command(console, args);
+    command.stdin(Stdio::null());
+    tokio::task::spawn_blocking(move || run(&mut command))
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_script_names_the_resource_twice_and_hears_the_outcome() {
+    // What would end is shown first; the lease is gone afterwards; with --json there is the unlock alone.
+    let console = Console::start("").await;
+    let lease = held(&console, "jobs/close").await;
+    let args = [
+        "jobs/close",
+        "--reason",
+        REASON,
+        "--confirm-resource",
+        "jobs/close",
+    ];
+    let (code, out, err) = unlock(&console, &args).await;
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert!(
+        out.contains("held by    worker-7") && out.contains("with it    nothing else ends"),
+        "{out}"
+    );
+    assert!(
+        out.contains("\nreleased: exactly the holding that was shown has ended."),
+        "{out}"
+    );
+    assert!(!is_held(&console, &lease).await);
+    let lease = held(&console, "jobs/close").await;
+    let (code, out, err) = unlock(&console, &[&args[..], &["--json"]].concat()).await;
+    assert_eq!(code, 0, "{err}");
+    let unlock: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (&unlock["state"], &unlock["reason"]),
+        (&json!("released"), &json!(REASON))
+    );
+    assert!(err.contains("held by    worker-7"), "{err}");
+    assert!(!is_held(&console, &lease).await);
+}
+
+#[tokio::test]
+async fn without_a_terminal_and_without_the_flag_nothing_is_done() {
+    // 2; what would end is shown, the intent is cancelled.
+    let console = Console::start("").await;
+    let lease = held(&console, "r").await;
+    let (code, out, err) = unlock(&console, &["r", "--reason", REASON]).await;
+    assert_eq!(code, 2, "{out}{err}");
+    assert!(
+        out.contains("worker-7") && err.contains("--confirm-resource"),
+        "{out}{err}"
+    );
+    assert!(is_held(&console, &lease).await);
+    let yes = unlock(&console, &["r", "--reason", REASON, "--yes"]).await;
+    assert_eq!(yes.0, 2, "{yes:?}");
+    assert!(is_held(&console, &lease).await);
+}
+
+#[tokio::test]
+async fn wrong_words_end_with_2_and_release_nothing() {
+    // A weak reason, another name, a name that nobody holds (8), a backend that there is not.
+    let console = Console::start("").await;
+    let lease = held(&console, "r").await;
+    let weak = unlock(
+        &console,
+        &["r", "--reason", "..........", "--confirm-resource", "r"],
+    )
+    .await;
+    assert_eq!(weak.0, 2);
+    assert!(
+        weak.2.contains("reason_too_weak: A reason is made of words"),
+        "{}",
+        weak.2
+    );
+    let other = unlock(&console, &["r", "--reason", REASON, "--confirm-resource", "R"]).await;
+    assert_eq!(other.0, 2);
+    assert!(other.2.contains("name_mismatch"), "{}", other.2);
+    let free = unlock(
+        &console,
+        &["never", "--reason", REASON, "--confirm-resource", "never"],
+    )
+    .await;
+    assert_eq!(free.0, 8);
+    assert!(free.2.contains("nobody holds never on builtin"), "{}", free.2);
+    assert!(is_held(&console, &lease).await);
+}
+
+#[tokio::test]
+async fn a_viewer_and_a_protected_name_are_refused_with_the_way_on() {
+    // 5 each: without the right, and where a person is wanted; the intent is given up.
+    let console = Console::start("").await;
+    let lease = held(&console, "jobs/close").await;
+    let viewer = token(&console.serving, Role::Viewer).await;
+    let args = [
+        "jobs/close",
+        "--reason",
+        REASON,
+        "--confirm-resource",
+        "jobs/close",
+    ];
+    let mut refused = command(&console, &args);
+    refused
+        .env("LEASEHOLD_TOKEN", viewer.expose())
+        .stdin(Stdio::null());
+    let (code, _, err) = tokio::task::spawn_blocking(move || run(&mut refused))
+        .await
+        .unwrap();
+    assert_eq!(code, 5, "{err}");
+    assert!(err.contains("forbidden"), "{err}");
+    let system = Who::system("test");
+    let unlocks = &console.serving.unlocks;
+    unlocks
+        .set_tier(&system, None, "jobs", Tier::Protected)
+        .await
+        .unwrap();
+    let (code, out, err) = unlock(&console, &args).await;
+    assert_eq!(code, 5, "{out}{err}");
+    assert!(out.contains("tier       protected"), "{out}");
+    assert!(
+        err.contains("is protected") && err.contains(&console.url("")),
+        "{err}"
+    );
+    assert!(is_held(&console, &lease).await);
+}
+
+#[tokio::test]
+async fn names_cannot_move_the_cursor() {
+    // A Redis key with an escape sequence, confirmed as it is shown: no control byte on either output, and the key is gone.
+    let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
+    let url = redis.url();
+    let console = Console::start(&format!(
+        "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{url}\"]\nunlock_url = \"{url}\"\npoll = \"200ms\"\n"
+    ))
+    .await;
+    let client = redis::Client::open(url).unwrap();
+    let mut driver = client.get_multiplexed_async_connection().await.unwrap();
+    let (name, shown) = ("lock:\u{1b}[2J\u{202e}b", "lock:\\u{1b}[2J\\u{202e}b");
+    let () = redis::cmd("SET")
+        .arg(name)
+        .arg("one")
+        .query_async(&mut driver)
+        .await
+        .unwrap();
+    console
+        .inventory_where("backend=cache", |page| page["total"] == 1)
+        .await;
+    let mut command = leasehold(std::env::temp_dir().as_path());
+    command
+        .args([
+            "unlock",
+            "--server",
+            &console.url(""),
+            "cache",
+            name,
+            "--reason",
+            REASON,
+        ])
+        .args(["--confirm-resource", shown])
+        .env("LEASEHOLD_TOKEN", console.token.expose());
+    let (code, out, err) = tokio::task::spawn_blocking(move || run(&mut command))
+        .await
+        .unwrap();
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains(shown) && !(out + &err).contains(['\u{202e}', '\u{1b}']));
+    let left: bool = redis::cmd("EXISTS")
+        .arg(name)
+        .query_async(&mut driver)
+        .await
+        .unwrap();
+    assert!(!left);
+}
+
+/// The same command with a terminal as its standard input; each line is typed when it asks, for the first time or again.
+async fn at_a_terminal(console: &Console, args: &[&str], typed: &'static [&'static str]) -> (i32, String) {
+    use std::io::{Read as _, Write as _};
+    let quoted: Vec<String> = args.iter().map(|arg| domain::shell::quote(arg)).collect();
+    let line = format!(
+        "{} unlock --server {} builtin {}",
+        env!("CARGO_BIN_EXE_leasehold"),
+        console.url(""),
+        quoted.join(" ")
+    );
+    let mut script = Command::new("script");
+    script
+        .args(["-qec", &line, "/dev/null"])
+        .env("LEASEHOLD_TOKEN", console.token.expose())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    tokio::task::spawn_blocking(move || {
+        let mut child = script.spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let mut output = child.stdout.take().unwrap();
+        let (mut said, mut asked, mut bytes) = (String::new(), 0, [0; 1024]);
+        loop {
+            let count = output.read(&mut bytes).unwrap();
+            if count == 0 {
+                break;
+            }
+            said.push_str(&String::from_utf8_lossy(&bytes[..count]));
+            if said.matches("releases nothing): ").count() > asked {
+                input.write_all(typed[asked].as_bytes()).unwrap();
+                asked += 1;
+            }
+        }
+        (child.wait().unwrap().code().unwrap(), said)
+    })
+    .await
+    .unwrap()
+}
+
+#[tokio::test]
+async fn at_a_terminal_the_name_is_typed_and_a_slip_is_told() {
+    // A wrong name first, which is told; then the right one. And Ctrl-C, which releases nothing.
+    let console = Console::start("").await;
+    let lease = held(&console, "r").await;
+    let (code, said) = at_a_terminal(&console, &["r", "--reason", REASON], &["x\n", "r\n"]).await;
+    assert_eq!(code, 0, "{said}");
+    assert!(
+        said.contains("Type r to release it") && said.contains("not the name of the resource"),
+        "{said}"
+    );
+    assert!(!is_held(&console, &lease).await);
+    let lease = held(&console, "r").await;
+    let (code, said) = at_a_terminal(&console, &["r", "--reason", REASON], &["\u{3}"]).await;
+    assert_eq!(code, 2, "{said}");
+    assert!(is_held(&console, &lease).await);
+}
+
+#[tokio::test]
+async fn nobody_there_ends_with_3() {
+    // A port that nobody listens on.
+    let mut command = leasehold(std::env::temp_dir().as_path());
+    command.args([
+        "unlock",
+        "--server",
+        "http://127.0.0.1:1",
+        "builtin",
+        "r",
+        "--reason",
+        REASON,
+    ]);
+    let (code, _, err) = tokio::task::spawn_blocking(move || run(&mut command))
+        .await
+        .unwrap();
+    assert_eq!(code, 3, "{err}");
+}

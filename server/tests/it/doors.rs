@@ -1,0 +1,6 @@
+//! How people reach the console: our own TLS, a proxy in front, and what a slow or greedy client may cost.
+
+mod proxied;
+mod slow;
+pub(crate) mod stage;
+mod tls;

@@ -1,0 +1,228 @@
+//! Clients that are slow on purpose, or greedy: what they hold is taken from them, and others are served.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::routing::{get, post};
+use futures::stream;
+use leasehold::clock::Clock;
+use leasehold::config::ServerTls;
+use leasehold::serve::doors::Doors;
+use leasehold::serve::doors::limits::Limits;
+use leasehold::serve::doors::tls::Certificate;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::stage::aside;
+use crate::support::certs::Certs;
+use crate::support::eventually::eventually;
+
+const QUICK: Limits = Limits {
+    connections_max: 4,
+    first_request_max: Duration::from_millis(400),
+    silence_max: Duration::from_millis(900),
+    body_max: Duration::from_millis(400),
+};
+/// More than any of these limits, and what a busy machine adds.
+const PATIENCE: Duration = Duration::from_secs(10);
+const ASK: &[u8] = b"GET /quick HTTP/1.1\r\nhost: x\r\n\r\n";
+
+struct Open {
+    address: SocketAddr,
+    stop: CancellationToken,
+    ended: JoinHandle<()>,
+    /// The endless answer was given up.
+    is_dropped: Arc<AtomicBool>,
+}
+
+struct Told(Arc<AtomicBool>);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+async fn open(certs: Option<&Certs>) -> Open {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let is_dropped = Arc::new(AtomicBool::new(false));
+    let told = is_dropped.clone();
+    let endless = move || async move {
+        let told = Told(told);
+        let parts = stream::repeat_with(move || {
+            let _kept = &told;
+            Ok::<_, std::io::Error>(Bytes::from_static(&[b'x'; 65_536]))
+        });
+        Body::from_stream(parts)
+    };
+    let slowly = || async {
+        tokio::time::sleep(QUICK.silence_max * 2).await;
+        "at last"
+    };
+    let router = Router::new()
+        .route("/quick", get(|| async { "quick" }))
+        .route("/slowly", get(slowly))
+        .route("/endless", get(endless))
+        .route("/echo", post(|body: Bytes| async move { body }));
+    let tls = certs.map(|certs| {
+        let files = ServerTls {
+            cert_file: certs.server().cert,
+            key_file: certs.server().key,
+        };
+        Certificate::load(&files).unwrap().acceptor().unwrap()
+    });
+    let doors = Doors {
+        listener,
+        tls,
+        limits: QUICK,
+        is_secure: false,
+        clock: Clock::start(),
+    };
+    let stop = CancellationToken::new();
+    Open {
+        address,
+        ended: aside(doors.serve(router, stop.clone())),
+        stop,
+        is_dropped,
+    }
+}
+
+async fn connect(open: &Open) -> TcpStream {
+    TcpStream::connect(open.address).await.unwrap()
+}
+
+/// What still comes until the other side closes.
+async fn rest(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    let read = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes));
+    let _reset = read.await.expect("the connection stays open");
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Sends a byte at a time, until the other side has enough.
+async fn drip(stream: &mut TcpStream, text: &[u8]) {
+    for byte in text.iter().cycle() {
+        if stream.write_all(&[*byte]).await.is_err() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(30)).await;
+    }
+}
+
+#[tokio::test]
+async fn who_connects_and_does_not_ask_is_cut() {
+    // Saying nothing; dripping headers for ever; a TLS handshake that is never begun.
+    let (plain, certs) = (open(None).await, Certs::make());
+    let tls = open(Some(&certs)).await;
+    assert_eq!(rest(&mut connect(&plain).await).await, "");
+    assert_eq!(rest(&mut connect(&tls).await).await, "");
+    let mut stream = connect(&plain).await;
+    stream.write_all(b"GET /quick HTTP/1.1\r\n").await.unwrap();
+    let dripped = tokio::time::timeout(PATIENCE, drip(&mut stream, b"x-a: b\r\n"));
+    assert!(dripped.await.is_ok(), "headers may drip for ever");
+}
+
+#[tokio::test]
+async fn who_asked_once_and_then_drips_or_says_nothing_is_cut() {
+    // The next request's headers come a byte at a time; or never.
+    let open = open(None).await;
+    let mut idle = connect(&open).await;
+    idle.write_all(ASK).await.unwrap();
+    assert!(rest(&mut idle).await.ends_with("quick"));
+    let mut stream = connect(&open).await;
+    stream.write_all(ASK).await.unwrap();
+    let dripped = tokio::time::timeout(
+        PATIENCE,
+        drip(&mut stream, b"GET /quick HTTP/1.1\r\nx-a: b\r\nx-b"),
+    );
+    assert!(dripped.await.is_ok(), "headers may drip for ever");
+}
+
+#[tokio::test]
+async fn a_body_that_drips_is_refused() {
+    // It never pauses for long and never ends.
+    let open = open(None).await;
+    let mut stream = connect(&open).await;
+    let head = b"POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 100000\r\n\r\n";
+    stream.write_all(head).await.unwrap();
+    let dripped = tokio::time::timeout(PATIENCE, drip(&mut stream, b"x"));
+    assert!(dripped.await.is_ok(), "a body may drip for ever");
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_reads_is_given_up() {
+    // Endless, to a client that reads none of it: the server stops making it.
+    let open = open(None).await;
+    let mut stream = connect(&open).await;
+    stream
+        .write_all(b"GET /endless HTTP/1.1\r\nhost: x\r\n\r\n")
+        .await
+        .unwrap();
+    eventually("the answer is given up", || async {
+        open.is_dropped.load(Ordering::Relaxed)
+    })
+    .await;
+    drop(stream);
+}
+
+#[tokio::test]
+async fn a_request_that_takes_long_is_waited_for_even_while_the_server_stops() {
+    // Twice as long as silence is borne, and the stop comes meanwhile: it is answered, then the listener ends.
+    let open = open(None).await;
+    let mut stream = connect(&open).await;
+    stream
+        .write_all(b"GET /slowly HTTP/1.1\r\nhost: x\r\n\r\n")
+        .await
+        .unwrap();
+    tokio::time::sleep(QUICK.silence_max).await;
+    open.stop.cancel();
+    assert!(rest(&mut stream).await.ends_with("at last"));
+    tokio::time::timeout(PATIENCE, open.ended).await.unwrap().unwrap();
+    assert!(TcpStream::connect(open.address).await.is_err());
+}
+
+#[tokio::test]
+async fn there_are_no_more_connections_than_places_and_the_next_waits_for_one() {
+    // Four that wait for a slow answer; the fifth is served when the first of them is.
+    let open = open(None).await;
+    let mut taken = Vec::new();
+    for _ in 0..QUICK.connections_max {
+        let mut stream = connect(&open).await;
+        stream
+            .write_all(b"GET /slowly HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+            .await
+            .unwrap();
+        taken.push(stream);
+    }
+    // They are inside before the next one comes.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let mut next = connect(&open).await;
+    next.write_all(ASK).await.unwrap();
+    let early = tokio::time::timeout(Duration::from_millis(500), next.read_u8()).await;
+    assert!(early.is_err(), "it was served beside {} others", taken.len());
+    assert!(rest(&mut next).await.ends_with("quick"));
+}
+
+#[tokio::test]
+async fn headers_are_bounded() {
+    // 200 kB in one header: refused, and the connection is closed.
+    let open = open(None).await;
+    let mut stream = connect(&open).await;
+    let head = format!(
+        "GET /quick HTTP/1.1\r\nhost: x\r\nx-a: {}\r\n\r\n",
+        "a".repeat(200_000)
+    );
+    let _cut = stream.write_all(head.as_bytes()).await;
+    let answer = rest(&mut stream).await;
+    assert!(
+        answer.is_empty() || answer.starts_with("HTTP/1.1 431"),
+        "{answer}"
+    );
+}

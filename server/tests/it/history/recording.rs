@@ -1,0 +1,136 @@
+//! The recorder on both stores, fed through a real inventory.
+
+use std::time::Duration;
+
+use domain::detail::EventKind;
+use leasehold::config::HistoryConfig;
+
+use super::stage::{Home, Server};
+use crate::support::eventually::eventually;
+
+/// What is told of one owner after the other, with the gap between two processes.
+fn handed_on() -> Vec<(EventKind, Option<String>)> {
+    let of = |kind, owner: &str| (kind, Some(owner.to_owned()));
+    vec![
+        of(EventKind::Released, "w3"),
+        of(EventKind::Acquired, "w3"),
+        (EventKind::WatchedAgain, None),
+        (EventKind::Unwatched, None),
+        of(EventKind::Acquired, "w2"),
+        of(EventKind::Released, "w1"),
+        of(EventKind::Acquired, "w1"),
+    ]
+}
+
+async fn outlives_its_process(home: Home) {
+    // One process sees two owners and stops; an hour passes; the next sees a third come and go. The name is no ASCII.
+    let name = "jobs/\u{202e}é";
+    let first = Server::start(&home).await;
+    first.pass(&[(name, "w1")]);
+    first.pass(&[(name, "w2"), ("other", "w9")]);
+    first.written(&home, 4).await;
+    first.stopped().await;
+    // Rows and writer are an hour older than they were.
+    home.sql(
+        "UPDATE lock_events SET at = at - 3600000; UPDATE history_writer SET alive_at = alive_at - 3600000",
+    )
+    .await;
+    let second = Server::start(&home).await;
+    second.pass(&[(name, "w3")]);
+    second.pass(&[]);
+    second.written(&home, 6).await;
+    assert_eq!(second.told(name).await, handed_on());
+    assert_eq!(second.told("never").await, []);
+    second.stopped().await;
+}
+
+#[tokio::test]
+async fn what_was_seen_outlives_the_process_with_the_gap_told_on_sqlite() {
+    // See above.
+    outlives_its_process(Home::sqlite()).await;
+}
+
+#[tokio::test]
+async fn what_was_seen_outlives_the_process_with_the_gap_told_on_postgres() {
+    // See above.
+    outlives_its_process(Home::postgres().await).await;
+}
+
+#[tokio::test]
+async fn of_two_servers_one_writes_and_the_other_goes_on_where_it_stopped() {
+    // Both see the same; the writer stops, with what it saw last written; the other has seen more and takes over. Nothing
+    // is there twice, nothing is missing, and there is no gap.
+    let home = Home::postgres().await;
+    let (one, other) = (Server::start(&home).await, Server::start(&home).await);
+    for server in [&one, &other] {
+        server.pass(&[("r", "w1")]);
+    }
+    eventually("one has written", async || home.count().await == 1).await;
+    one.stopped().await;
+    other.pass(&[("r", "w2")]);
+    eventually("the other has taken over", async || home.count().await >= 3).await;
+    let told = other.told("r").await;
+    let told: Vec<_> = told
+        .iter()
+        .map(|(kind, owner)| (*kind, owner.as_deref()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (EventKind::Acquired, Some("w2")),
+            (EventKind::Released, Some("w1")),
+            (EventKind::Acquired, Some("w1"))
+        ]
+    );
+    other.stopped().await;
+    assert_eq!(home.count().await, 3);
+}
+
+#[tokio::test]
+async fn a_writer_whose_turn_is_over_writes_nothing() {
+    // A later token is in the store, as after a pause: what comes with the earlier one is kept and not written.
+    let home = Home::postgres().await;
+    let server = Server::start(&home).await;
+    server.pass(&[("r", "w1")]);
+    eventually("it writes", async || home.count().await == 1).await;
+    home.sql("UPDATE history_writer SET token = 1000000").await;
+    server.pass(&[("r", "w2")]);
+    server.stopped().await;
+    assert_eq!(home.count().await, 1);
+}
+
+#[tokio::test]
+async fn what_is_too_old_goes_in_steps_and_the_rest_stays() {
+    // 12,000 rows of last week, more than one step takes, and one of now.
+    let home = Home::sqlite();
+    home.sql(
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12000)
+        INSERT INTO lock_events (at, kind, backend, source, resource)
+        SELECT i, 'acquired', 'cache', 'key', CAST('old' AS BLOB) FROM n",
+    )
+    .await;
+    let keep = HistoryConfig {
+        keep: Duration::from_secs(3600),
+        ..HistoryConfig::default()
+    };
+    let server = Server::keeping(&home, keep).await;
+    server.pass(&[("r", "w1")]);
+    eventually("only the new one is left", async || home.count().await == 1).await;
+    assert_eq!(server.told("r").await.len(), 1);
+    assert_eq!(server.told("old").await, []);
+    server.stopped().await;
+}
+
+#[tokio::test]
+async fn ten_thousand_changes_at_once_are_all_written() {
+    // More than one statement takes; half of them go again.
+    let home = Home::sqlite();
+    let server = Server::start(&home).await;
+    let names: Vec<String> = (0..10_000).map(|number| format!("jobs/{number}")).collect();
+    let all: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "w")).collect();
+    server.pass(&all);
+    server.pass(&all[..5_000]);
+    eventually("all are written", async || home.count().await == 15_000).await;
+    assert_eq!(server.told("jobs/9999").await.len(), 2);
+    server.stopped().await;
+}

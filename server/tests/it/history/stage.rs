@@ -1,0 +1,205 @@
+//! A store, and processes on it that are told what to see.
+
+use std::sync::Arc;
+
+use domain::backend::BackendKind;
+use domain::detail::EventKind;
+use domain::generation::Generation;
+use domain::known::Known;
+use domain::names::{BackendName, OwnerId, Resource, Source};
+use domain::observation::{Coverage, Lifetime, ObservedLock};
+use domain::safety::{Safety, SafetyClass};
+use leasehold::backends::{Batch, Pass, SourcePass};
+use leasehold::clock::Clock;
+use leasehold::config::HistoryConfig;
+use leasehold::db::Db;
+use leasehold::history::{History, Recording};
+use leasehold::inventory::{BackendInfo, Feed, Inventory};
+use leasehold::lease::{LeaseConfig, LeaseService};
+use leasehold::throwaway::{Postgres, PostgresOptions, Throwaway};
+use sqlx::AssertSqlSafe;
+use tokio_util::sync::CancellationToken;
+
+use crate::support::eventually::eventually;
+
+pub(super) struct Home {
+    pub(super) store: String,
+    _postgres: Option<Postgres>,
+    _folder: tempfile::TempDir,
+}
+
+impl Home {
+    pub(super) fn sqlite() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        Self {
+            store: format!("sqlite:{}", folder.path().join("leasehold.db").display()),
+            _postgres: None,
+            _folder: folder,
+        }
+    }
+
+    pub(super) async fn postgres() -> Self {
+        let options = PostgresOptions {
+            fast: true,
+            ..Default::default()
+        };
+        let postgres = Throwaway::postgres(options).await.unwrap();
+        Self {
+            store: postgres.superuser_url(),
+            _postgres: Some(postgres),
+            _folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    pub(super) async fn db(&self) -> Db {
+        Db::open(&self.store)
+            .await
+            .unwrap()
+            .history(&self.store)
+            .await
+            .unwrap()
+    }
+
+    /// One statement past the server: what a week does.
+    pub(super) async fn sql(&self, statement: &str) {
+        let statement = AssertSqlSafe(statement.to_owned());
+        match self.db().await {
+            Db::Sqlite(pool) => sqlx::raw_sql(statement).execute(&pool).await.map(drop).unwrap(),
+            Db::Postgres(pool) => sqlx::raw_sql(statement).execute(&pool).await.map(drop).unwrap(),
+        }
+    }
+
+    pub(super) async fn count(&self) -> i64 {
+        self.number("SELECT count(*) FROM lock_events").await
+    }
+
+    pub(super) async fn number(&self, select: &'static str) -> i64 {
+        match self.db().await {
+            Db::Sqlite(pool) => sqlx::query_scalar(select).fetch_one(&pool).await.unwrap(),
+            Db::Postgres(pool) => sqlx::query_scalar(select).fetch_one(&pool).await.unwrap(),
+        }
+    }
+}
+
+/// One process: an inventory that is told what to see, and its recorder.
+pub(super) struct Server {
+    pub(super) feed: Feed,
+    pub(super) clock: Clock,
+    pub(super) history: Arc<History>,
+    pub(super) recording: Recording,
+    pub(super) leases: Arc<LeaseService>,
+    pub(super) stop: CancellationToken,
+}
+
+impl Server {
+    pub(super) async fn start(home: &Home) -> Self {
+        Self::keeping(home, HistoryConfig::default()).await
+    }
+
+    pub(super) async fn keeping(home: &Home, keep: HistoryConfig) -> Self {
+        let (clock, stop) = (Clock::start(), CancellationToken::new());
+        let leases = LeaseService::open(&home.store, LeaseConfig::default(), clock.clone(), stop.clone());
+        let leases = leases.await.unwrap();
+        let inventory = Inventory::new(vec![BackendInfo {
+            name: backend(),
+            kind: BackendKind::Redis,
+            address: "127.0.0.1".to_owned(),
+            poll_ms: 60_000,
+            capabilities: Vec::new(),
+        }]);
+        let safety = || Safety {
+            class: SafetyClass::Efficiency,
+            why: "no token".into(),
+        };
+        let feed = inventory
+            .feed(&backend(), clock.now(), move |_| (safety(), 1))
+            .unwrap();
+        let db = home.db().await;
+        let (history, recording) = History::start(db, &inventory, &leases, keep, clock.clone(), stop.clone());
+        let server = Self {
+            feed,
+            clock,
+            history,
+            recording,
+            leases,
+            stop,
+        };
+        // The first pass is what was there before: no events.
+        server.pass(&[]);
+        server
+    }
+
+    /// A whole pass that finds these, each with its owner.
+    pub(super) fn pass(&self, locks: &[(&str, &str)]) {
+        self.saw(locks.iter().map(|(name, owner)| lock(name, owner)).collect());
+    }
+
+    /// A whole pass that finds these.
+    pub(super) fn saw(&self, locks: Vec<ObservedLock>) {
+        self.feed.begin(self.clock.now());
+        self.feed.accept(Batch {
+            sent_at: self.clock.tick(),
+            locks,
+            gone: Vec::new(),
+        });
+        let part = SourcePass {
+            source: source(),
+            coverage: Coverage::Complete,
+            fault: None,
+        };
+        let pass = Pass {
+            sources: vec![part],
+            clock: Known::unknown("no clock"),
+        };
+        self.feed.end(pass, self.clock.now());
+    }
+
+    pub(super) async fn stopped(self) {
+        self.stop.cancel();
+        self.recording.ended().await;
+        self.leases.close().await;
+    }
+
+    pub(super) async fn written(&self, home: &Home, rows: i64) {
+        eventually("all is written", async || home.count().await == rows).await;
+    }
+
+    /// Kinds and owners, newest first.
+    pub(super) async fn told(&self, name: &str) -> Vec<(EventKind, Option<String>)> {
+        let told = self
+            .history
+            .of(&backend(), Some(&source()), &Resource::from(name), 50)
+            .await;
+        let told = told.unwrap().into_iter();
+        told.map(|event| (event.kind, event.owner_id.map(|owner| owner.to_string())))
+            .collect()
+    }
+}
+
+pub(super) fn backend() -> BackendName {
+    BackendName::parse("cache").unwrap()
+}
+
+pub(super) fn source() -> Source {
+    Source::fixed("key")
+}
+
+pub(super) fn lock(name: &str, owner: &str) -> ObservedLock {
+    ObservedLock {
+        source: source(),
+        resource: Resource::from(name),
+        owner: Known::Known(OwnerId::new(owner)),
+        owner_count: 1,
+        lease_id: Known::absent("none here"),
+        generation: Known::Known(Generation::new(owner)),
+        fencing_token: Known::absent("none here"),
+        acquired_at: Known::unknown("not told"),
+        renewed_at: Known::unknown("not told"),
+        lifetime: Lifetime::NoTtl {
+            why: "PTTL is -1".into(),
+        },
+        waiter_count: Known::unknown("not told"),
+        oldest_waiter_ms: None,
+        condition: None,
+    }
+}

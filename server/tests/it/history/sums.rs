@@ -1,0 +1,213 @@
+//! Folded renewals and sums, on both stores.
+
+use std::time::Duration;
+
+use domain::detail::EventKind;
+use domain::history::series::Span;
+use domain::lease::{Metadata, Scope, Ttl};
+use domain::names::{BackendName, OwnerId, Resource};
+use domain::observation::{Lifetime, ObservedLock};
+use leasehold::lease::{AcquireRequest, Acquired, Caller};
+
+use super::stage::{Home, Server, backend, lock, source};
+use crate::support::eventually::eventually;
+
+/// A lock with a TTL of 30 s, of which so much is left.
+fn leased(name: &str, remaining_ms: i64, waiters: u32) -> ObservedLock {
+    ObservedLock {
+        lifetime: Lifetime::Leased {
+            remaining_ms,
+            ttl_ms: domain::known::Known::Known(30_000),
+        },
+        waiter_count: domain::known::Known::Known(waiters),
+        ..lock(name, "w1")
+    }
+}
+
+/// All that is in the store of now.
+fn today(server: &Server) -> Span {
+    let now = server.clock.now().wall.timestamp_millis();
+    Span::over(now - 3_600_000, now + 60_000, now)
+}
+
+async fn renewals_are_one_row(home: Home) {
+    // A lock is renewed five times, stops; a second process sees it renewed once more: two rows of renewals, none among
+    // what the lock's page tells.
+    let server = Server::start(&home).await;
+    server.saw(vec![leased("jobs/1", 29_000, 0)]);
+    for _ in 0..5 {
+        server.saw(vec![leased("jobs/1", 20_000, 0)]);
+        server.saw(vec![leased("jobs/1", 30_000, 0)]);
+    }
+    let from = server.clock.now().wall.timestamp_millis() - 60_000;
+    // It has its turn.
+    server.written(&home, 1).await;
+    server.stopped().await;
+    let second = Server::start(&home).await;
+    second.saw(vec![leased("jobs/1", 20_000, 0)]);
+    second.saw(vec![leased("jobs/1", 30_000, 0)]);
+    second.written(&home, 3).await;
+    second.stopped().await;
+    let third = Server::start(&home).await;
+    let of = third
+        .history
+        .events_of(
+            &backend(),
+            Some(&source()),
+            &Resource::from("jobs/1"),
+            (from, i64::MAX),
+            100,
+        )
+        .await
+        .unwrap();
+    let runs: Vec<_> = of
+        .iter()
+        .filter(|event| event.kind == EventKind::Renewed)
+        .map(|event| {
+            (
+                event.run.unwrap().count,
+                event.ttl_ms,
+                event.run.unwrap().until >= event.at,
+            )
+        })
+        .collect();
+    assert_eq!(runs, [(5, Some(30_000), true), (1, Some(30_000), true)]);
+    assert_eq!(of[0].kind, EventKind::Acquired);
+    assert_eq!(of[0].ttl_ms, Some(30_000));
+    assert!(
+        third
+            .told("jobs/1")
+            .await
+            .iter()
+            .all(|(kind, _)| *kind != EventKind::Renewed)
+    );
+    let page = third.history.events((from, i64::MAX), None, 2).await.unwrap();
+    let rest = third
+        .history
+        .events((from, i64::MAX), page.next, 100)
+        .await
+        .unwrap();
+    assert_eq!(page.events.len(), 2);
+    assert_eq!([page.events, rest.events].concat().len(), of.len());
+    third.stopped().await;
+}
+
+#[tokio::test]
+async fn renewals_in_a_rhythm_are_one_row_on_sqlite() {
+    // See above.
+    Box::pin(renewals_are_one_row(Home::sqlite())).await;
+}
+
+#[tokio::test]
+async fn renewals_in_a_rhythm_are_one_row_on_postgres() {
+    // See above.
+    Box::pin(renewals_are_one_row(Home::postgres().await)).await;
+}
+
+async fn ask(server: &Server, owner: &str, wait: Duration) -> Acquired {
+    let caller = Caller {
+        issuer: "test".into(),
+        scope: Scope::everything(),
+        is_operator: true,
+    };
+    let request = AcquireRequest {
+        resource: Resource::from("tenant_7:close"),
+        owner: OwnerId::new(owner),
+        ttl: Ttl::parse(30, 3_600).unwrap(),
+        wait,
+        metadata: Metadata::default(),
+        idempotency_key: None,
+    };
+    server.leases.acquire(&caller, request).await.unwrap()
+}
+
+async fn sums_are_told_by_template(home: Home) {
+    // Two locks of one kind are seen, one with waiters; the lease service grants once, refuses once, and lets one wait in
+    // vain. A restart adds to the same minute and loses nothing.
+    let server = Server::start(&home).await;
+    server.saw(vec![leased("jobs/1", 29_000, 0), leased("jobs/2", 29_000, 2)]);
+    assert!(matches!(
+        ask(&server, "a", Duration::ZERO).await,
+        Acquired::Granted { .. }
+    ));
+    assert!(matches!(
+        ask(&server, "b", Duration::ZERO).await,
+        Acquired::Refused { .. }
+    ));
+    let waited = ask(&server, "c", Duration::from_secs(1)).await;
+    assert!(matches!(waited, Acquired::Refused { .. }));
+    server.saw(vec![leased("jobs/1", 28_000, 0)]);
+    server.written(&home, 3).await;
+    server.stopped().await;
+    let second = Server::start(&home).await;
+    second.saw(vec![leased("jobs/3", 29_000, 0)]);
+    second.written(&home, 4).await;
+    second.stopped().await;
+
+    let third = Server::start(&home).await;
+    let mut series = third.history.series(today(&third)).await.unwrap();
+    let place = |series: &domain::history::series::Series, backend: &BackendName, prefix: &str| {
+        let is_it =
+            |of: &domain::history::series::PrefixSeries| of.backend == *backend && of.prefix == prefix;
+        series.prefixes.iter().position(is_it).unwrap()
+    };
+    let (seen, ours) = (
+        place(&series, &backend(), "jobs/*"),
+        place(&series, &BackendName::builtin(), "tenant_*:close"),
+    );
+    third.history.deepen(&mut series, &[seen, ours]).await.unwrap();
+    let jobs = &series.prefixes[seen].total;
+    assert_eq!((jobs.acquired, jobs.ttls.count(), jobs.holds.count()), (3, 3, 1));
+    assert!(jobs.held_ms >= 1_500 && jobs.waiting_ms >= 1_500, "{jobs:?}");
+    assert_eq!(jobs.waits.count(), 2);
+    let close = &series.prefixes[ours].total;
+    assert_eq!((close.acquired, close.refused, close.waits.count()), (1, 2, 1));
+    assert_eq!(
+        close.heavy.iter().next().map(|(name, _)| name),
+        Some("tenant_7:close")
+    );
+    let watched = series.watched(&backend()).unwrap();
+    let ms: i64 = watched.watched_ms.iter().sum();
+    assert!((500..60_000).contains(&ms), "{ms}");
+    assert!(!watched.tells_waiters());
+    third.stopped().await;
+}
+
+#[tokio::test]
+async fn sums_are_told_by_template_on_sqlite() {
+    // See above.
+    Box::pin(sums_are_told_by_template(Home::sqlite())).await;
+}
+
+#[tokio::test]
+async fn sums_are_told_by_template_on_postgres() {
+    // See above.
+    Box::pin(sums_are_told_by_template(Home::postgres().await)).await;
+}
+
+#[tokio::test]
+async fn sums_that_are_too_old_go_and_the_rest_stays() {
+    // A thousand minutes of two years ago beside those of now.
+    let home = Home::sqlite();
+    home.sql(
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+        INSERT INTO history_rollups SELECT 60, i * 60000, 'cache', 'old', 'p', 1, 1, 1, 0, 0, 0, 0, 0, 0, 0,
+            NULL, NULL, NULL, NULL, NULL, NULL FROM n",
+    )
+    .await;
+    let server = Server::start(&home).await;
+    server.saw(vec![leased("jobs/1", 29_000, 0)]);
+    eventually("the old ones are gone", async || {
+        home.number("SELECT count(*) FROM history_rollups WHERE prefix = 'old'")
+            .await
+            == 0
+    })
+    .await;
+    eventually("the new ones are there", async || {
+        home.number("SELECT count(*) FROM history_rollups WHERE prefix = 'jobs/*'")
+            .await
+            >= 4
+    })
+    .await;
+    server.stopped().await;
+}

@@ -1,0 +1,10 @@
+//! Notifications, with everything real: receivers, an Alertmanager, both stores, servers that are killed.
+
+mod alertmanager;
+mod console;
+mod delivery;
+mod docs;
+mod guarded;
+mod pages;
+mod servers;
+mod stage;

@@ -1,0 +1,220 @@
+//! The outbox: once, in order, again until it is taken, and not for ever.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use leasehold::config::NotifyConfig;
+use leasehold::identity::Who;
+use leasehold::notify::{DeliveryState, Kind, NotifyError};
+use serde_json::json;
+
+use super::stage::{SECRET, Stage, Store, config, firing, resolved};
+use crate::support::ear::{Ear, Heard, Reply};
+use crate::support::eventually::eventually;
+
+/// By another program than ours.
+fn openssl_hmac(secret: &str, text: &str) -> String {
+    let mut child = Command::new("openssl")
+        .args(["dgst", "-sha256", "-hmac", secret, "-r"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("openssl is not installed; install it with: apt-get install -y openssl");
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap().stdout;
+    String::from_utf8(output)
+        .unwrap()
+        .split(' ')
+        .next()
+        .unwrap()
+        .to_owned()
+}
+
+async fn arrives(store: Store) {
+    let (hook, chat, other) = (Ear::open().await, Ear::open().await, Ear::open().await);
+    let stage = Stage::on(store, config()).await;
+    stage
+        .add("hook", Kind::Webhook, &[&format!("{}/in", hook.url)])
+        .await;
+    stage
+        .add("chat", Kind::Slack, &[&format!("{}/services/x", chat.url)])
+        .await;
+    stage.add("other", Kind::Webhook, &[&other.url]).await;
+    let mut notice = firing("jobs/nightly");
+    notice.receivers = vec!["hook".to_owned(), "chat".to_owned()];
+    assert_eq!(stage.tell(&notice).await, 2);
+    let all = stage.are(DeliveryState::Delivered).await;
+    let heard: Vec<Heard> = [hook.heard(), chat.heard()].concat();
+    assert_eq!((heard.len(), all.len(), other.heard().len()), (2, 2, 0));
+    let (signed, body) = (&heard[0], heard[0].json());
+    let text = format!("{}.{}", signed.header("x-timestamp"), signed.body);
+    assert_eq!(
+        signed.header("x-signature"),
+        format!("sha256={}", openssl_hmac(SECRET, &text))
+    );
+    assert_eq!(signed.header("x-notification-id"), all[0].notice_id);
+    assert_eq!((signed.path.as_str(), &body["receiver"]), ("/in", &json!("hook")));
+    assert_eq!(body["alerts"][0]["labels"]["resource"], "jobs/nightly");
+    assert_eq!(heard[1].json()["text"], "Firing: LongHeld");
+    assert_eq!(heard[1].json()["blocks"].as_array().unwrap().len(), 3);
+    assert!(heard[1].headers.get("x-signature").is_none());
+}
+
+#[tokio::test]
+async fn a_message_arrives_once_at_each_receiver_that_it_names_and_is_signed() {
+    // A webhook and Slack are named, a third is not; the signature is checked by openssl. On both stores.
+    arrives(Store::sqlite()).await;
+    arrives(Store::postgres().await).await;
+}
+
+#[tokio::test]
+async fn the_same_of_the_same_group_is_not_said_again_even_after_a_restart() {
+    // Twice; after a restart; then what has changed, which is news; then the same after the window.
+    let ear = Ear::open().await;
+    let stage = Stage::start().await;
+    stage.add("hook", Kind::Webhook, &[&ear.url]).await;
+    let notice = firing("a");
+    assert_eq!(stage.tell(&notice).await, 1);
+    assert_eq!(stage.tell(&notice).await, 0);
+    ear.hears(1).await;
+    let stage = stage.again().await;
+    let mut later = notice.clone();
+    later.alerts[0].starts_at += 5_000;
+    later.alerts[0]
+        .annotations
+        .insert("summary".to_owned(), "held for 42 m".to_owned());
+    assert_eq!(stage.tell(&later).await, 0);
+    assert_eq!(stage.tell(&firing("b")).await, 1);
+    assert_eq!(stage.tell(&resolved(notice.clone())).await, 1);
+    assert_eq!(stage.tell(&notice).await, 1);
+    stage.sql("UPDATE notice_groups SET at = at - 301000").await;
+    assert_eq!(stage.tell(&notice).await, 1);
+    assert_eq!(stage.are(DeliveryState::Delivered).await.len(), 5);
+    assert_eq!(ear.heard().len(), 5);
+}
+
+#[tokio::test]
+async fn who_is_away_is_told_later_and_in_order() {
+    // Two refusals; meanwhile the group's end waits behind its beginning, and another group does not wait.
+    let ear = Ear::open().await;
+    ear.answers([Reply::Status(500), Reply::Status(503)]);
+    let stage = Stage::start().await;
+    stage.add("hook", Kind::Webhook, &[&ear.url]).await;
+    stage.tell(&firing("a")).await;
+    ear.hears(1).await;
+    stage.tell(&resolved(firing("a"))).await;
+    stage.tell(&firing("b")).await;
+    let all = stage.are(DeliveryState::Delivered).await;
+    let said = |heard: &Heard| {
+        let body = heard.json();
+        let alert = &body["alerts"][0];
+        format!("{} {}", alert["labels"]["resource"], alert["status"])
+    };
+    let heard: Vec<String> = ear.heard().iter().map(said).collect();
+    let of_a: Vec<&String> = heard.iter().filter(|said| said.contains("\"a\"")).collect();
+    assert_eq!(of_a.last().unwrap().as_str(), "\"a\" \"resolved\"", "{heard:?}");
+    let ends = of_a.iter().filter(|said| said.contains("resolved")).count();
+    assert_eq!((heard.len(), ends), (5, 1), "{heard:?}");
+    // Attempts of one message carry one id.
+    let ids: std::collections::BTreeSet<String> = ear
+        .heard()
+        .iter()
+        .map(|heard| heard.header("x-notification-id").to_owned())
+        .collect();
+    assert_eq!((ids.len(), all.len()), (3, 3));
+}
+
+#[tokio::test]
+async fn who_asks_for_time_gets_it() {
+    // 429 with three seconds: the next attempt comes after them, though our own pause would have been one.
+    let ear = Ear::open().await;
+    ear.answers([Reply::With(429, "retry-after", "3".to_owned())]);
+    let stage = Stage::start().await;
+    stage.add("chat", Kind::Slack, &[&ear.url]).await;
+    stage.tell(&firing("a")).await;
+    let heard = ear.hears(2).await;
+    let pause = heard[1].at - heard[0].at;
+    assert!((2_900..10_000).contains(&pause), "{pause} ms");
+    assert_eq!(stage.are(DeliveryState::Delivered).await[0].attempts, 2);
+}
+
+#[tokio::test]
+async fn what_is_refused_is_a_dead_letter_that_can_be_started_again() {
+    // 404 is no better a second time; a retry after the receiver was mended arrives; a second retry finds nothing dead.
+    let ear = Ear::open().await;
+    ear.answers([Reply::Status(404)]);
+    let stage = Stage::start().await;
+    stage.add("hook", Kind::Webhook, &[&ear.url]).await;
+    stage.tell(&firing("a")).await;
+    let dead = stage.are(DeliveryState::Dead).await;
+    assert_eq!(
+        (dead[0].attempts, dead[0].answer.as_deref()),
+        (1, Some("answered 404: said so"))
+    );
+    let view = &stage.notifier.receivers().await.unwrap()[0];
+    assert_eq!(
+        (view.dead, view.waiting, view.fault()),
+        (1, 0, Some("answered 404: said so"))
+    );
+    let who = Who::system("test");
+    stage.notifier.retry(&who, dead[0].id).await.unwrap();
+    stage.are(DeliveryState::Delivered).await;
+    assert_eq!(ear.heard().len(), 2);
+    let again = stage.notifier.retry(&who, dead[0].id).await;
+    assert!(
+        matches!(again, Err(NotifyError::NotDead { state: "delivered" })),
+        "{again:?}"
+    );
+    let view = &stage.notifier.receivers().await.unwrap()[0];
+    assert_eq!((view.dead, view.fault()), (0, None));
+}
+
+#[tokio::test]
+async fn what_nobody_takes_is_given_up_after_a_while() {
+    // Nothing listens there; one second is all the time that it has.
+    let config = NotifyConfig {
+        give_up: Duration::from_secs(1),
+        ..config()
+    };
+    let stage = Stage::on(Store::sqlite(), config).await;
+    stage.add("hook", Kind::Webhook, &["http://127.0.0.1:1/"]).await;
+    stage.tell(&firing("a")).await;
+    let dead = stage.are(DeliveryState::Dead).await;
+    assert!(dead[0].attempts >= 2, "{dead:?}");
+    assert!(dead[0].answer.as_deref().unwrap().contains("refused"), "{dead:?}");
+}
+
+#[tokio::test]
+async fn what_a_dead_server_had_claimed_is_sent_by_another() {
+    // Claimed, and never marked: once the claim is over it is sent, whether or not it was sent before.
+    let ear = Ear::open().await;
+    let (store, config) = Stage::start().await.stopped().await;
+    let stage = Stage::on(store, config).await;
+    stage.add("hook", Kind::Webhook, &[&ear.url]).await;
+    ear.answers([Reply::Silence]);
+    stage.tell(&firing("a")).await;
+    ear.hears(1).await;
+    // As if whoever sent it were gone: the claim of another runs out.
+    stage.sql("UPDATE deliveries SET attempts = 7, next_at = 0").await;
+    eventually("it is sent again", async || {
+        stage.outbox().await[0].attempts == 8 && ear.heard().len() == 2
+    })
+    .await;
+    stage.are(DeliveryState::Delivered).await;
+}
+
+#[tokio::test]
+async fn an_alert_for_nobody_that_is_there_is_told_to_everybody() {
+    // Its receiver was removed; and with no receiver at all nothing is kept.
+    let ear = Ear::open().await;
+    let stage = Stage::start().await;
+    assert_eq!(stage.tell(&firing("a")).await, 0);
+    stage.add("hook", Kind::Webhook, &[&ear.url]).await;
+    let mut notice = firing("a");
+    notice.receivers = vec!["gone".to_owned()];
+    assert_eq!(stage.tell(&notice).await, 1);
+    ear.hears(1).await;
+    stage.notifier.remove(&Who::system("test"), "hook").await.unwrap();
+    assert!(stage.outbox().await.is_empty());
+}

@@ -1,0 +1,70 @@
+//! The examples of docs/notifications.md: the Python is run as it stands, the route is read by a real Alertmanager.
+
+use std::process::Stdio;
+
+use leasehold::notify::{DeliveryState, Kind};
+use leasehold::throwaway::{AlertmanagerOptions, Throwaway};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::Command;
+
+use super::stage::{HOME, SECRET, Stage, firing};
+
+const PAGE: &str = include_str!("../../../../docs/notifications.md");
+
+fn block(language: &str) -> &'static str {
+    let (_, rest) = PAGE.split_once(&format!("```{language}\n")).unwrap();
+    rest.split("```").next().unwrap()
+}
+
+#[tokio::test]
+async fn the_python_of_the_page_believes_our_signature_and_no_other() {
+    // What we send is printed; the same with another body, another moment or no signature is 403; a second time: silence.
+    let mut python = Command::new("python3")
+        .args(["-c", block("python")])
+        .env("LEASEHOLD_WEBHOOK_SECRET", SECRET)
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("python3 is not installed; install it with: apt-get install -y python3");
+    let mut lines = BufReader::new(python.stdout.take().unwrap()).lines();
+    let url = lines.next_line().await.unwrap().unwrap();
+    let stage = Stage::start().await;
+    stage.add("hook", Kind::Webhook, &[&url]).await;
+    stage.tell(&firing("jobs/nightly")).await;
+    let said = lines.next_line().await.unwrap().unwrap();
+    assert_eq!(said, format!("firing LongHeld {HOME}/locks/builtin/jobs"));
+    assert_eq!(
+        stage.are(DeliveryState::Delivered).await[0].answer.as_deref(),
+        Some("answered 204")
+    );
+    let post = async |signature: &str| {
+        let request = reqwest::Client::new().post(&url).body("{}");
+        let request = request
+            .header("x-timestamp", "1700000000")
+            .header("x-signature", signature);
+        request.send().await.unwrap().status().as_u16()
+    };
+    assert_eq!(post("").await, 403);
+    assert_eq!(post(&format!("sha256={}", "0".repeat(64))).await, 403);
+    python.kill().await.unwrap();
+}
+
+#[tokio::test]
+async fn alertmanager_reads_the_route_of_the_page() {
+    // As it stands.
+    let _installed = rustls::crypto::ring::default_provider().install_default();
+    let config = block("yaml").to_owned();
+    let manager = Throwaway::alertmanager(AlertmanagerOptions { config })
+        .await
+        .unwrap();
+    let status = reqwest::get(format!("{}/api/v2/status", manager.url()))
+        .await
+        .unwrap();
+    let status: serde_json::Value = status.json().await.unwrap();
+    assert!(
+        status["config"]["original"]
+            .as_str()
+            .unwrap()
+            .contains("ForcedUnlockBreakGlass")
+    );
+}

@@ -1,0 +1,108 @@
+//! Two servers on one Postgres: each message is claimed by one of them, and a killed one takes none along.
+
+use std::collections::BTreeMap;
+use std::process::Stdio;
+
+use leasehold::audit::{Audit, Heads};
+use leasehold::clock::Clock;
+use leasehold::db::Db;
+use leasehold::identity::Who;
+use leasehold::notify::{Kind, NewReceiver, Notifier};
+use leasehold::throwaway::free_port;
+use tokio::process::{Child, Command};
+use tokio_util::sync::CancellationToken;
+
+use super::stage::{SECRET, Store, config, firing, tell};
+use crate::support::ear::{Ear, Reply};
+use crate::support::eventually::eventually;
+
+/// A process of its own.
+async fn serve(store: &Store) -> Child {
+    let port = free_port().unwrap();
+    let folder = store.folder();
+    let log = std::fs::File::create(folder.join(format!("log-{port}"))).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_leasehold"))
+        .env_clear()
+        .env("LEASEHOLD_STORE", &store.url)
+        .env("LEASEHOLD_LISTEN", format!("127.0.0.1:{port}"))
+        .env("LEASEHOLD_NOTIFY__ALLOW", "127.0.0.1/32")
+        .current_dir(folder)
+        .arg("serve")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log)
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    eventually("the server is ready", async || {
+        let log = || std::fs::read_to_string(folder.join(format!("log-{port}"))).unwrap();
+        assert!(child.try_wait().unwrap().is_none(), "{}", log());
+        let answer = reqwest::get(format!("http://127.0.0.1:{port}/readyz")).await;
+        answer.is_ok_and(|answer| answer.status().is_success())
+    })
+    .await;
+    child
+}
+
+/// How often each message was heard, by its id.
+fn counted(ear: &Ear) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for heard in ear.heard() {
+        *counts
+            .entry(heard.header("x-notification-id").to_owned())
+            .or_default() += 1;
+    }
+    counts
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_servers_send_each_message_once_and_one_that_is_killed_loses_none() {
+    // Two hundred messages: each once. Then one server is killed in the middle of a send: everything arrives all the same,
+    // and only what it was sending may come twice.
+    let store = Store::postgres().await;
+    let _installed = rustls::crypto::ring::default_provider().install_default();
+    let ear = Ear::open().await;
+    let db = Db::open(&store.url).await.unwrap();
+    add(&db, &ear.url).await;
+    let mut one = serve(&store).await;
+    let _two = serve(&store).await;
+    for n in 0..200 {
+        tell(&db, &firing(&format!("first-{n}"))).await;
+    }
+    ear.hears(200).await;
+    let counts = counted(&ear);
+    assert_eq!((counts.len(), ear.heard().len()), (200, 200));
+    // Whoever has these four cannot end them; the other one goes on.
+    ear.answers([Reply::Silence, Reply::Silence, Reply::Silence, Reply::Silence]);
+    for n in 0..100 {
+        tell(&db, &firing(&format!("second-{n}"))).await;
+    }
+    ear.hears(203).await;
+    one.kill().await.unwrap();
+    eventually("everything arrives", async || counted(&ear).len() == 300).await;
+    let left = "SELECT count(*) FROM deliveries WHERE state <> 'delivered'";
+    eventually("everything is marked", async || {
+        let Db::Postgres(pool) = &db else { unreachable!() };
+        let left: i64 = sqlx::query_scalar(left).fetch_one(pool).await.unwrap();
+        left == 0
+    })
+    .await;
+    let twice = counted(&ear).values().filter(|count| **count > 1).count();
+    assert!(twice <= 12, "{twice} came more than once");
+}
+
+async fn add(db: &Db, url: &str) {
+    let audit = Audit::new(db.clone(), Clock::start(), Heads::default());
+    // Only to add it: it has stopped before there is anything to send.
+    let stop = CancellationToken::new();
+    let (notifier, delivering) = Notifier::start(audit, &config(), "http://h", Clock::start(), stop.clone());
+    let new = NewReceiver {
+        name: "hook".to_owned(),
+        kind: Kind::Webhook,
+        urls: vec![url.into()],
+        secret: Some(SECRET.into()),
+    };
+    notifier.add(&Who::system("test"), new).await.unwrap();
+    stop.cancel();
+    delivering.ended().await;
+}

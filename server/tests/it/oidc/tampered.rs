@@ -1,0 +1,107 @@
+//! Answers that somebody tampered with: on the way, at the provider, or by bringing them to the wrong place.
+
+use reqwest::{Response, StatusCode, Url};
+
+use super::provider::Lie;
+use super::stage::{Back, Stage, cookies};
+
+/// No session, the sign-in page with what to do, and a row that says why.
+async fn refused(stage: &Stage, answer: Response, why: &str) {
+    let set = cookies(&answer);
+    assert!(
+        set.iter().all(|cookie| !cookie.contains("lhs_")),
+        "{why}: {set:?}"
+    );
+    let status = answer.status();
+    let page = answer.text().await.unwrap();
+    assert_eq!(status, StatusCode::BAD_REQUEST, "{why}: {page}");
+    assert!(
+        page.contains("was not accepted") && page.contains("name=\"password\""),
+        "{why}: {page}"
+    );
+    let row = &stage.console.record().await[0];
+    assert_eq!(
+        (row.action.as_str(), row.outcome.as_str()),
+        ("LOGIN", "refused"),
+        "{why}"
+    );
+    let after = row.after.as_ref().unwrap();
+    assert!(after.contains(&format!("\"{why}\"")), "{why}: {after}");
+}
+
+fn with(back: &Back, name: &str, value: Option<&str>) -> Back {
+    let mut url = Url::parse(&back.url).unwrap();
+    let pairs: Vec<(String, String)> = url
+        .query_pairs()
+        .into_owned()
+        .filter(|(key, _)| key != name)
+        .collect();
+    url.query_pairs_mut().clear().extend_pairs(pairs);
+    if let Some(value) = value {
+        url.query_pairs_mut().append_pair(name, value);
+    }
+    Back {
+        url: url.into(),
+        cookie: back.cookie.clone(),
+    }
+}
+
+#[tokio::test]
+async fn fifteen_tampered_answers_are_refused_and_recorded() {
+    // Thirteen ID tokens that are not what they should be, and six ways back that nobody went; then a true one counts.
+    let stage = Stage::start().await;
+    for (lie, why) in [
+        (Lie::Nonce, "wrong_nonce"),
+        (Lie::Issuer, "wrong_issuer"),
+        (Lie::Audience, "wrong_audience"),
+        (Lie::AuthorizedParty, "wrong_audience"),
+        (Lie::Expired, "expired"),
+        (Lie::NotYetValid, "not_yet_valid"),
+        (Lie::IssuedInTheFuture, "not_yet_valid"),
+        (Lie::AlgorithmNone, "wrong_algorithm"),
+        (Lie::PublicKeyAsSecret, "wrong_algorithm"),
+        (Lie::OtherKey, "wrong_signature"),
+        (Lie::UnknownKey, "unknown_key"),
+        (Lie::Payload, "wrong_signature"),
+        (Lie::NoSubject, "unreadable"),
+    ] {
+        stage.provider.lie(lie);
+        let back = stage.go("/sign-in/oidc").await;
+        refused(&stage, stage.come_back(&back).await, why).await;
+    }
+    stage.provider.lie(Lie::Nothing);
+
+    let back = stage.go("/sign-in/oidc").await;
+    let wrong = stage.come_back(&with(&back, "state", Some("another"))).await;
+    refused(&stage, wrong, "wrong_state").await;
+    let missing = stage.come_back(&with(&back, "state", None)).await;
+    refused(&stage, missing, "wrong_state").await;
+    let no_cookie = Back {
+        cookie: "a=b".to_owned(),
+        ..back.clone()
+    };
+    refused(&stage, stage.come_back(&no_cookie).await, "no_cookie").await;
+    // Somebody else's browser, with the code of the first: what they prove with is not what was promised for it.
+    let theirs = stage.go("/sign-in/oidc").await;
+    let code = Url::parse(&back.url).unwrap();
+    let code = code
+        .query_pairs()
+        .find(|(name, _)| name == "code")
+        .unwrap()
+        .1
+        .into_owned();
+    refused(
+        &stage,
+        stage.come_back(&with(&theirs, "code", Some(&code))).await,
+        "wrong_code",
+    )
+    .await;
+    let own = stage.go("/sign-in/oidc").await;
+    let invented = stage.come_back(&with(&own, "code", Some("0123"))).await;
+    refused(&stage, invented, "wrong_code").await;
+
+    let good = stage.go("/sign-in/oidc").await;
+    assert_eq!(stage.come_back(&good).await.status(), StatusCode::SEE_OTHER);
+    refused(&stage, stage.come_back(&good).await, "spent").await;
+    assert_eq!(stage.console.serving.identity.directory().people.len(), 1);
+}

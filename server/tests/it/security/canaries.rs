@@ -1,0 +1,411 @@
+//! Secrets of every kind are planted in a real server, which is then used and misused; none is found again in its logs, its
+//! pages, its answers, its record or its store.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use leasehold::http::access::needs::TABLE;
+use leasehold::throwaway::{Redis, RedisOptions, Throwaway};
+use reqwest::{Client, RequestBuilder, StatusCode, header, redirect};
+use serde_json::{Value, json};
+
+use crate::support::form::Form as _;
+
+const ADMIN: &str = "c4nary-admin-password";
+const GUESS: &str = "c4nary-wrong-guess";
+const CHOSEN: &str = "c4nary-chosen-password";
+/// In the configuration: of backends that cannot be reached, and of the identity provider.
+const CONFIGURED: [&str; 6] = [
+    "c4nary-redis-watch",
+    "c4nary-redis-unlock",
+    "c4nary-postgres-watch",
+    "c4nary-postgres-query",
+    "c4nary-etcd",
+    "c4nary-oidc-client",
+];
+/// With which a webhook is signed, the query of its address, and Slack's address. They are used, so the store has them.
+const TOLD: [&str; 3] = [
+    "c4nary-webhook-secret",
+    "c4nary-webhook-query",
+    "c4nary-slack-path",
+];
+/// What a program holds a key of Redis with: whoever knows it can release it.
+const VALUE: &str = "c4nary-redis-value";
+
+fn toml(folder: &Path, redis: &Redis) -> String {
+    let [watch, unlock, postgres, query, etcd, oidc] = CONFIGURED;
+    format!(
+        r#"
+listen = "127.0.0.1:0"
+notify.allow = ["127.0.0.1/32"]
+store = "sqlite:{store}"
+log = "leasehold=trace,tower_http=trace,sqlx=debug,info"
+[oidc]
+issuer = "http://127.0.0.1:1"
+client_id = "leasehold"
+client_secret = "{oidc}"
+role = [{{ value = "*", role = "viewer" }}]
+[[backend]]
+name = "live"
+kind = "redis"
+urls = ["{live}"]
+patterns = ["*"]
+poll = "200ms"
+[[backend]]
+name = "cache"
+kind = "redis"
+urls = ["redis://watcher:{watch}@127.0.0.1:1"]
+unlock_url = "redis://unlocker:{unlock}@127.0.0.1:1"
+[[backend]]
+name = "orders"
+kind = "postgres"
+url = "postgres://watcher:{postgres}@127.0.0.1:1/orders"
+unlock_url = "postgres://unlocker@127.0.0.1:1/orders?password={query}"
+[[backend]]
+name = "coord"
+kind = "etcd"
+endpoints = ["http://127.0.0.1:1"]
+user = "watcher"
+password = "{etcd}"
+"#,
+        store = folder.join("leasehold.db").display(),
+        live = redis.url(),
+    )
+}
+
+fn leasehold(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
+    command.current_dir(folder).env_clear();
+    command
+}
+
+/// What a command of the product prints, on both outputs.
+fn output(folder: &Path, args: &[&str], input: &str) -> String {
+    let mut command = leasehold(folder);
+    command
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+}
+
+struct Server {
+    child: Child,
+    home: String,
+    log: Option<std::thread::JoinHandle<String>>,
+}
+
+impl Drop for Server {
+    /// A test that fails leaves none behind.
+    fn drop(&mut self) {
+        // Usually it has ended.
+        let _ended = self.child.kill().and_then(|()| self.child.wait());
+    }
+}
+
+fn serve(folder: &Path) -> Server {
+    let mut child = leasehold(folder)
+        .arg("serve")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut errors = child.stderr.take().unwrap();
+    let log = std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        errors.read_to_end(&mut bytes).unwrap();
+        String::from_utf8_lossy(&bytes).into_owned()
+    });
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let first = lines.next().unwrap().unwrap();
+    let home = first.strip_prefix("Leasehold: ").expect(&first).to_owned();
+    Server {
+        child,
+        home,
+        log: Some(log),
+    }
+}
+
+impl Server {
+    /// Stops it, and answers what it logged.
+    fn stop(mut self) -> String {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").arg(&id).status().unwrap().success());
+        self.child.wait().unwrap();
+        self.log.take().unwrap().join().unwrap()
+    }
+}
+
+/// All that the server says, beside the moments in which it shows a secret once.
+#[derive(Default)]
+struct Said(Vec<(String, String)>);
+
+impl Said {
+    async fn note(&mut self, request: RequestBuilder, what: &str) -> Option<String> {
+        let answer = request.send().await.unwrap();
+        let cookie = answer.headers().get(header::SET_COOKIE).cloned();
+        let mut text = String::new();
+        for (name, value) in answer.headers() {
+            if name != header::SET_COOKIE {
+                text += &format!("{name}: {value:?}\n");
+            }
+        }
+        text += &answer.text().await.unwrap();
+        self.0.push((what.to_owned(), text));
+        cookie.map(|cookie| cookie.to_str().unwrap().split(';').next().unwrap().to_owned())
+    }
+
+    /// What the server wrote, apart from what was written for it.
+    fn note_files(&mut self, folder: &Path) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.file_name().unwrap() != "leasehold.toml" {
+                let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
+                self.0.push((path.display().to_string(), text));
+            }
+        }
+    }
+}
+
+/// Shown once: the only answer that may hold it.
+async fn shown(request: RequestBuilder, field: &str) -> String {
+    let answer = request.send().await.unwrap();
+    assert_eq!(answer.status(), StatusCode::CREATED);
+    let body: Value = answer.json().await.unwrap();
+    body[field]
+        .as_str()
+        .unwrap_or_else(|| panic!("{body}"))
+        .to_owned()
+}
+
+/// What the server made while it was used, and shows once.
+struct Made {
+    session: String,
+    token: String,
+    link: String,
+}
+
+/// Somebody who uses the console, with its session.
+struct User<'s> {
+    http: Client,
+    server: &'s Server,
+    cookie: String,
+}
+
+impl User<'_> {
+    fn at(&self, path: &str) -> String {
+        format!("{}{path}", self.server.home)
+    }
+
+    fn get(&self, path: &str) -> RequestBuilder {
+        self.http.get(self.at(path)).header(header::COOKIE, &self.cookie)
+    }
+
+    fn post(&self, path: &str) -> RequestBuilder {
+        self.http.post(self.at(path)).header(header::COOKIE, &self.cookie)
+    }
+
+    /// A token, somebody else, and the link that lets them in.
+    async fn make(&self) -> Made {
+        let grants = json!([{"role": "operator"}]);
+        let token = json!({"name": "billing", "grants": grants});
+        let token = shown(self.post("/v1/tokens").json(&token), "token").await;
+        let person = json!({"name": "bea", "grants": grants});
+        let id = shown(self.post("/v1/people").json(&person), "id").await;
+        let link = shown(self.post(&format!("/v1/people/{id}/link")), "link").await;
+        Made {
+            session: self.cookie.split_once('=').unwrap().1.to_owned(),
+            token,
+            link: link.rsplit('=').next().unwrap().to_owned(),
+        }
+    }
+
+    /// Right and wrong, with every secret in the place where it belongs and in some where it does not.
+    async fn misuse(&self, made: &Made, setup: &str, said: &mut Said) {
+        let Made { token, link, .. } = made;
+        let password = [("old", ADMIN), ("password", CHOSEN)];
+        said.note(self.post("/settings/password").form(&password), "a new password")
+            .await;
+        let weak = [("old", CHOSEN), ("password", "c4nary")];
+        said.note(self.post("/settings/password").form(&weak), "a weak password")
+            .await;
+        let people = || self.http.get(self.at("/v1/people"));
+        said.note(people().bearer_auth(format!("{token}x")), "a wrong token")
+            .await;
+        said.note(people().bearer_auth(token), "too few rights").await;
+        // The page of a link holds it, for its form; the log must not.
+        for path in [format!("/sign-in?link={link}"), format!("/setup?link={setup}")] {
+            let _page = self.http.get(self.at(&path)).send().await.unwrap();
+        }
+        for what in ["a link", "a link again"] {
+            said.note(self.http.post(self.at("/sign-in")).form(&[("link", link)]), what)
+                .await;
+        }
+        said.note(self.http.get(self.at("/sign-in/oidc")), "a provider that is away")
+            .await;
+        let broken = self.post("/v1/tokens").body(format!("{{\"name\": {GUESS}"));
+        said.note(broken, "no JSON").await;
+    }
+
+    /// Receivers that nobody reaches, tried and changed.
+    async fn tell(&self, said: &mut Said) {
+        let [secret, query, path] = TOLD;
+        let hook = json!({
+            "name": "hook", "kind": "webhook", "urls": [format!("http://127.0.0.1:1/?{query}")], "secret": secret
+        });
+        let chat = json!({"name": "chat", "kind": "slack", "urls": [format!("http://127.0.0.1:1/{path}")]});
+        for (what, receiver) in [("a webhook", &hook), ("slack", &chat), ("a webhook again", &hook)] {
+            said.note(self.post("/v1/receivers").json(receiver), what).await;
+        }
+        for name in ["hook", "chat"] {
+            let test = format!("/v1/receivers/{name}/test");
+            said.note(self.post(&test), &test).await;
+            said.note(self.post(&format!("/alerts/receivers/{name}/test")), name)
+                .await;
+            said.note(self.get(&format!("/alerts/receivers/{name}")), "its page")
+                .await;
+        }
+        let change = json!({"secret": secret, "urls": [format!("http://127.0.0.1:1/{path}")]});
+        said.note(
+            self.http
+                .put(self.at("/v1/receivers/chat"))
+                .header(header::COOKIE, &self.cookie)
+                .json(&change),
+            "a change",
+        )
+        .await;
+    }
+
+    /// Everything that can be read.
+    async fn read_all(&self, said: &mut Said) {
+        for (_, path, _) in TABLE.iter().filter(|(method, ..)| *method == "GET") {
+            // Streams do not end by themselves.
+            if path.ends_with("/events") {
+                continue;
+            }
+            let path = path
+                .replace("{backend}", "live")
+                .replace("{*resource}", "lock:a")
+                .replace("{resource}", "lock:a")
+                .replace(['{', '}', '*'], "");
+            said.note(self.get(&path), &path).await;
+        }
+    }
+}
+
+async fn sign_in<'s>(server: &'s Server, said: &mut Said) -> User<'s> {
+    let http = Client::builder()
+        .redirect(redirect::Policy::none())
+        .build()
+        .unwrap();
+    let with = |password: &'static str| {
+        let form = [("name", "root"), ("password", password)];
+        http.post(format!("{}/sign-in", server.home)).form(&form)
+    };
+    said.note(with(GUESS), "a wrong password").await;
+    let cookie = said.note(with(ADMIN), "signing in").await.unwrap();
+    User { http, server, cookie }
+}
+
+async fn lock(redis: &Redis) {
+    let client = redis::Client::open(redis.url()).unwrap();
+    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    let mut set = redis::cmd("SET");
+    set.arg("lock:a").arg(VALUE).arg("PX").arg(600_000);
+    let () = set.query_async(&mut connection).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn secrets_are_planted_everywhere_and_found_nowhere() {
+    // Seventeen: six configured, three passwords, a raw value, a session, a token, a link, a setup link, and three of
+    // receivers, which the store alone has.
+    let _installed = rustls::crypto::ring::default_provider().install_default();
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
+    lock(&redis).await;
+    std::fs::write(folder.join("leasehold.toml"), toml(folder, &redis)).unwrap();
+    let mut said = Said::default();
+    said.0
+        .push(("check-config".to_owned(), output(folder, &["check-config"], "")));
+    let setup = serve_setup(folder)
+        .split("link=")
+        .nth(1)
+        .unwrap()
+        .trim()
+        .to_owned();
+    let add = [
+        "user",
+        "add",
+        "--name",
+        "root",
+        "--role",
+        "admin",
+        "--password-stdin",
+    ];
+    said.0.push(("user add".to_owned(), output(folder, &add, ADMIN)));
+
+    let server = serve(folder);
+    let user = sign_in(&server, &mut said).await;
+    let made = user.make().await;
+    user.misuse(&made, &setup, &mut said).await;
+    user.tell(&mut said).await;
+    user.read_all(&mut said).await;
+    said.0.push(("the log".to_owned(), server.stop()));
+    for format in ["csv", "json"] {
+        let text = output(folder, &["audit", "export", "--format", format], "");
+        said.0.push((format!("the record as {format}"), text));
+    }
+    said.note_files(folder);
+
+    let mut planted: Vec<String> = CONFIGURED.iter().map(|secret| (*secret).to_owned()).collect();
+    planted.extend([ADMIN, GUESS, CHOSEN, VALUE].map(str::to_owned));
+    planted.extend([made.session, made.token, made.link, setup]);
+    assert!(
+        planted.len() >= 12 && planted.iter().all(|secret| secret.len() > 10),
+        "{planted:?}"
+    );
+    assert!(said.0.len() > 45, "{}", said.0.len());
+    for (what, text) in said.0.iter().filter(|(what, _)| !what.contains(".db")) {
+        for secret in TOLD {
+            assert!(!text.contains(secret), "{secret} stands in {what}:\n{text}");
+        }
+    }
+    for (what, text) in &said.0 {
+        // What works well may say nothing.
+        assert!(
+            !text.is_empty() || what.contains(".db") || what == "user add",
+            "{what} says nothing"
+        );
+        for secret in &planted {
+            assert!(
+                !text.contains(secret.as_str()),
+                "{secret} stands in {what}:\n{text}"
+            );
+        }
+    }
+}
+
+/// The line with the setup link that a first start prints, and nothing else does.
+fn serve_setup(folder: &Path) -> String {
+    let mut child = leasehold(folder)
+        .arg("serve")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let line = lines
+        .map(Result::unwrap)
+        .find(|line| line.contains("/setup?link="))
+        .unwrap();
+    let id = child.id().to_string();
+    assert!(Command::new("kill").arg(&id).status().unwrap().success());
+    child.wait().unwrap();
+    line
+}
