@@ -49,7 +49,7 @@ bench: build ## goals beside figures
 .PHONY: prove
 prove: export LEASEHOLD_PROVE := 1
 prove: ## the long fault runs
-	@scripts/setup build servers peers test
+	@scripts/setup build servers peers monitoring test
 	@scripts/site
 	@cargo nextest run -p leasehold --profile prove --run-ignored all
 

@@ -9,22 +9,17 @@ async fn who_wrote_after_losing_the_lock_stands_on_its_page_as_a_window() {
     let stage = Stage::start().await;
     let name = "tenant_1:close";
     let (first, stale) = stage.acquire(name, "worker-3").await;
-    let page = format!("/locks/builtin/{name}");
+    let path = format!("/locks/builtin/{name}");
     eventually("the first holder is seen", async || {
-        stage.page(&page).await.1.contains("holds it, token")
+        stage.page(&path).await.1.contains("holds it, token")
     })
     .await;
     stage.release(&first).await;
     let (_second, _) = stage.acquire(name, "worker-7").await;
     stage.refuse(name, stale, "ledger-db").await;
-    eventually("both are in the history", async || {
-        let (_, html) = stage.page(&page).await;
-        html.contains("wrote for") && html.contains("<bdi>worker-7</bdi>")
-    })
-    .await;
-    let (status, html) = stage.page(&page).await;
-    assert_eq!(status, 200);
-    for told in [
+    let told = [
+        "wrote for",
+        "<bdi>worker-7</bdi>",
         "an owner still wrote",
         "class=\"zombie\"",
         "write refused",
@@ -33,9 +28,8 @@ async fn who_wrote_after_losing_the_lock_stands_on_its_page_as_a_window() {
         "id=\"hold-time\"",
         "What we saw happen",
         "?range=24h",
-    ] {
-        assert!(html.contains(told), "{told}: {html}");
-    }
+    ];
+    let html = stage.page_telling(&path, &told).await;
     assert!(
         !html.contains(" style="),
         "the policy lets no inline style through"
@@ -47,30 +41,14 @@ async fn the_time_range_is_in_the_address_and_a_bad_one_is_told() {
     // A named range, two moments, and one that is none: then the page is there all the same.
     let stage = Stage::start().await;
     stage.acquire("r", "w").await;
-    let seen = async || {
-        stage
-            .page("/locks/builtin/r")
-            .await
-            .1
-            .contains("id=\"ownership\"")
-    };
-    eventually("it is seen", seen).await;
-    let (_, html) = stage.page("/locks/builtin/r?range=7d").await;
-    assert!(
-        html.contains("last 7 d") && html.contains("<b aria-current=\"true\">7 d</b>"),
-        "{html}"
-    );
+    stage.page_telling("/locks/builtin/r", &["id=\"ownership\""]).await;
+    let named = ["last 7 d", "<b aria-current=\"true\">7 d</b>"];
+    stage.page_telling("/locks/builtin/r?range=7d", &named).await;
     let between = "/locks/builtin/r?from=2026-05-01T00:00:00Z&to=2026-05-01T06:00:00Z";
-    let (_, html) = stage.page(between).await;
-    assert!(
-        html.contains("2026-05-01 00:00:00 UTC to 2026-05-01 06:00:00 UTC"),
-        "{html}"
-    );
-    let (status, html) = stage.page("/locks/builtin/r?range=soon").await;
-    assert!(
-        status == 200 && html.contains("range is none of 1h, 6h, 24h, 7d, 30d"),
-        "{html}"
-    );
+    let moments = ["2026-05-01 00:00:00 UTC to 2026-05-01 06:00:00 UTC"];
+    stage.page_telling(between, &moments).await;
+    let bad = ["range is none of 1h, 6h, 24h, 7d, 30d"];
+    stage.page_telling("/locks/builtin/r?range=soon", &bad).await;
 }
 
 #[tokio::test]
@@ -79,23 +57,17 @@ async fn the_overview_tells_what_was_held_and_what_went_wrong() {
     let stage = Stage::start().await;
     let (_, token) = stage.acquire("tenant_1:a", "w-1").await;
     stage.refuse("tenant_1:a", token, "ledger-db").await;
-    let seen = async || stage.page("/").await.1.contains("All 1 lock");
-    eventually("it is seen", seen).await;
-    let (_, html) = stage.page("/?range=1h").await;
-    for told in [
+    let told = [
+        "All 1 lock",
         "id=\"held\"",
         "Held and waiting over time",
         "Fencing rejections",
         "1, last 1 h",
         "Forced unlocks",
-    ] {
-        assert!(html.contains(told), "{told}: {html}");
-    }
+    ];
+    stage.page_telling("/?range=1h", &told).await;
     // Who sees another tenant alone is told nothing of it.
     let other = stage.viewer_of("tenant_2").await;
-    let (_, html) = stage.page_as(&other, "/").await;
-    assert!(
-        html.contains("0, last 6 h") && !html.contains("tenant_1:a"),
-        "{html}"
-    );
+    let html = stage.page_telling_as(&other, "/", &["0, last 6 h"]).await;
+    assert!(!html.contains("tenant_1:a"), "{html}");
 }

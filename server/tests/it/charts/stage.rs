@@ -9,6 +9,8 @@ use reqwest::{Client, Method, StatusCode};
 use serde_json::{Value, json};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::support::eventually::eventually;
+
 pub(super) struct Stage {
     serving: Serving,
     http: Client,
@@ -63,6 +65,24 @@ impl Stage {
         let url = format!("http://{}{path}", self.serving.address);
         let answer = self.http.get(url).bearer_auth(token).send().await.unwrap();
         (answer.status(), answer.text().await.unwrap())
+    }
+
+    /// The page, once it holds all of `told`. On one page: a chart whose read took too long says so in its place, and the
+    /// next page is whole.
+    pub(super) async fn page_telling(&self, path: &str, told: &[&str]) -> String {
+        self.page_telling_as(&self.viewer, path, told).await
+    }
+
+    pub(super) async fn page_telling_as(&self, token: &str, path: &str, told: &[&str]) -> String {
+        let mut html = String::new();
+        let what = format!("{path} tells {told:?}");
+        eventually(&what, async || {
+            let (status, page) = self.page_as(token, path).await;
+            html = page;
+            status == StatusCode::OK && told.iter().all(|told| html.contains(told))
+        })
+        .await;
+        html
     }
 
     async fn call(&self, method: Method, path: &str, body: &Value) -> Value {

@@ -13,7 +13,7 @@ use crate::support::console::{Console, token};
 
 const REASON: &str = "stuck since 03:00, its owner agrees";
 
-/// A lease of the built-in service that the inventory shows.
+/// A lease of the built-in service that the inventory shows: this very one, not the one before it under the same name.
 async fn held(console: &Console, resource: &str) -> String {
     let body = json!({"resource": resource, "ownerId": "worker-7", "ttlSeconds": 600});
     let acquire = console.client.post(console.url("/v1/locks/acquire")).json(&body);
@@ -22,7 +22,7 @@ async fn held(console: &Console, resource: &str) -> String {
     console
         .inventory_where("backend=builtin", |page| {
             let locks = page["locks"].as_array().unwrap();
-            locks.iter().any(|lock| lock["resource"] == resource)
+            locks.iter().any(|lock| lock["leaseId"] == lease["leaseId"])
         })
         .await;
     lease["leaseId"].as_str().unwrap().to_owned()
