@@ -41,7 +41,9 @@ async fn the_time_range_is_in_the_address_and_a_bad_one_is_told() {
     // A named range, two moments, and one that is none: then the page is there all the same.
     let stage = Stage::start().await;
     stage.acquire("r", "w").await;
-    stage.page_telling("/locks/builtin/r", &["id=\"ownership\""]).await;
+    stage
+        .page_telling("/locks/builtin/r", &["id=\"ownership\""])
+        .await;
     let named = ["last 7 d", "<b aria-current=\"true\">7 d</b>"];
     stage.page_telling("/locks/builtin/r?range=7d", &named).await;
     let between = "/locks/builtin/r?from=2026-05-01T00:00:00Z&to=2026-05-01T06:00:00Z";
