@@ -49,8 +49,11 @@ fn blocks_of(timeline: &Timeline) -> impl Iterator<Item = &Block> {
 /// The worst of it in one line.
 fn finding(timeline: &Timeline) -> String {
     if let Some(zombie) = timeline.worst_zombie() {
-        let late = human::age(zombie.until - zombie.from);
-        return format!("Ownership: an owner still wrote {late} after it lost the lock");
+        let late = match zombie.until - zombie.from {
+            ..=0 => String::new(),
+            late => format!(" {}", human::age(late)),
+        };
+        return format!("Ownership: an owner still wrote{late} after it lost the lock");
     }
     match timeline.overlap_ms() {
         0 => {}
@@ -159,6 +162,8 @@ fn role(lane: &Lane) -> String {
     });
     let longest = lane.zombies.iter().map(|zombie| zombie.until - zombie.from).max();
     let wrote = match longest {
+        // Nearer to each other than we look: how long is not known.
+        Some(..=0) => Some("wrote after that".to_owned()),
         Some(late) => Some(format!("wrote for {} more", human::age(late))),
         None => (!lane.refused.is_empty()).then(|| "a write was refused".to_owned()),
     };

@@ -360,9 +360,12 @@ pub(super) fn told_wait(wait: &Wait) -> String {
 
 pub(super) fn told_zombie(zombie: &Zombie) -> String {
     let writes = human::counted(zombie.writes as u64, "write", "writes");
+    let window = match zombie.until - zombie.from {
+        ..=0 => String::new(),
+        length => format!("zombie window of {}: ", human::age(length)),
+    };
     format!(
-        "zombie window of {}: {writes} with token {} refused after it had lost the lock",
-        human::age(zombie.until - zombie.from),
+        "{window}{writes} with token {} refused after it had lost the lock",
         zombie.token
     )
 }

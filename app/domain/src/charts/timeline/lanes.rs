@@ -109,6 +109,9 @@ fn zombies(lanes: &mut Lanes, refused: &[Refused], blocks: &[Block], scale: Time
         };
         let lane = lanes.of(owner);
         lane.refused.push(write.clone());
+        // A newer token was out by then: it had lost the lock, though we look now and then and saw that a moment later.
+        let was_told = write.current > Some(write.token);
+        let lost = lost.map(|lost| if was_told { lost.min(write.at) } else { lost });
         let Some(lost) = lost.filter(|lost| *lost <= write.at) else {
             continue;
         };

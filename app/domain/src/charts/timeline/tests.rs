@@ -115,6 +115,34 @@ fn the_present_holder_comes_first_and_a_zombie_is_told() {
 }
 
 #[test]
+fn a_write_refused_before_we_saw_the_end_is_a_zombies_all_the_same() {
+    // We look now and then: the lock was lost before 20, where we saw it. A newer token at 18 proves it; without one nothing does.
+    let events = [
+        event(10, EventKind::Acquired, "w3", 2),
+        event(20, EventKind::Released, "w3", 2),
+        event(20, EventKind::Acquired, "w7", 3),
+    ];
+    let zombies = |current| {
+        let write = Refused {
+            current,
+            ..refused(18, 2)
+        };
+        let timeline = draw(&Told {
+            events: &events,
+            refused: &[write],
+            holders: Some(&[holder("w7", 3, Some(20))]),
+            ..Told::default()
+        });
+        timeline
+            .worst_zombie()
+            .map(|zombie| (zombie.from / MINUTE, zombie.until / MINUTE))
+    };
+    assert_eq!(zombies(Some(FencingToken::new(3))), Some((18, 18)));
+    assert_eq!(zombies(None), None);
+    assert_eq!(zombies(Some(FencingToken::new(2))), None);
+}
+
+#[test]
 fn a_gap_in_the_middle_ends_what_is_not_heard_of_again_and_not_what_is() {
     // a and b are both open when watching stops; b is heard of again, then somebody else has it.
     let events = [
