@@ -9,7 +9,7 @@ use crate::api::error::set_status;
 use crate::components::empty::Empty;
 use crate::components::nav::Nav;
 use crate::components::tabs::Tabs;
-use crate::keys::Keys;
+use crate::keys::{Keys, KeysDialog};
 use crate::live::Live;
 use crate::pages::backends::BackendsPage;
 use crate::pages::lock::LockPage;
@@ -48,6 +48,7 @@ pub fn shell(options: LeptosOptions) -> impl IntoView {
             </head>
             <body>
                 <App/>
+                <KeysDialog/>
                 <svg class="sprite" aria-hidden="true" inner_html=SPRITE></svg>
             </body>
         </html>

@@ -4,7 +4,6 @@
 
 use leptos::ev;
 use leptos::prelude::*;
-use leptos_router::hooks::use_navigate;
 use wasm_bindgen::JsCast;
 use web_sys::{HtmlElement, HtmlInputElement, KeyboardEvent};
 
@@ -12,7 +11,7 @@ use crate::components::legend::RunwayLegend;
 use crate::links;
 use crate::live::use_live;
 
-/// The list as it stands in the dialog: a text is a fraction of the code that would make it.
+/// The list as it stands in the dialog.
 const KEYS: &str = "<dt><kbd>/</kbd></dt><dd>search</dd>\
     <dt><kbd>j</kbd><kbd>k</kbd></dt><dd>next and previous row</dd>\
     <dt><kbd>↵</kbd></dt><dd>open the row</dd>\
@@ -20,24 +19,29 @@ const KEYS: &str = "<dt><kbd>/</kbd></dt><dd>search</dd>\
     <dt><kbd>p</kbd></dt><dd>pause, and go on</dd>\
     <dt><kbd>g</kbd><kbd>o</kbd></dt><dd>Overview</dd>\
     <dt><kbd>g</kbd><kbd>l</kbd></dt><dd>Locks</dd>\
+    <dt><kbd>g</kbd><kbd>c</kbd></dt><dd>Contention</dd>\
+    <dt><kbd>g</kbd><kbd>f</kbd></dt><dd>Fencing</dd>\
     <dt><kbd>g</kbd><kbd>b</kbd></dt><dd>Backends</dd>\
+    <dt><kbd>g</kbd><kbd>a</kbd></dt><dd>Alerts</dd>\
+    <dt><kbd>g</kbd><kbd>s</kbd></dt><dd>Settings</dd>\
     <dt><kbd>?</kbd></dt><dd>this list</dd>";
+
+/// The letters after `g`: each is the `data-g` of a link in the bar.
+const PAGES: &str = "olcfbas";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Command {
     Search,
     Pause,
     Unlock,
-    Go(&'static str),
+    Page,
     List,
 }
 
 /// `before` is the key pressed just before, for those that come in pairs.
 fn command(before: Option<char>, key: &str) -> Option<Command> {
     match (before, key) {
-        (Some('g'), "o") => Some(Command::Go("/")),
-        (Some('g'), "l") => Some(Command::Go("/locks")),
-        (Some('g'), "b") => Some(Command::Go("/backends")),
+        (Some('g'), letter) if letter.len() == 1 && PAGES.contains(letter) => Some(Command::Page),
         (_, "/") => Some(Command::Search),
         (_, "p") => Some(Command::Pause),
         (_, "u") => Some(Command::Unlock),
@@ -73,6 +77,18 @@ fn focus_search() {
     }
 }
 
+/// As if its link in the bar were clicked, which need not be visible for that.
+fn go_to_page(letter: &str) {
+    let found = document().query_selector(&format!("[data-g={letter}]"));
+    if let Some(link) = found
+        .ok()
+        .flatten()
+        .and_then(|link| link.dyn_into::<HtmlElement>().ok())
+    {
+        link.click();
+    }
+}
+
 /// From a lock's page, or from the row that has the focus: a page of the server's alone.
 fn go_to_unlock() {
     let found = |selector: &str| document().query_selector(selector).ok().flatten();
@@ -82,14 +98,12 @@ fn go_to_unlock() {
     }
 }
 
-/// The listener and the dialog. Once per tab, inside the router.
+/// The listener. Once per tab.
 #[component]
 pub fn Keys() -> impl IntoView {
     let live = use_live();
-    let navigate = use_navigate();
     let before = StoredValue::new(None::<char>);
     Effect::new(move |_| {
-        let navigate = navigate.clone();
         let listener = window_event_listener(ev::keydown, move |event| {
             let Some(key) = plain_key(&event) else { return };
             let last = before.get_value();
@@ -102,12 +116,17 @@ pub fn Keys() -> impl IntoView {
                 Command::Search => focus_search(),
                 Command::Pause => live.toggle_pause(),
                 Command::Unlock => go_to_unlock(),
-                Command::Go(path) => navigate(path, Default::default()),
+                Command::Page => go_to_page(&key),
                 Command::List => open_dialog(),
             }
         });
         on_cleanup(move || listener.remove());
     });
+}
+
+/// The list itself: in the document outside what the browser hydrates, whose half need not know it.
+#[component]
+pub fn KeysDialog() -> impl IntoView {
     view! {
         <dialog class="keys" id="keys" aria-labelledby="keys-title" closedby="any">
             <header>
@@ -152,8 +171,9 @@ mod tests {
 
     #[test]
     fn pages_need_the_g_before_their_letter() {
-        assert_eq!(command(Some('g'), "l"), Some(Command::Go("/locks")));
+        assert_eq!(command(Some('g'), "l"), Some(Command::Page));
         assert_eq!(command(None, "l"), None);
+        assert_eq!(command(Some('g'), "ol"), None);
         assert_eq!(command(Some('g'), "p"), Some(Command::Pause));
     }
 }

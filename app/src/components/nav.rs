@@ -39,6 +39,14 @@ impl Here {
     }
 }
 
+/// Pages of the server's alone. As texts, which are a fraction of the code that would make them; `data-g` is for the keyboard.
+const PATTERNS: &str = "<a href=\"/contention\" rel=\"external\" data-g=\"c\">Contention</a>\
+    <a href=\"/fencing\" rel=\"external\" data-g=\"f\">Fencing</a>";
+/// The record is shown to those who may read it.
+const ACTS: &str = "<a href=\"/alerts\" rel=\"external\" data-g=\"a\">Alerts</a>\
+    <a href=\"/audit\" rel=\"external\" class=\"may-audit\">Audit</a>\
+    <a href=\"/settings\" rel=\"external\" data-g=\"s\">Settings</a>";
+
 #[component]
 pub fn Nav() -> impl IntoView {
     let here = Here::now();
@@ -54,15 +62,11 @@ pub fn Nav() -> impl IntoView {
                 "Leasehold"
             </a>
             <nav aria-label="pages">
-                <a href="/" aria-current=here.is(Place::Overview)>"Overview"</a>
-                <a href="/locks" aria-current=here.is(Place::Locks)>"Locks "{changing(held)}</a>
-                <a href="/contention" rel="external">"Contention"</a>
-                <a href="/fencing" rel="external">"Fencing"</a>
-                <a href="/backends" aria-current=here.is(Place::Backends)>"Backends"</a>
-                // Pages of the server's alone; the first one is shown to those who may read it.
-                <a href="/alerts" rel="external">"Alerts"</a>
-                <a href="/audit" rel="external" class="may-audit">"Audit"</a>
-                <a href="/settings" rel="external">"Settings"</a>
+                <a href="/" data-g="o" aria-current=here.is(Place::Overview)>"Overview"</a>
+                <a href="/locks" data-g="l" aria-current=here.is(Place::Locks)>"Locks "{changing(held)}</a>
+                <div inner_html=PATTERNS></div>
+                <a href="/backends" data-g="b" aria-current=here.is(Place::Backends)>"Backends"</a>
+                <div inner_html=ACTS></div>
             </nav>
             <div class="end">
                 <SearchBox/>

@@ -1,8 +1,18 @@
-//! The navigation of a phone.
+//! The navigation of a phone: four pages under the thumb, and the others behind `More`.
 
 use leptos::prelude::*;
 
 use super::nav::{Here, Place};
+
+/// Pages of the server's alone, as a text; see the bar's. Opened by the browser itself, before any script.
+const REST: &str = "<a href=\"/alerts\" rel=\"external\">Alerts</a>\
+    <button type=\"button\" popovertarget=\"more\">More</button>\
+    <div popover id=\"more\">\
+    <a href=\"/contention\" rel=\"external\">Contention</a>\
+    <a href=\"/fencing\" rel=\"external\">Fencing</a>\
+    <a href=\"/audit\" rel=\"external\" class=\"may-audit\">Audit</a>\
+    <a href=\"/settings\" rel=\"external\">Settings</a>\
+    </div>";
 
 #[component]
 pub fn Tabs() -> impl IntoView {
@@ -12,9 +22,7 @@ pub fn Tabs() -> impl IntoView {
             <a href="/" aria-current=here.is(Place::Overview)>"Overview"</a>
             <a href="/locks" aria-current=here.is(Place::Locks)>"Locks"</a>
             <a href="/backends" aria-current=here.is(Place::Backends)>"Backends"</a>
-            <a href="/alerts" rel="external">"Alerts"</a>
-            <a href="/audit" rel="external" class="may-audit">"Audit"</a>
-            <a href="/settings" rel="external">"Settings"</a>
+            <div inner_html=REST></div>
         </nav>
     }
 }

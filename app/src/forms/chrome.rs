@@ -132,7 +132,7 @@ pub(super) fn page_under(chrome: &Chrome, title: &str, head: AnyView, content: A
     document_with(title, main.into_any())
 }
 
-/// Path, word, and where one is there.
+/// Path, word, and where one is there. In the bar in this order.
 const PAGES: [(&str, &str, Option<Place>); 7] = [
     ("/", "Overview", None),
     ("/locks", "Locks", Some(Place::Locks)),
@@ -142,17 +142,24 @@ const PAGES: [(&str, &str, Option<Place>); 7] = [
     ("/alerts", "Alerts", Some(Place::Alerts)),
     ("/audit", "Audit", Some(Place::Audit)),
 ];
+/// What a phone has under the thumb; the others are behind `More`.
+const TABS: [&str; 4] = ["/", "/locks", "/backends", "/alerts"];
 
-fn links(chrome: &Chrome) -> AnyView {
-    let shown = PAGES
+fn links(chrome: &Chrome, is_shown: impl Fn(&str) -> bool) -> AnyView {
+    let may_see = |path: &str| path != "/audit" || chrome.may_audit;
+    let pages = PAGES
         .into_iter()
-        .filter(|(path, ..)| *path != "/audit" || chrome.may_audit);
-    let pages = shown.map(|(path, word, place)| {
+        .filter(|(path, ..)| may_see(path) && is_shown(path));
+    let pages = pages.map(|(path, word, place)| {
         let here = (place == Some(chrome.place)).then_some("page");
         view! { <a href=path aria-current=here>{word}</a> }
     });
+    pages.collect_view().into_any()
+}
+
+fn settings(chrome: &Chrome) -> AnyView {
     let here = matches!(chrome.place, Place::Settings(_)).then_some("page");
-    view! { {pages.collect_view()}<a href="/settings" aria-current=here>"Settings"</a> }.into_any()
+    view! { <a href="/settings" aria-current=here>"Settings"</a> }.into_any()
 }
 
 fn bar(chrome: &Chrome) -> AnyView {
@@ -163,7 +170,7 @@ fn bar(chrome: &Chrome) -> AnyView {
                 <svg viewBox="0 0 16 16" aria-hidden="true"><path d="M1 3h14v3H1zM1 8.5h9v1.5H1zM1 12h5v1.5H1z" fill="currentColor"></path></svg>
                 "Leasehold"
             </a>
-            <nav aria-label="pages">{links(chrome)}</nav>
+            <nav aria-label="pages">{links(chrome, |_| true)}{settings(chrome)}</nav>
             <div class="end">
                 <a class="who" href="/settings">{chrome.name.clone()}</a>
                 <form method="post" action="/sign-out"><button class="btn plain s" r#type="submit">"Sign out"</button></form>
@@ -174,7 +181,15 @@ fn bar(chrome: &Chrome) -> AnyView {
 }
 
 fn tabs(chrome: &Chrome) -> AnyView {
-    view! { <nav class="tabs" aria-label="pages, below">{links(chrome)}</nav> }.into_any()
+    let is_tab = |path: &str| TABS.contains(&path);
+    view! {
+        <nav class="tabs" aria-label="pages, below">
+            {links(chrome, is_tab)}
+            <button type="button" popovertarget="more">"More"</button>
+            <div popover id="more">{links(chrome, |path| !is_tab(path))}{settings(chrome)}</div>
+        </nav>
+    }
+    .into_any()
 }
 
 fn sections(chrome: &Chrome, here: Section) -> AnyView {

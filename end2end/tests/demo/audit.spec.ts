@@ -114,7 +114,12 @@ test.describe('on a phone, by keyboard', () => {
   test('the record fits, and the first row opens with Enter', async ({ page }) => {
     await page.goto('/audit');
     await fits(page);
-    await expect(page.getByRole('navigation', { name: 'pages, below' }).getByRole('link', { name: 'Audit' })).toHaveAttribute('aria-current', 'page');
+    const below = page.getByRole('navigation', { name: 'pages, below' });
+    await below.getByRole('button', { name: 'More' }).click();
+    await expect(below.getByRole('link', { name: 'Audit' })).toHaveAttribute('aria-current', 'page');
+    await fits(page);
+    await page.keyboard.press('Escape');
+    await expect(below.getByRole('link', { name: 'Audit' })).toBeHidden();
     await lines(page).first().getByRole('link').first().focus();
     await page.keyboard.press('Enter');
     await expect(page).toHaveURL(/\/audit\/\d+$/);

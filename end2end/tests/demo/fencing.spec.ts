@@ -16,6 +16,18 @@ test('a writer that lost its lock is found in the ledger and followed to its tim
   await expect(page.locator('#ownership')).toBeVisible();
 });
 
+test('g and a letter lead to the pages of the server alone too', async ({ page }) => {
+  for (const [letter, path] of [['f', '/fencing'], ['c', '/contention'], ['a', '/alerts'], ['s', '/settings']]) {
+    await page.goto('/locks');
+    // Until the browser half listens, nothing hears the keys.
+    await expect(async () => {
+      await page.keyboard.press('g');
+      await page.keyboard.press(letter);
+      await expect(page).toHaveURL(new RegExp(`${path}(/|$)`), { timeout: 500 });
+    }).toPass();
+  }
+});
+
 test('the navigation leads to the ledger, whose ranges and filters are the address', async ({ page }) => {
   await page.goto('/locks');
   await page.getByRole('navigation', { name: 'pages', exact: true }).getByRole('link', { name: 'Fencing' }).click();
