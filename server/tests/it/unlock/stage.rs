@@ -330,12 +330,19 @@ impl Stage {
         let heads = std::collections::BTreeMap::new();
         let verified = audit.verify(&heads, |_| {}).await.unwrap();
         assert!(verified.is_ok(), "{verified:?}");
-        let query = AuditQuery {
+        let mut query = AuditQuery {
             limit: 1_000,
             action: Some(domain::audit::Action::ForceUnlock),
             ..AuditQuery::default()
         };
-        let mut rows = audit.page(&query).await.unwrap().rows;
+        // All pages: a long run writes more than one.
+        let mut rows = Vec::new();
+        loop {
+            let page = audit.page(&query).await.unwrap();
+            rows.extend(page.rows);
+            let Some(next) = page.next_cursor else { break };
+            query.before_seq = Some(next.parse().unwrap());
+        }
         rows.reverse();
         rows
     }
