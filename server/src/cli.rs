@@ -122,4 +122,31 @@ mod tests {
             assert!(help.contains("Exit codes: 0 "), "{help}");
         }
     }
+
+    #[test]
+    fn the_documented_commands_are_these_and_no_others() {
+        // The rows of docs/cli.md against clap: every command, in the order of `--help`, with `--json` where it has it.
+        let page = include_str!("../../docs/cli.md");
+        let (_, table) = page.split_once("## Commands").unwrap();
+        let rows = table.split("## ").next().unwrap().lines();
+        let rows = rows.filter_map(|line| {
+            let (name, rest) = line.strip_prefix("| `leasehold ")?.split_once('`')?;
+            let json = rest.trim_end_matches('|').rsplit('|').next()?.trim();
+            Some((name.to_owned(), !json.is_empty()))
+        });
+        let documented: Vec<(String, bool)> = rows.collect();
+        let mut cli = Cli::command();
+        cli.build();
+        let takes_json = |command: &clap::Command| {
+            let takes = |command: &clap::Command| command.get_arguments().any(|one| one.get_id() == "json");
+            takes(command) || command.get_subcommands().any(takes)
+        };
+        let known = cli
+            .get_subcommands()
+            .filter(|one| !one.is_hide_set() && one.get_name() != "help");
+        let known: Vec<(String, bool)> = known
+            .map(|one| (one.get_name().to_owned(), takes_json(one)))
+            .collect();
+        assert_eq!(documented, known);
+    }
 }

@@ -35,5 +35,9 @@ pub async fn examine(config: &Config, clock: &Clock) -> Vec<Finding> {
 
 /// What was looked at, for a closing line.
 pub fn subjects(findings: &[Finding]) -> usize {
-    findings.iter().map(|one| &one.check).collect::<BTreeSet<_>>().len()
+    findings
+        .iter()
+        .map(|one| &one.check)
+        .collect::<BTreeSet<_>>()
+        .len()
 }

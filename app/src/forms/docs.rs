@@ -54,7 +54,14 @@ pub fn index(chrome: &Chrome, contents: &Contents, html: &str, parts: &[Part]) -
         <p>"Made from the description that this server gives of itself at "<a class="link" href="/v1/openapi.json">"/v1/openapi.json"</a>"."</p>
         {lists.collect_view()}
     };
-    around(chrome, contents, "/docs", "Documentation", None, content.into_any())
+    around(
+        chrome,
+        contents,
+        "/docs",
+        "Documentation",
+        None,
+        content.into_any(),
+    )
 }
 
 /// A guide, made of Markdown by the server.

@@ -43,7 +43,10 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
                 || "no file, only the environment".to_owned(),
                 |file| format!("{file}, then the environment"),
             );
-            let mut findings = vec![Finding::ok("configuration", format!("nothing is wrong with it: {read}"))];
+            let mut findings = vec![Finding::ok(
+                "configuration",
+                format!("nothing is wrong with it: {read}"),
+            )];
             findings.extend(Box::pin(doctor::examine(&config, &Clock::start())).await);
             let exit = match worst(&findings) {
                 Level::Fault => Exit::Failure,
@@ -53,7 +56,11 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         Err(errors) => (misconfigured(&errors), Exit::Usage),
     };
-    print(&if args.json { json(&findings) } else { text(&findings) })?;
+    print(&if args.json {
+        json(&findings)
+    } else {
+        text(&findings)
+    })?;
     if exit != Exit::Ok {
         report(&counted(&findings));
     }
@@ -96,7 +103,11 @@ fn json(findings: &[Finding]) -> String {
 }
 
 fn text(findings: &[Finding]) -> String {
-    let width = findings.iter().map(|one| one.check.chars().count()).max().unwrap_or(0);
+    let width = findings
+        .iter()
+        .map(|one| one.check.chars().count())
+        .max()
+        .unwrap_or(0);
     let mut out = String::new();
     for one in findings {
         let word = match one.level {

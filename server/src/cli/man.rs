@@ -43,7 +43,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 /// The folder may be one of the system's.
 fn is_ours(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let name = path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
     let first = name.split(['-', '.']).next();
     first == Some("leasehold") && name.ends_with(".1")
 }

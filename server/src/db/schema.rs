@@ -168,7 +168,10 @@ mod tests {
         assert_eq!(standing(&SQLITE, &all), Standing::Current { version: last });
         let behind = standing(&SQLITE, &all[..all.len() - 1]);
         assert!(matches!(behind, Standing::Behind { missing, .. } if missing == [last]));
-        assert_eq!(standing(&SQLITE, &more("add a column")), Standing::Ahead { version: 9_001 });
+        assert_eq!(
+            standing(&SQLITE, &more("add a column")),
+            Standing::Ahead { version: 9_001 }
+        );
         let taken = standing(&SQLITE, &more("contract drop a column"));
         assert!(matches!(taken, Standing::TooNew { version: 9_001, .. }));
         assert!(refuse_too_new(&SQLITE, &more("contract drop a column")).is_err());

@@ -51,30 +51,35 @@ fn late(after: std::time::Duration) -> BackendError {
 fn reached(check: &str, backend: &dyn Backend, probe: &Probe) -> Finding {
     let version = match &probe.version {
         Known::Known(version) => version.clone(),
-        Known::Unknown(why) => format!("version unknown: {why}"),
+        Known::Unknown(why) | Known::Absent(why) => format!("version unknown: {why}"),
     };
     Finding::ok(check, format!("reached at {}: {version}", backend.address()))
 }
 
 fn rights(check: &str, probe: &Probe) -> Vec<Finding> {
-    let judged = probe.rights.iter().map(|right| match (&right.allowed, right.wanted) {
-        (Known::Known(true), true) => Finding::ok(check, format!("may {}", right.what)),
-        (Known::Known(false), false) => Finding::ok(check, format!("may not, as it should be: {}", right.what)),
-        (Known::Known(false), true) => {
-            Finding::fault(check, format!("may not, but must: {}", right.what), &right.mend)
-        }
-        (Known::Known(true), false) => Finding::warning(
-            check,
-            format!("may, but a watcher should not: {}", right.what),
-            &right.mend,
-        ),
-        (Known::Unknown(why), true) => {
-            Finding::fault(check, format!("{}: not known, {why}", right.what), &right.mend)
-        }
-        (Known::Unknown(why), false) => {
-            Finding::warning(check, format!("{}: not known, {why}", right.what), &right.mend)
-        }
-    });
+    let judged = probe
+        .rights
+        .iter()
+        .map(|right| match (&right.allowed, right.wanted) {
+            (Known::Known(true), true) => Finding::ok(check, format!("may {}", right.what)),
+            (Known::Known(false), false) => {
+                Finding::ok(check, format!("may not, as it should be: {}", right.what))
+            }
+            (Known::Known(false), true) => {
+                Finding::fault(check, format!("may not, but must: {}", right.what), &right.mend)
+            }
+            (Known::Known(true), false) => Finding::warning(
+                check,
+                format!("may, but a watcher should not: {}", right.what),
+                &right.mend,
+            ),
+            (Known::Unknown(why) | Known::Absent(why), true) => {
+                Finding::fault(check, format!("{}: not known, {why}", right.what), &right.mend)
+            }
+            (Known::Unknown(why) | Known::Absent(why), false) => {
+                Finding::warning(check, format!("{}: not known, {why}", right.what), &right.mend)
+            }
+        });
     judged.collect()
 }
 

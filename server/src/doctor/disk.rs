@@ -14,7 +14,15 @@ const FREE_FAULT: u64 = 64 << 20;
 
 /// Where files are shared with other machines, whose locks and syncs are not to be relied on.
 const NETWORK: [&str; 9] = [
-    "nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "ceph", "glusterfs", "fuse.sshfs",
+    "nfs",
+    "nfs4",
+    "cifs",
+    "smb3",
+    "smbfs",
+    "9p",
+    "ceph",
+    "glusterfs",
+    "fuse.sshfs",
 ];
 const MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
 
@@ -65,14 +73,18 @@ fn kind(folder: &Path) -> Finding {
     if NETWORK.contains(&kind.as_str()) {
         return Finding::fault(
             CHECK,
-            format!("{shown} is on a network file system ({kind}): SQLite's locks and syncs do not hold there"),
+            format!(
+                "{shown} is on a network file system ({kind}): SQLite's locks and syncs do not hold there"
+            ),
             "write a `store` on a disk of this machine, or store = \"postgres://…\"",
         );
     }
     if MEMORY.contains(&kind.as_str()) {
         return Finding::warning(
             CHECK,
-            format!("{shown} is in memory ({kind}): leases and tokens are gone when this machine starts again"),
+            format!(
+                "{shown} is in memory ({kind}): leases and tokens are gone when this machine starts again"
+            ),
             "write a `store` on a disk: without it fencing tokens come again",
         );
     }

@@ -19,7 +19,10 @@ const FILES_MIN: u64 = 4_096;
 
 pub(super) async fn examine(config: &Config) -> Vec<Finding> {
     let mut findings = vec![listening(config).await];
-    if config.listen.port() > 0 && config.listen.port() < ORDINARY_PORT && !rustix::process::geteuid().is_root() {
+    if config.listen.port() > 0
+        && config.listen.port() < ORDINARY_PORT
+        && !rustix::process::geteuid().is_root()
+    {
         findings.push(Finding::warning(
             "listen",
             format!("port {} is for root, and this user is not", config.listen.port()),
@@ -39,7 +42,10 @@ async fn listening(config: &Config) -> Finding {
         return Finding::ok("listen", format!("{said} Port 0 takes a free one."));
     }
     match tokio::time::timeout(KNOCK, TcpStream::connect(address)).await {
-        Ok(Ok(_)) => Finding::ok("listen", format!("{said} Something answers there already; it should be Leasehold.")),
+        Ok(Ok(_)) => Finding::ok(
+            "listen",
+            format!("{said} Something answers there already; it should be Leasehold."),
+        ),
         _ => Finding::ok("listen", format!("{said} Nothing listens there yet.")),
     }
 }
@@ -47,8 +53,15 @@ async fn listening(config: &Config) -> Finding {
 fn certificate(config: &Config) -> Option<Finding> {
     let files = config.access.tls.as_ref()?;
     Some(match Certificate::load(files) {
-        Ok(_) => Finding::ok("tls", format!("{} and its key fit together", files.cert_file.display())),
-        Err(wrong) => Finding::fault("tls", format!("{} {}", wrong.path.display(), wrong.why), wrong.mend),
+        Ok(_) => Finding::ok(
+            "tls",
+            format!("{} and its key fit together", files.cert_file.display()),
+        ),
+        Err(wrong) => Finding::fault(
+            "tls",
+            format!("{} {}", wrong.path.display(), wrong.why),
+            wrong.mend,
+        ),
     })
 }
 
@@ -71,7 +84,11 @@ fn files() -> Finding {
     let most = open_files();
     let found = format!("this process may open {most} files");
     match most < FILES_MIN {
-        true => Finding::warning("limits", found, "LimitNOFILE=65536 in the unit, or: ulimit -n 65536"),
+        true => Finding::warning(
+            "limits",
+            found,
+            "LimitNOFILE=65536 in the unit, or: ulimit -n 65536",
+        ),
         false => Finding::ok("limits", found),
     }
 }

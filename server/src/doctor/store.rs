@@ -56,7 +56,10 @@ async fn of_file(path: &Path, clock: &Clock) -> Vec<Finding> {
     let mut findings = disk::examine(folder.unwrap_or(Path::new(".")));
     let shown = path.display();
     if !path.exists() {
-        findings.push(Finding::ok(CHECK, format!("{shown} is not there yet; the first start makes it")));
+        findings.push(Finding::ok(
+            CHECK,
+            format!("{shown} is not there yet; the first start makes it"),
+        ));
         return findings;
     }
     match examine::sqlite(path).await {
@@ -84,7 +87,8 @@ async fn of_one_beside(path: PathBuf) -> Option<Finding> {
 
 fn unreadable(path: &Path, why: &str) -> Finding {
     let shown = path.display();
-    let mend = format!("ls -l {shown} # the user that serves must own it; if it is damaged, put back a backup");
+    let mend =
+        format!("ls -l {shown} # the user that serves must own it; if it is damaged, put back a backup");
     Finding::fault(CHECK, format!("{shown} cannot be read: {why}"), mend)
 }
 
@@ -110,11 +114,20 @@ fn of_all(shown: &str, examined: &Examined) -> Vec<Finding> {
 
 fn of_tables(shown: &str, standing: &Standing) -> Finding {
     match standing {
-        Standing::Fresh => Finding::ok(CHECK, format!("{shown} has no tables yet; the first start makes them")),
-        Standing::Current { version } => Finding::ok(CHECK, format!("{shown} is at migration {version}, the newest")),
+        Standing::Fresh => Finding::ok(
+            CHECK,
+            format!("{shown} has no tables yet; the first start makes them"),
+        ),
+        Standing::Current { version } => {
+            Finding::ok(CHECK, format!("{shown} is at migration {version}, the newest"))
+        }
         Standing::Behind { version, missing } => {
             let many = domain::human::counted(missing.len() as u64, "migration", "migrations");
-            Finding::warning(CHECK, format!("{shown} is at migration {version}, {many} behind"), MIGRATE)
+            Finding::warning(
+                CHECK,
+                format!("{shown} is at migration {version}, {many} behind"),
+                MIGRATE,
+            )
         }
         Standing::Ahead { version } => Finding::warning(
             CHECK,
@@ -123,7 +136,9 @@ fn of_tables(shown: &str, standing: &Standing) -> Finding {
         ),
         Standing::TooNew { version, description } => Finding::fault(
             CHECK,
-            format!("{shown} is at migration {version} ({description}), which takes away what this binary needs"),
+            format!(
+                "{shown} is at migration {version} ({description}), which takes away what this binary needs"
+            ),
             "install the newer version again, or put back a backup from before it",
         ),
         Standing::Dirty { version } => Finding::fault(
@@ -140,7 +155,10 @@ fn ahead(examined: &Examined, clock: &Clock) -> Option<Finding> {
     (ahead_ms > 5_000).then(|| {
         Finding::fault(
             CHECK,
-            format!("it has seen a time that is {} s ahead of ours: leases would live longer by that", ahead_ms / 1_000),
+            format!(
+                "it has seen a time that is {} s ahead of ours: leases would live longer by that",
+                ahead_ms / 1_000
+            ),
             "timedatectl set-ntp true # if this clock is right, wait until it has caught up",
         )
     })

@@ -47,7 +47,7 @@ impl Library {
     fn new(description: &OpenApi) -> Self {
         let parts = reference::parts(description);
         let guides = guides::all();
-        let link = |guide: &Guide| (guide.path.clone(), guide.title.clone());
+        let link = |guide: &Guide| (guide.path.clone(), guide.word.clone());
         let first = ("/docs".to_owned(), "Contents".to_owned());
         let of_api = parts.iter().map(|part| (part.path.clone(), part.title.clone()));
         let listed = guides.iter().filter(|guide| guide.name != guides::INDEX);

@@ -3,7 +3,13 @@
 use serde_json::Value;
 
 /// The command; `is_open` asks without a token.
-pub(super) fn curl(method: &str, path: &str, example: Option<&Value>, is_open: bool, is_stream: bool) -> String {
+pub(super) fn curl(
+    method: &str,
+    path: &str,
+    example: Option<&Value>,
+    is_open: bool,
+    is_stream: bool,
+) -> String {
     let mut out = String::from(if is_stream {
         "curl -sSN --fail-with-body"
     } else {
@@ -74,7 +80,10 @@ mod tests {
         // A quote in a text, a variable among words, a path with an id.
         let example = json!({"a": "it's", "b": "$GENERATION"});
         let command = curl("PUT", "/v1/people/{id}/grants", Some(&example), false, false);
-        assert!(command.contains(r#""$LEASEHOLD_SERVER/v1/people/$PERSON_ID/grants""#), "{command}");
+        assert!(
+            command.contains(r#""$LEASEHOLD_SERVER/v1/people/$PERSON_ID/grants""#),
+            "{command}"
+        );
         assert!(command.contains(r#"it'\''s"#), "{command}");
         assert!(command.contains(r#""b":"'"$GENERATION"'""#), "{command}");
     }

@@ -17,6 +17,8 @@ pub(super) struct Guide {
     pub(super) path: String,
     /// Its first heading.
     pub(super) title: String,
+    /// What the index calls it.
+    pub(super) word: String,
     pub(super) html: String,
 }
 
@@ -32,17 +34,24 @@ pub(super) fn all() -> Vec<Guide> {
     files.sort_by_key(|file| (place(file), file.clone()));
     let guides = files
         .iter()
-        .filter_map(|file| text(file).map(|text| read(file, &text)));
+        .filter_map(|file| text(file).map(|text| read(file, &text, &index)));
     guides.collect()
 }
 
-fn read(file: &str, text: &str) -> Guide {
+fn read(file: &str, text: &str, index: &str) -> Guide {
     let name = name(file);
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
     let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let title = first.trim_start_matches('#').trim().replace('`', "");
+    let before = index
+        .split(&format!("]({file})"))
+        .next()
+        .filter(|before| before.len() < index.len());
+    let word = before.and_then(|before| before.rsplit('[').next());
     Guide {
         path: path(&name),
-        title: first.trim_start_matches('#').trim().replace('`', ""),
+        word: word.unwrap_or(&title).to_owned(),
+        title,
         html: markdown::html(rest, folder),
         name,
     }

@@ -3,7 +3,9 @@
 
 use std::fmt::Write as _;
 
-use pulldown_cmark::{CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html as writer};
+use pulldown_cmark::{
+    CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html as writer,
+};
 
 use super::guides;
 
@@ -65,7 +67,10 @@ fn rewritten<'a>(event: &Event<'a>, folder: &str) -> Vec<Event<'a>> {
 fn open_code(kind: &CodeBlockKind<'_>) -> String {
     match kind {
         CodeBlockKind::Fenced(language) if !language.is_empty() => {
-            format!("<pre class=\"doc-pre\" tabindex=\"0\" data-language=\"{}\">", escaped(language))
+            format!(
+                "<pre class=\"doc-pre\" tabindex=\"0\" data-language=\"{}\">",
+                escaped(language)
+            )
         }
         _ => "<pre class=\"doc-pre\" tabindex=\"0\">".to_owned(),
     }
@@ -167,7 +172,10 @@ mod tests {
     #[test]
     fn links_among_documents_lead_to_their_pages() {
         // From the folder itself, from one below, with an anchor; what is no document leads nowhere.
-        let page = html("[a](access.md#roles) [b](../unlock.md) [c](#here) [d](x.toml) [e](https://e.org)", "backends");
+        let page = html(
+            "[a](access.md#roles) [b](../unlock.md) [c](#here) [d](x.toml) [e](https://e.org)",
+            "backends",
+        );
         for link in [
             "href=\"/docs/backends-access#roles\"",
             "href=\"/docs/unlock\"",
@@ -182,7 +190,10 @@ mod tests {
     #[test]
     fn headings_have_the_anchors_that_alerts_link_to() {
         // A condition by its word alone; everything else as usual.
-        let page = html("### `near_expiry` Near expiry\n\n## `[[backend]]` of kind `redis`\n", "");
+        let page = html(
+            "### `near_expiry` Near expiry\n\n## `[[backend]]` of kind `redis`\n",
+            "",
+        );
         assert!(page.contains("<h3 id=\"near_expiry\">"), "{page}");
         assert!(page.contains("<h2 id=\"backend-of-kind-redis\">"), "{page}");
     }

@@ -89,7 +89,9 @@ fn needs(need: Option<Need>) -> String {
 }
 
 fn roles(right: Right) -> String {
-    let able = Role::ALL.into_iter().filter(|role| role.rights().contains(&right));
+    let able = Role::ALL
+        .into_iter()
+        .filter(|role| role.rights().contains(&right));
     let words: Vec<&str> = able.map(Role::wire).collect();
     match words.as_slice() {
         [all @ .., last] if !all.is_empty() => format!("the roles {} and {last}", all.join(", ")),

@@ -60,7 +60,11 @@ fn walk(all: &Value, schema: &Value, before: &str, depth: usize, rows: &mut Vec<
         });
         if depth + 1 < DEPTH_MAX {
             let ending = if is_list { "[]." } else { "." };
-            let inner = if is_list { &meant(all, field)["items"] } else { field };
+            let inner = if is_list {
+                &meant(all, field)["items"]
+            } else {
+                field
+            };
             walk(all, inner, &format!("{name}{ending}"), depth + 1, rows);
         }
     }
@@ -141,7 +145,9 @@ fn limits(schema: &Value) -> Vec<String> {
         ("default", "else"),
     ];
     let found = said.into_iter().filter(|(key, _)| !schema[*key].is_null());
-    found.map(|(key, words)| format!("{words} {}", schema[key])).collect()
+    found
+        .map(|(key, words)| format!("{words} {}", schema[key]))
+        .collect()
 }
 
 fn words(all: &Value, schema: &Value) -> String {

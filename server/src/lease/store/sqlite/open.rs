@@ -290,7 +290,9 @@ async fn refuse_rewound(
     path: &Path,
     store: &Witness,
 ) -> Result<(), LeaseOpenError> {
-    let why = rewound(writer, path, store).await.map_err(LeaseOpenError::Store)?;
+    let why = rewound(writer, path, store)
+        .await
+        .map_err(LeaseOpenError::Store)?;
     why.map_or(Ok(()), |why| Err(LeaseOpenError::Rewound(why)))
 }
 
