@@ -7,6 +7,7 @@ pub mod alerts;
 pub mod audit;
 pub mod chrome;
 pub mod contention;
+pub mod docs;
 pub mod document;
 pub mod fencing;
 pub mod field;

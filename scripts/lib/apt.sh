@@ -43,6 +43,8 @@ keep_off_at_boot() {
       postgresql) systemctl disable --quiet postgresql.service ;;
       redis-server) systemctl disable --quiet redis-server.service ;;
       etcd-server) systemctl disable --quiet etcd.service ;;
+      nginx-light) systemctl disable --quiet nginx.service ;;
+      caddy) systemctl disable --quiet caddy.service ;;
       prometheus-alertmanager) systemctl disable --quiet prometheus-alertmanager.service ;;
     esac >/dev/null 2>&1 || true
   done

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Owns what only tests need: cargo-nextest, from source when the machine has none; faketime; and the programs in which
-# the documentation's examples are written.
+# Owns what only tests need: cargo-nextest, from source when the machine has none; faketime; the programs in which the
+# documentation's examples are written; and the proxies that it shows.
 
 test_packages() {
   have cc || want_package gcc
@@ -8,6 +8,9 @@ test_packages() {
   have python3 || want_package python3
   # Moves the clock of a server under test.
   have faketime || want_package faketime
+  # The proxies of docs/deploy, which are tried as they stand. Never started here.
+  have nginx || want_package nginx-light
+  have caddy || want_package caddy
 }
 
 test_tools() {

@@ -6,9 +6,13 @@ pub mod audit;
 pub mod bench;
 pub mod check_config;
 mod client;
+pub mod completions;
 pub mod demo;
+pub mod doctor;
 mod exit;
 pub mod locks;
+pub mod man;
+pub mod migrate;
 mod output;
 pub mod people;
 pub mod run;
@@ -31,6 +35,11 @@ pub use output::report;
 /// The operator console for distributed locks.
 #[derive(Debug, Parser)]
 #[command(name = "leasehold", version, after_help = concat!(
+    "Examples:\n",
+    "  leasehold doctor --config leasehold.toml\n",
+    "  leasehold serve --config leasehold.toml\n",
+    "  leasehold locks --state not_renewing\n",
+    "  leasehold run --resource billing:close --ttl 30s -- ./close-month.sh\n\n",
     "Exit codes: 0 done, 1 failure, 2 wrong usage or configuration, 3 server unreachable,\n",
     "4 done, but some backend is stale, down or seen in part. `run` and `unlock` have their own.",
 ))]
@@ -51,10 +60,14 @@ enum Command {
     #[command(name = "run-guard", hide = true)]
     Watcher(run::watcher::Args),
     CheckConfig(check_config::Args),
+    Doctor(doctor::Args),
+    Migrate(migrate::Args),
     User(people::user::Args),
     Token(people::token::Args),
     Audit(audit::Args),
     Bench(bench::Args),
+    Completions(completions::Args),
+    Man(man::Args),
 }
 
 impl Cli {
@@ -78,10 +91,14 @@ impl Cli {
             Command::Run(args) => Box::pin(run::run(args)).await,
             Command::Gate(_) | Command::Watcher(_) => anyhow::bail!("this process needs no runtime"),
             Command::CheckConfig(args) => check_config::run(&args),
+            Command::Doctor(args) => Box::pin(doctor::run(args)).await,
+            Command::Migrate(args) => Box::pin(migrate::run(args)).await,
             Command::User(args) => Box::pin(people::user::run(args)).await,
             Command::Token(args) => Box::pin(people::token::run(args)).await,
             Command::Audit(args) => Box::pin(audit::run(args)).await,
             Command::Bench(args) => Box::pin(bench::run(args)).await,
+            Command::Completions(args) => completions::run(&args),
+            Command::Man(args) => man::run(&args),
         }
     }
 }
@@ -104,5 +121,32 @@ mod tests {
             assert!(help.contains(&format!("  leasehold {name}")), "{help}");
             assert!(help.contains("Exit codes: 0 "), "{help}");
         }
+    }
+
+    #[test]
+    fn the_documented_commands_are_these_and_no_others() {
+        // The rows of docs/cli.md against clap: every command, in the order of `--help`, with `--json` where it has it.
+        let page = include_str!("../../docs/cli.md");
+        let (_, table) = page.split_once("## Commands").unwrap();
+        let rows = table.split("## ").next().unwrap().lines();
+        let rows = rows.filter_map(|line| {
+            let (name, rest) = line.strip_prefix("| `leasehold ")?.split_once('`')?;
+            let json = rest.trim_end_matches('|').rsplit('|').next()?.trim();
+            Some((name.to_owned(), !json.is_empty()))
+        });
+        let documented: Vec<(String, bool)> = rows.collect();
+        let mut cli = Cli::command();
+        cli.build();
+        let takes_json = |command: &clap::Command| {
+            let takes = |command: &clap::Command| command.get_arguments().any(|one| one.get_id() == "json");
+            takes(command) || command.get_subcommands().any(takes)
+        };
+        let known = cli
+            .get_subcommands()
+            .filter(|one| !one.is_hide_set() && one.get_name() != "help");
+        let known: Vec<(String, bool)> = known
+            .map(|one| (one.get_name().to_owned(), takes_json(one)))
+            .collect();
+        assert_eq!(documented, known);
     }
 }

@@ -4,6 +4,7 @@
 //! the modules that own the tables. With SQLite this is a file of its own, so that no page slows a lease.
 
 mod opening;
+pub mod schema;
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
@@ -47,7 +48,7 @@ pub enum DbError {
         why: sqlx::Error,
     },
     #[error("cannot bring the store's tables up to date: {0}")]
-    Migrate(#[from] sqlx::migrate::MigrateError),
+    Migrate(#[from] schema::SchemaError),
 }
 
 /// Runs `$run` with `$on` as the pool or the connection of whichever store it is. The statement is one text for both:
@@ -119,7 +120,7 @@ impl Db {
             .busy_timeout(BUSY);
         let what = path.display().to_string();
         let mut first = opening::patiently(&what, async || options.connect().await).await?;
-        sqlx::migrate!("../migrations/sqlite").run(&mut first).await?;
+        schema::migrate_sqlite(&mut first).await?;
         first.close().await.map_err(DbError::Open)?;
         let pool = SqlitePoolOptions::new()
             .max_connections(CONNECTIONS_MAX)
@@ -146,7 +147,7 @@ impl Db {
             .execute(&mut first)
             .await
             .map_err(DbError::Open)?;
-        sqlx::migrate!("../migrations/postgres").run(&mut first).await?;
+        schema::migrate_postgres(&mut first).await?;
         first.close().await.map_err(DbError::Open)?;
         let pool = PgPoolOptions::new()
             .max_connections(CONNECTIONS_MAX)
@@ -183,6 +184,11 @@ impl Tx {
 /// `leasehold.db` → `leasehold.console.db`
 pub fn console_file(leases: &Path) -> PathBuf {
     beside(leases, "console")
+}
+
+/// `leasehold.db` → `leasehold.history.db`
+pub fn history_file(leases: &Path) -> PathBuf {
+    beside(leases, "history")
 }
 
 fn beside(leases: &Path, what: &str) -> PathBuf {

@@ -6,6 +6,7 @@ mod alerts_pages;
 pub mod api;
 pub mod audit;
 pub mod contention;
+mod docs;
 pub mod events;
 pub mod fencing;
 pub mod fencing_page;
@@ -81,8 +82,10 @@ pub fn api(state: AppState, leases: Arc<LeaseService>, desk: Arc<Desk>) -> Route
         .routes(routes!(health::alive))
         .routes(routes!(health::ready))
         .split_for_parts();
+    let docs = docs::router(&description);
     let description = Arc::new(description);
     router
+        .merge(docs)
         .route(
             "/v1/openapi.json",
             axum::routing::get(move || {

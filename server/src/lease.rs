@@ -11,6 +11,7 @@ mod caller;
 mod chance;
 mod core;
 pub mod error;
+pub mod examine;
 mod fence;
 mod flights;
 mod followers;
@@ -269,6 +270,17 @@ fn store_address(url: &str) -> Result<Address<'_>, LeaseOpenError> {
             Ok(Address::Sqlite(Path::new(path)))
         }
         _ => Err(LeaseOpenError::BadUrl),
+    }
+}
+
+/// Brings the tables of a store up to date without serving it. No server may run on a file.
+///
+/// # Errors
+/// See [`LeaseOpenError`].
+pub async fn migrate(store_url: &str) -> Result<(), LeaseOpenError> {
+    match store_address(store_url)? {
+        Address::Sqlite(path) => store::sqlite::migrate_file(path).await,
+        Address::Postgres => store::postgres::migrate(store_url).await,
     }
 }
 

@@ -1,7 +1,6 @@
 //! Alerts: what fires, what is kept quiet, what is over, and the rules behind it.
 
 pub mod editor;
-pub mod runbooks;
 pub mod series;
 pub mod silence;
 

@@ -172,6 +172,7 @@ fn bar(chrome: &Chrome) -> AnyView {
             </a>
             <nav aria-label="pages">{links(chrome, |_| true)}{settings(chrome)}</nav>
             <div class="end">
+                <a class="who" href="/docs">"Docs"</a>
                 <a class="who" href="/settings">{chrome.name.clone()}</a>
                 <form method="post" action="/sign-out"><button class="btn plain s" r#type="submit">"Sign out"</button></form>
             </div>
@@ -200,5 +201,5 @@ fn sections(chrome: &Chrome, here: Section) -> AnyView {
         let current = (section == here).then_some("page");
         view! { <li><a href=section.path() aria-current=current>{section.word()}</a></li> }
     });
-    view! { <nav class="sections" aria-label="settings"><ul>{links.collect_view()}</ul></nav> }.into_any()
+    view! { <nav class="sections" aria-label="settings"><ul>{links.collect_view()}<li><a href="/docs">"Documentation"</a></li></ul></nav> }.into_any()
 }

@@ -49,3 +49,41 @@ impl From<Exit> for ExitCode {
         Self::from(exit.code())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Exit; 11] = [
+        Exit::Ok,
+        Exit::Failure,
+        Exit::Usage,
+        Exit::Unreachable,
+        Exit::Incomplete,
+        Exit::Refused,
+        Exit::HolderChanged,
+        Exit::OutcomeUnknown,
+        Exit::NotHeld,
+        Exit::NotObtained,
+        Exit::LeaseLost,
+    ];
+
+    #[test]
+    fn the_documented_exit_codes_are_these_and_no_others() {
+        // Each row `| code | Name | …` of docs/cli.md against the type, in order.
+        let (_, table) = include_str!("../../../docs/cli.md")
+            .split_once("## Exit codes")
+            .unwrap();
+        let rows = table.lines().filter_map(|line| {
+            let mut cells = line.split('|').map(str::trim).skip(1);
+            let code: u8 = cells.next()?.parse().ok()?;
+            Some((code, cells.next()?.to_owned()))
+        });
+        let documented: Vec<(u8, String)> = rows.collect();
+        let ours: Vec<(u8, String)> = ALL
+            .iter()
+            .map(|exit| (exit.code(), format!("{exit:?}")))
+            .collect();
+        assert_eq!(documented, ours);
+    }
+}

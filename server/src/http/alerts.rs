@@ -88,7 +88,7 @@ struct AlertWire {
 /// A rule as it is written. What is left out is as in the built-in rule on its condition.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schema(title = "Rule")]
+#[schema(title = "Rule", example = json!({"id": "billing_long", "name": "Long-held, billing", "condition": "long_held", "prefix": "billing:", "anyPrefix": true, "severity": "warning", "for": "2m", "with": {"longer_than": "2h"}}))]
 struct RuleWire {
     #[serde(default)]
     id: String,
@@ -257,7 +257,7 @@ struct MatcherWire {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(title = "NewSilence")]
+#[schema(title = "NewSilence", example = json!({"matchers": [{"label": "rule", "value": "billing_long"}], "lasts": "2h", "comment": "The month is being closed by hand."}))]
 struct NewSilenceWire {
     #[serde(default)]
     matchers: Vec<MatcherWire>,
@@ -270,7 +270,7 @@ struct NewSilenceWire {
 
 #[derive(Debug, Deserialize, ToSchema, Default)]
 #[serde(deny_unknown_fields)]
-#[schema(title = "Acknowledgement")]
+#[schema(title = "Acknowledgement", example = json!({"note": "I am looking at it."}))]
 struct AckWire {
     #[serde(default)]
     note: String,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use app::forms::alerts::editor::{Editor, editor};
 use app::forms::alerts::silence::{MATCHERS, NewSilence, silence};
-use app::forms::alerts::{Board, Line, Past, Quiet, RuleLine, board, runbooks};
+use app::forms::alerts::{Board, Line, Past, Quiet, RuleLine, board};
 use app::forms::chrome::{Chrome, Place};
 use axum::Router;
 use axum::extract::{RawQuery, State};
@@ -24,7 +24,6 @@ use crate::identity::Who;
 
 const LINES_MAX: usize = 200;
 const OVER_MAX: i64 = 50;
-const MANUAL: &str = include_str!("../../../docs/alerts.md");
 
 struct Asked {
     alerts: Arc<Alerts>,
@@ -42,17 +41,12 @@ pub(super) fn router(alerts: Arc<Alerts>, settings: Arc<Settings>) -> Router {
         .route("/alerts/silences/new", get(new_silence))
         .route("/alerts/silences", post(post_silence))
         .route("/alerts/silences/{id}/end", post(end))
-        .route("/docs/alerts", get(manual))
         .layer(axum::middleware::map_response(pages::set_headers))
         .with_state(Arc::new(Asked { alerts, settings }))
 }
 
 fn chrome(who: &Who) -> Chrome {
     form_page::chrome(who, Place::Alerts)
-}
-
-async fn manual(Viewer(who): Viewer) -> Response {
-    form_page::answer(StatusCode::OK, runbooks::runbooks(&chrome(&who), MANUAL))
 }
 
 async fn show(State(asked): State<Arc<Asked>>, Viewer(who): Viewer, RawQuery(query): RawQuery) -> Response {

@@ -46,7 +46,7 @@ struct TierWire {
 }
 
 #[derive(ToSchema)]
-#[schema(title = "TierSet")]
+#[schema(title = "TierSet", example = json!({"prefix": "billing:", "tier": "protected"}))]
 #[expect(dead_code, reason = "describes the body for the API's description")]
 struct TierSetWire {
     /// Absent: on every backend.

@@ -6,6 +6,7 @@ use domain::lease::{How, Invalid};
 use thiserror::Error;
 
 use super::store::StoreError;
+use crate::db::schema::SchemaError;
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LeaseError {
@@ -63,7 +64,7 @@ pub enum LeaseOpenError {
     NotDurable(String),
     #[error(
         "the store was rewound, by a restored backup perhaps: {0}. Starting would issue fencing tokens again that are \
-         out already. Raise its epoch first, which lifts every token above any that was lost"
+         out already. `leasehold migrate --raise-epoch` lifts every token above any that was lost"
     )]
     Rewound(String),
     #[error("the store does not answer")]
@@ -73,7 +74,7 @@ pub enum LeaseOpenError {
     #[error("the store's file cannot be opened for writing")]
     Writer(#[source] Box<StoreError>),
     #[error("the store's schema cannot be brought up to date")]
-    Migration(#[source] sqlx::migrate::MigrateError),
+    Migration(#[source] SchemaError),
     #[error(
         "max_ttl and max_lifetime must be whole seconds, from 1 s up, and max_ttl no longer than max_lifetime"
     )]

@@ -16,3 +16,4 @@ mod stage;
 mod tokens;
 mod traps;
 mod unlocking;
+mod upgrade;

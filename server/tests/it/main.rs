@@ -16,6 +16,10 @@ mod client;
 #[cfg(test)]
 mod demo_workload;
 #[cfg(test)]
+mod docs;
+#[cfg(test)]
+mod doctor;
+#[cfg(test)]
 mod doors;
 #[cfg(test)]
 mod etcd_adapter;

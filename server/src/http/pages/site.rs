@@ -17,6 +17,11 @@ struct Site;
 /// Variants made beforehand: encoding and file ending, best first.
 const VARIANTS: [(&str, &str); 2] = [("br", ".br"), ("gzip", ".gz")];
 
+/// Whether the binary carries this file.
+pub fn holds(path: &str) -> bool {
+    Site::get(path).is_some()
+}
+
 /// The file at this path, in the best encoding that the client takes; 304 where it has it already.
 pub async fn serve(uri: Uri, headers: HeaderMap) -> Response {
     let path = uri.path().trim_start_matches('/');

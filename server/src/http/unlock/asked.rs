@@ -14,7 +14,7 @@ const GENERATION_BYTES_MAX: usize = 2 * RESOURCE_BYTES_MAX;
 
 /// Read field by field; described here.
 #[derive(ToSchema)]
-#[schema(title = "UnlockAsked", rename_all = "camelCase")]
+#[schema(title = "UnlockAsked", example = json!({"backend": "$BACKEND", "resource": "$RESOURCE", "generation": "$GENERATION", "reason": "The worker's host is gone, see incident 4711"}), rename_all = "camelCase")]
 #[expect(dead_code, reason = "describes the body for the API's description")]
 pub(super) struct AskedWire {
     backend: String,
@@ -28,7 +28,7 @@ pub(super) struct AskedWire {
 }
 
 #[derive(ToSchema)]
-#[schema(title = "UnlockConfirmation", rename_all = "camelCase")]
+#[schema(title = "UnlockConfirmation", example = json!({"resource": "$RESOURCE"}), rename_all = "camelCase")]
 #[expect(dead_code, reason = "describes the body for the API's description")]
 pub(super) struct ConfirmationWire {
     /// `confirm.type` of the intent, typed by a person.

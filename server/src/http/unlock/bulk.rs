@@ -36,6 +36,10 @@ pub(super) struct ResultsWire {
 }
 
 #[derive(ToSchema)]
+#[schema(example = json!({
+    "items": [{"backend": "$BACKEND", "resource": "$RESOURCE", "generation": "$GENERATION"}],
+    "reason": "The worker's host is gone, see incident 4711"
+}))]
 #[expect(dead_code, reason = "describes the body for the API's description")]
 pub(super) struct BulkAskedWire {
     /// 1 to 50.
@@ -55,7 +59,7 @@ pub(super) struct BulkItemWire {
 }
 
 #[derive(ToSchema)]
-#[schema(rename_all = "camelCase")]
+#[schema(rename_all = "camelCase", example = json!({"items": [{"unlockId": "$UNLOCK_ID", "resource": "$RESOURCE"}]}))]
 #[expect(dead_code, reason = "describes the body for the API's description")]
 pub(super) struct BulkConfirmationWire {
     /// 1 to 50.

@@ -230,7 +230,7 @@ pub struct GrantsWire {
 }
 
 #[derive(Serialize, ToSchema)]
-#[schema(title = "Password")]
+#[schema(title = "Password", example = json!({"password": "correct horse battery"}))]
 pub struct PasswordWire {
     password: String,
 }
@@ -247,7 +247,7 @@ pub struct NewTokenWire {
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[schema(title = "ReadOnly")]
+#[schema(title = "ReadOnly", example = json!({"readOnly": false}))]
 pub struct ReadOnlyWire {
     pub read_only: bool,
 }

@@ -58,7 +58,7 @@ impl From<ReceiverView> for ReceiverWire {
 
 #[derive(ToSchema)]
 #[schema(title = "NewReceiver", example = json!({
-    "name": "ops", "kind": "webhook", "urls": ["https://hooks.example.com/leasehold"], "secret": "…"
+    "name": "ops", "kind": "webhook", "urls": ["https://hooks.example.com/leasehold"], "secret": "sixteen-bytes-or-more"
 }))]
 #[expect(dead_code, reason = "describes the body for the API's description")]
 pub struct NewReceiverWire {
@@ -73,7 +73,7 @@ pub struct NewReceiverWire {
 }
 
 #[derive(ToSchema)]
-#[schema(title = "ReceiverChange")]
+#[schema(title = "ReceiverChange", example = json!({"urls": ["https://hooks.example.com/leasehold-2"]}))]
 #[expect(dead_code, reason = "describes the body for the API's description")]
 pub struct ReceiverChangeWire {
     /// Absent: they stay.

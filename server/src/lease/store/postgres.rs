@@ -34,7 +34,7 @@ use crate::clock::Clock;
 use crate::lease::batch::{Changes, run};
 use crate::lease::operation::{Applied, Head, Operation};
 
-pub use open::raise_epoch;
+pub use open::{examine, migrate, raise_epoch};
 
 /// Within the 2 s that an outage may take to be told.
 const PATIENCE: Duration = Duration::from_millis(1_500);

@@ -32,7 +32,7 @@ use super::{
 use crate::clock::Clock;
 use crate::lease::operation::{Applied, Head, Operation};
 
-pub use open::raise_epoch;
+pub use open::{examine, migrate_file, raise_epoch};
 
 pub struct SqliteStore {
     path: PathBuf,

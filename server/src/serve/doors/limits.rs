@@ -51,6 +51,12 @@ impl Limits {
     }
 }
 
+/// How many files this process may open once it has asked for all it can have.
+pub fn open_files() -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    limit.maximum.or(limit.current).unwrap_or(u64::MAX)
+}
+
 /// Asks the system for as many open files as it allows. It is a wish: with fewer there are fewer connections.
 pub fn raise_open_files() {
     let limit = getrlimit(Resource::Nofile);

@@ -4,6 +4,7 @@ use std::str::FromStr as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use domain::lease::limits::EPOCH_STEP;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
 use sqlx::{ConnectOptions as _, Connection as _};
@@ -12,7 +13,9 @@ use tokio::sync::Mutex;
 use super::steady::{STEP_MS, Steady};
 use super::{PostgresStore, sql};
 use crate::clock::Clock;
+use crate::db::schema::Standing;
 use crate::lease::error::LeaseOpenError;
+use crate::lease::examine::Examined;
 
 const READERS_MAX: u32 = 4;
 /// While one batch is on its way to disk the other is decided. With four, batches are smaller and cost more than that wins.
@@ -36,8 +39,7 @@ impl PostgresStore {
             .execute(&mut first)
             .await
             .map_err(LeaseOpenError::Store)?;
-        sqlx::migrate!("../migrations/postgres")
-            .run(&mut first)
+        crate::db::schema::migrate_postgres(&mut first)
             .await
             .map_err(LeaseOpenError::Migration)?;
         let identity = identify(&mut first).await?;
@@ -172,6 +174,69 @@ async fn raise(connection: &mut PgConnection, identity: &str) -> Result<(), sqlx
         );
     }
     Ok(())
+}
+
+/// Brings the tables up to date.
+///
+/// # Errors
+/// See [`LeaseOpenError`].
+pub async fn migrate(url: &str) -> Result<(), LeaseOpenError> {
+    let mut connection = options(url)?.connect().await.map_err(LeaseOpenError::Store)?;
+    let patient = sqlx::raw_sql("SET statement_timeout = '10min'; SET lock_timeout = '30s'");
+    patient
+        .execute(&mut connection)
+        .await
+        .map_err(LeaseOpenError::Store)?;
+    crate::db::schema::migrate_postgres(&mut connection)
+        .await
+        .map_err(LeaseOpenError::Migration)?;
+    connection.close().await.map_err(LeaseOpenError::Store)
+}
+
+/// Reads what start would refuse, in a session that cannot write.
+///
+/// # Errors
+/// It does not answer, or refuses us.
+pub async fn examine(url: &str) -> Result<Examined, LeaseOpenError> {
+    let options = options(url)?.options([("default_transaction_read_only", "on")]);
+    let mut connection = options.connect().await.map_err(LeaseOpenError::Store)?;
+    let examined = read_all(&mut connection).await.map_err(LeaseOpenError::Store);
+    let _closed = connection.close().await;
+    examined
+}
+
+async fn read_all(connection: &mut PgConnection) -> Result<Examined, sqlx::Error> {
+    let standing = crate::db::schema::standing_postgres(&mut *connection).await?;
+    let read = "SELECT clock_timestamp(), current_setting('server_version'), current_setting('fsync'),
+        coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)";
+    let (now, version, fsync, may_migrate): (DateTime<Utc>, String, String, bool) =
+        sqlx::query_as(read).fetch_one(&mut *connection).await?;
+    let mut not_durable = not_durable(&mut *connection).await?;
+    if not_durable.is_none() && fsync != "on" {
+        not_durable = Some("fsync is off: a power cut may repeat fencing tokens".to_owned());
+    }
+    let behind: Option<String> = match standing {
+        Standing::Fresh => None,
+        _ => {
+            sqlx::query_scalar(sql::REWOUND)
+                .fetch_optional(&mut *connection)
+                .await?
+        }
+    };
+    let rewound = behind.map(|resource| {
+        format!(
+            "the counter of {} is behind a token that was granted",
+            domain::escape::visible(&resource)
+        )
+    });
+    Ok(Examined {
+        standing,
+        not_durable,
+        rewound,
+        now: Some(now),
+        version: Some(format!("PostgreSQL {version}")),
+        may_migrate,
+    })
 }
 
 /// Lifts every token of a store that was put back from a copy, so that it may be served again. Recorded as an epoch.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
+use chrono::DateTime;
 use domain::lease::StoreTime;
 use domain::lease::limits::EPOCH_STEP;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
@@ -17,7 +18,9 @@ use super::super::witness::Witness;
 use super::writer::Writer;
 use super::{SqliteStore, StoreClock, sql};
 use crate::clock::Clock;
+use crate::db::schema::Standing;
 use crate::lease::error::LeaseOpenError;
+use crate::lease::examine::Examined;
 
 const BUSY: Duration = Duration::from_millis(1_000);
 const READERS_MAX: u32 = 3;
@@ -113,6 +116,51 @@ pub async fn raise_epoch(path: &Path) -> Result<i64, LeaseOpenError> {
     query.execute(&mut writer).await.map_err(LeaseOpenError::Store)?;
     writer.close().await.map_err(LeaseOpenError::Store)?;
     Ok(seen + 1)
+}
+
+/// Brings the tables of a file up to date that nobody serves.
+///
+/// # Errors
+/// See [`LeaseOpenError`].
+pub async fn migrate_file(path: &Path) -> Result<(), LeaseOpenError> {
+    let (path, _lock) = claim(path)?;
+    let mut writer = options(&path).connect().await.map_err(LeaseOpenError::Store)?;
+    durable(&mut writer).await?;
+    migrate(&mut writer).await?;
+    writer.close().await.map_err(LeaseOpenError::Store)
+}
+
+/// Reads what start would refuse.
+///
+/// # Errors
+/// The file cannot be read.
+pub async fn examine(reader: &mut SqliteConnection, path: &Path) -> Result<Examined, sqlx::Error> {
+    let standing = crate::db::schema::standing_sqlite(&mut *reader).await?;
+    let meta: Option<(String, i64, i64, i64)> = match standing {
+        Standing::Fresh => None,
+        _ => {
+            let read = "SELECT store_id, epoch, clock_ms, grants FROM store_meta";
+            sqlx::query_as(read).fetch_optional(&mut *reader).await?
+        }
+    };
+    let mut examined = Examined {
+        standing,
+        not_durable: None,
+        rewound: None,
+        now: None,
+        version: None,
+        may_migrate: true,
+    };
+    if let Some((store_id, epoch, clock_ms, grants)) = meta {
+        let store = Witness {
+            store_id,
+            epoch,
+            grants,
+        };
+        examined.now = DateTime::from_timestamp_millis(clock_ms);
+        examined.rewound = rewound(reader, path, &store).await?;
+    }
+    Ok(examined)
 }
 
 fn io(path: &Path, source: std::io::Error) -> LeaseOpenError {
@@ -219,8 +267,7 @@ fn not_durable((journal, synchronous): &(String, i64)) -> Option<String> {
 }
 
 async fn migrate(writer: &mut SqliteConnection) -> Result<(), LeaseOpenError> {
-    sqlx::migrate!("../migrations/sqlite")
-        .run(writer)
+    crate::db::schema::migrate_sqlite(writer)
         .await
         .map_err(LeaseOpenError::Migration)
 }
@@ -243,23 +290,31 @@ async fn refuse_rewound(
     path: &Path,
     store: &Witness,
 ) -> Result<(), LeaseOpenError> {
+    let why = rewound(writer, path, store)
+        .await
+        .map_err(LeaseOpenError::Store)?;
+    why.map_or(Ok(()), |why| Err(LeaseOpenError::Rewound(why)))
+}
+
+/// Why tokens would be issued again, if they would.
+async fn rewound(
+    reader: &mut SqliteConnection,
+    path: &Path,
+    store: &Witness,
+) -> Result<Option<String>, sqlx::Error> {
     if let Some(seen) = Witness::read(path)
         && seen.is_ahead_of(store)
     {
-        return Err(LeaseOpenError::Rewound(format!(
+        return Ok(Some(format!(
             "it has issued {} tokens in epoch {}, but {} in epoch {} were seen",
             store.grants, store.epoch, seen.grants, seen.epoch
         )));
     }
-    let behind: Option<String> = sqlx::query_scalar(sql::REWOUND)
-        .fetch_optional(writer)
-        .await
-        .map_err(LeaseOpenError::Store)?;
-    match behind {
-        Some(resource) => Err(LeaseOpenError::Rewound(format!(
+    let behind: Option<String> = sqlx::query_scalar(sql::REWOUND).fetch_optional(reader).await?;
+    Ok(behind.map(|resource| {
+        format!(
             "the counter of {} is behind a token that was granted",
             domain::escape::visible(&resource)
-        ))),
-        None => Ok(()),
-    }
+        )
+    }))
 }

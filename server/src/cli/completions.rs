@@ -1,0 +1,46 @@
+//! `leasehold completions`: what a shell needs to complete our commands, flags and values.
+
+use std::process::ExitCode;
+
+use clap::CommandFactory as _;
+use clap_complete::{Shell, generate};
+
+use super::Cli;
+use super::exit::Exit;
+use super::output::print;
+
+/// Print completions for a shell.
+#[derive(Debug, clap::Args)]
+#[command(after_help = concat!(
+    "Examples:\n",
+    "  leasehold completions bash > /etc/bash_completion.d/leasehold\n",
+    "  leasehold completions zsh > \"${fpath[1]}/_leasehold\"\n",
+    "  leasehold completions fish > ~/.config/fish/completions/leasehold.fish\n\n",
+    "Exit codes: 0 done, 1 failure, 2 wrong usage.",
+))]
+pub struct Args {
+    #[arg(value_name = "SHELL")]
+    shell: Kind,
+}
+
+/// The shells that we test in.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Kind {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+/// # Errors
+/// Standard output cannot be written.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let shell = match args.shell {
+        Kind::Bash => Shell::Bash,
+        Kind::Zsh => Shell::Zsh,
+        Kind::Fish => Shell::Fish,
+    };
+    let mut out = Vec::new();
+    generate(shell, &mut Cli::command(), "leasehold", &mut out);
+    print(&String::from_utf8_lossy(&out))?;
+    Ok(Exit::Ok.into())
+}

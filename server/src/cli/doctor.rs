@@ -1,0 +1,130 @@
+//! `leasehold doctor`: everything that a server stands on, looked at; each fault with the line that mends it.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use super::exit::Exit;
+use super::output::{print, report};
+use crate::clock::Clock;
+use crate::config::{Config, ConfigErrors, Sources};
+use crate::doctor::{self, Finding, Level};
+
+/// Look at configuration, store, disk, clocks and backends, and say what mends each fault. Changes nothing.
+#[derive(Debug, clap::Args)]
+#[command(after_help = concat!(
+    "Asks every backend as the console does: who we are there, what this account may do, what is seen. Safe beside a\n",
+    "running server. Secrets are never shown.\n\n",
+    "Examples:\n",
+    "  leasehold doctor --config leasehold.toml\n",
+    "  leasehold doctor --json | jq -r '.findings[] | select(.level == \"fault\") | .mend'\n\n",
+    "Exit codes: 0 no fault (warnings may be there), 1 a fault, 2 wrong usage or configuration.",
+))]
+pub struct Args {
+    /// Configuration file; without it, leasehold.toml in this folder, where there is one
+    #[arg(long, value_name = "FILE", env = "LEASEHOLD_CONFIG")]
+    config: Option<PathBuf>,
+    /// Print JSON: {ok, faults, warnings, findings: [{check, level, found, mend?}]}
+    #[arg(long)]
+    json: bool,
+}
+
+/// # Errors
+/// Standard output cannot be written.
+pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let sources = Sources::gather(args.config.as_deref(), Vec::new());
+    let file = sources
+        .as_ref()
+        .ok()
+        .and_then(|sources| sources.file.as_ref())
+        .map(|file| file.path.display().to_string());
+    let (findings, exit) = match sources.and_then(|sources| Config::load(&sources)) {
+        Ok(config) => {
+            let read = file.map_or_else(
+                || "no file, only the environment".to_owned(),
+                |file| format!("{file}, then the environment"),
+            );
+            let mut findings = vec![Finding::ok(
+                "configuration",
+                format!("nothing is wrong with it: {read}"),
+            )];
+            findings.extend(Box::pin(doctor::examine(&config, &Clock::start())).await);
+            let exit = match worst(&findings) {
+                Level::Fault => Exit::Failure,
+                Level::Ok | Level::Warning => Exit::Ok,
+            };
+            (findings, exit)
+        }
+        Err(errors) => (misconfigured(&errors), Exit::Usage),
+    };
+    print(&if args.json {
+        json(&findings)
+    } else {
+        text(&findings)
+    })?;
+    if exit != Exit::Ok {
+        report(&counted(&findings));
+    }
+    Ok(exit.into())
+}
+
+fn misconfigured(errors: &ConfigErrors) -> Vec<Finding> {
+    let finding = |error: &crate::config::ConfigError| {
+        let found = match error.key.as_str() {
+            "" => format!("{}: {}", error.origin, error.message),
+            key => format!("{}: {key}: {}", error.origin, error.message),
+        };
+        Finding::fault("configuration", found, &error.mend)
+    };
+    errors.0.iter().map(finding).collect()
+}
+
+fn worst(findings: &[Finding]) -> Level {
+    findings.iter().map(|one| one.level).max().unwrap_or(Level::Ok)
+}
+
+fn number(findings: &[Finding], level: Level) -> u64 {
+    findings.iter().filter(|one| one.level == level).count() as u64
+}
+
+fn counted(findings: &[Finding]) -> String {
+    let faults = domain::human::counted(number(findings, Level::Fault), "fault", "faults");
+    let warnings = domain::human::counted(number(findings, Level::Warning), "warning", "warnings");
+    format!("{faults}, {warnings}")
+}
+
+fn json(findings: &[Finding]) -> String {
+    let answer = serde_json::json!({
+        "ok": worst(findings) != Level::Fault,
+        "faults": number(findings, Level::Fault),
+        "warnings": number(findings, Level::Warning),
+        "findings": findings,
+    });
+    format!("{answer:#}\n")
+}
+
+fn text(findings: &[Finding]) -> String {
+    let width = findings
+        .iter()
+        .map(|one| one.check.chars().count())
+        .max()
+        .unwrap_or(0);
+    let mut out = String::new();
+    for one in findings {
+        let word = match one.level {
+            Level::Ok => "ok     ",
+            Level::Warning => "warning",
+            Level::Fault => "FAULT  ",
+        };
+        let found = domain::escape::visible(&one.found);
+        out.push_str(&format!("{word}  {:<width$}  {found}\n", one.check));
+        if let Some(mend) = &one.mend {
+            let mend = domain::escape::visible(mend);
+            out.push_str(&format!("         {:<width$}  mend: {mend}\n", ""));
+        }
+    }
+    out.push_str(&match worst(findings) {
+        Level::Ok => format!("\nNothing is wrong. {} looked at.\n", doctor::subjects(findings)),
+        _ => format!("\n{}.\n", counted(findings)),
+    });
+    out
+}

@@ -1,0 +1,229 @@
+//! The examples of the reference, run by a shell against a real server as they stand.
+
+use std::collections::BTreeMap;
+use std::process::Stdio;
+
+use domain::access::Role;
+use serde_json::Value;
+use tokio::process::Command;
+
+use crate::people::stage::{Stage, on};
+
+const PARTS: [&str; 8] = [
+    "inventory",
+    "leases",
+    "fencing",
+    "unlocks",
+    "alerts",
+    "people",
+    "audit",
+    "health",
+];
+
+/// Of each operation its anchor and its example.
+fn examples(page: &str) -> Vec<(String, String)> {
+    let sections = page.split("<section class=\"op\" id=\"").skip(1);
+    let example = |section: &str| {
+        let id = section.split('"').next().unwrap().to_owned();
+        let (_, rest) = section.split_once("Example</h3>").unwrap();
+        let (_, rest) = rest.split_once('>').unwrap();
+        let text = rest.split("</pre>").next().unwrap();
+        let text = text
+            .replace("&lt;", "<")
+            .replace("&gt;", ">")
+            .replace("&quot;", "\"")
+            .replace("&#39;", "'")
+            .replace("&#x27;", "'")
+            .replace("&amp;", "&");
+        (id, text)
+    };
+    sections.map(example).collect()
+}
+
+/// Whether it succeeded, and what it printed.
+async fn shell(script: &str, variables: &BTreeMap<&str, String>) -> (bool, String) {
+    let output = Command::new("sh")
+        .args(["-euc", script])
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .envs(variables)
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output()
+        .await
+        .unwrap();
+    let text =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !text.contains("curl: not found"),
+        "install it with: apt-get install -y curl"
+    );
+    (output.status.success(), text)
+}
+
+/// Objects that the examples speak of, made by the examples themselves.
+struct World {
+    stage: Stage,
+    variables: BTreeMap<&'static str, String>,
+    examples: BTreeMap<String, String>,
+}
+
+impl World {
+    async fn start() -> Self {
+        let stage = Stage::start().await;
+        let token = stage.token("root", on(Role::Admin, None, None)).await;
+        let mut variables = BTreeMap::from([
+            ("LEASEHOLD_SERVER", stage.url("")),
+            ("LEASEHOLD_TOKEN", token.expose().to_owned()),
+            ("BACKEND", "builtin".to_owned()),
+            ("RESOURCE", "billing:close:2026-04".to_owned()),
+            ("RECEIVER", "ops".to_owned()),
+            ("RULE_ID", "billing_long".to_owned()),
+        ]);
+        for nothing in ["NOTIFICATION_ID", "ALERT_ID"] {
+            variables.insert(nothing, "1".to_owned());
+        }
+        let mut examples = BTreeMap::new();
+        for part in PARTS {
+            let request = reqwest::Client::new().get(stage.url(&format!("/docs/api/{part}")));
+            let page = request
+                .bearer_auth(token.expose())
+                .send()
+                .await
+                .unwrap()
+                .text()
+                .await
+                .unwrap();
+            examples.extend(self::examples(&page));
+        }
+        Self {
+            stage,
+            variables,
+            examples,
+        }
+    }
+
+    /// Runs the example of an operation; it must succeed. Its answer, where it is JSON.
+    async fn run(&mut self, id: &str) -> Value {
+        let script = self
+            .examples
+            .remove(id)
+            .unwrap_or_else(|| panic!("no {id} in {:?}", self.examples.keys()));
+        let (done, said) = shell(&script, &self.variables).await;
+        assert!(done, "{id}\n{script}\n{said}");
+        serde_json::from_str(&said).unwrap_or_default()
+    }
+
+    /// Runs it; it must be refused with this code, because what it speaks of is not there.
+    async fn run_refused(&mut self, id: &str, code: &str) {
+        let script = self.examples.remove(id).unwrap_or_else(|| panic!("no {id}"));
+        let (done, said) = shell(&script, &self.variables).await;
+        assert!(
+            !done && said.contains(&format!("\"code\":\"{code}\"")),
+            "{id}\n{script}\n{said}"
+        );
+    }
+
+    fn keep(&mut self, variable: &'static str, value: &Value) {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        self.variables.insert(variable, text);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_example_of_the_reference_runs_as_it_stands() {
+    // In an order in which each finds what it speaks of; what is left at the end only reads.
+    let mut world = World::start().await;
+    let lease = world.run("post-v1-locks-acquire").await;
+    world.keep("LEASE_ID", &lease["leaseId"]);
+    world.run("post-v1-locks-leaseid-renew").await;
+    let person = world.run("post-v1-people").await;
+    world.keep("PERSON_ID", &person["id"]);
+    for id in [
+        "put-v1-people-id-grants",
+        "put-v1-people-id-password",
+        "post-v1-people-id-link",
+    ] {
+        world.run(id).await;
+    }
+    world.run("post-v1-people-id-disable").await;
+    world.run("post-v1-people-id-enable").await;
+    let token = world.run("post-v1-tokens").await;
+    world.keep("TOKEN_ID", &token["id"]);
+    world.run("delete-v1-tokens-id").await;
+    world.run("put-v1-tiers").await;
+    let tiers = world.run("get-v1-tiers").await;
+    world.keep("TIER_ID", &tiers["tiers"][0]["id"]);
+    world.run("delete-v1-tiers-id").await;
+    world.run("post-v1-receivers").await;
+    world.run("put-v1-receivers-name").await;
+    world.run("delete-v1-receivers-name").await;
+    world
+        .run_refused("post-v1-receivers-name-test", "not_found")
+        .await;
+    world.run("put-v1-rules").await;
+    world.run("post-v1-rules-preview").await;
+    world.run("delete-v1-rules-id").await;
+    let silence = world.run("post-v1-silences").await;
+    world.keep("SILENCE_ID", &silence["id"]);
+    world.run("delete-v1-silences-id").await;
+    world
+        .run_refused("post-v1-notifications-id-retry", "not_found")
+        .await;
+    world.run_refused("post-v1-alerts-id-ack", "not_found").await;
+    world.stage.person("sam", on(Role::Viewer, None, None)).await;
+    let _browser = world.stage.signed_in("sam").await;
+    let sessions = world.run("get-v1-sessions").await;
+    world.keep("SESSION_ID", &sessions["sessions"][0]["id"]);
+    world.run("delete-v1-sessions-id").await;
+    unlocks(&mut world).await;
+    world.run_refused("delete-v1-locks-leaseid", "not_found").await;
+    let left: Vec<String> = world.examples.keys().cloned().collect();
+    for id in left {
+        if id.ends_with("events") {
+            // It never ends by itself.
+            continue;
+        }
+        assert!(
+            id.starts_with("get-") || id.starts_with("post-v1-fencing") || id == "put-v1-read-only",
+            "{id}"
+        );
+        world.run(&id).await;
+    }
+}
+
+/// The two steps on the built-in lease, then what is refused afterwards; the several on what is not there.
+async fn unlocks(world: &mut World) {
+    let path = "/v1/inventory/builtin/billing:close:2026-04";
+    let token = world.variables["LEASEHOLD_TOKEN"].clone();
+    let url = world.stage.url(path);
+    let found = std::cell::RefCell::new(Value::Null);
+    crate::support::eventually::eventually("the lease is in the inventory", || async {
+        let answer = reqwest::Client::new()
+            .get(&url)
+            .bearer_auth(&token)
+            .send()
+            .await
+            .unwrap();
+        let seen: Value = answer.json().await.unwrap_or_default();
+        let is_there = seen["generation"].is_string();
+        found.replace(seen);
+        is_there
+    })
+    .await;
+    world.keep("GENERATION", &found.take()["generation"]);
+    let several = world.run("post-v1-unlocks-bulk").await;
+    world.keep("UNLOCK_ID", &several["results"][0]["unlock"]["unlockId"]);
+    world.run("post-v1-unlocks-unlockid-cancel").await;
+    world.run("post-v1-unlocks-bulk-confirm").await;
+    let intent = world.run("post-v1-unlocks").await;
+    world.keep("UNLOCK_ID", &intent["unlockId"]);
+    world
+        .run_refused("post-v1-unlocks-unlockid-approve", "no_approval_needed")
+        .await;
+    let done = world.run("post-v1-unlocks-unlockid-confirm").await;
+    assert_eq!(done["state"], "released", "{done}");
+    world
+        .run_refused("post-v1-unlocks-unlockid-review", "nothing_to_review")
+        .await;
+}

@@ -1,0 +1,69 @@
+//! Nothing is wrong.
+
+use leasehold::throwaway::{EtcdOptions, PostgresOptions, RedisOptions, Throwaway};
+use sqlx::{Connection as _, PgConnection};
+
+use super::stage::{Stage, output};
+
+#[tokio::test]
+async fn a_sound_installation_has_no_fault_and_nothing_is_written() {
+    // One backend of each kind, a store that a server made; looked at twice: no file comes, goes or grows.
+    let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
+    let etcd = Throwaway::etcd(EtcdOptions::default()).await.unwrap();
+    let postgres = Throwaway::postgres(PostgresOptions {
+        fast: true,
+        ..PostgresOptions::default()
+    })
+    .await
+    .unwrap();
+    let mut admin = PgConnection::connect(&postgres.superuser_url()).await.unwrap();
+    let account = "CREATE ROLE watch LOGIN; GRANT pg_read_all_stats TO watch;";
+    sqlx::raw_sql(account).execute(&mut admin).await.unwrap();
+    let stage = Stage::new(&format!(
+        "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{}\"]\n\
+         [[backend]]\nname = \"coord\"\nkind = \"etcd\"\nendpoints = [\"{}\"]\n\
+         [[backend]]\nname = \"orders\"\nkind = \"postgres\"\nurl = \"{}\"\n",
+        redis.url(),
+        etcd.endpoint(),
+        postgres.url("watch", "postgres")
+    ));
+    let mut migrate = stage.leasehold();
+    migrate.arg("migrate");
+    assert_eq!(output(migrate).await.0, 0);
+    let before = stage.files();
+    let said = stage.doctor().await;
+    assert_eq!((said.code, said.of("fault")), (0, Vec::new()), "{said:#?}");
+    let fine = said.of("ok").join("\n");
+    for part in [
+        "configuration: nothing is wrong",
+        "disk: ",
+        "at migration",
+        "what it confirms is on disk",
+        "backend cache: reached at",
+        "backend coord: reached at",
+        "backend orders: may see the sessions of others",
+        "backend orders: its clock is",
+    ] {
+        assert!(fine.contains(part), "{part}: {fine}");
+    }
+    let _again = stage.doctor().await;
+    assert_eq!(stage.files(), before);
+    let mut text = stage.leasehold();
+    text.arg("doctor");
+    let (code, out, _) = output(text).await;
+    assert_eq!(code, 0);
+    assert!(
+        !out.contains("FAULT") && out.contains("ok       backend coord "),
+        "{out}"
+    );
+}
+
+#[tokio::test]
+async fn mistakes_of_the_configuration_are_all_told_with_their_mends() {
+    // Two of them; nothing else is looked at, and the exit code is that of a wrong configuration.
+    let stage = Stage::new("listn = 1\n[history]\nkeep = \"1s\"\n");
+    let said = stage.doctor().await;
+    assert_eq!((said.code, said.of("fault").len()), (2, 2), "{said:#?}");
+    assert!(said.of("fault")[0].contains("leasehold.toml:2"), "{said:#?}");
+    assert!(said.errors.contains("2 faults"), "{said:#?}");
+}

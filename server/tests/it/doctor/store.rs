@@ -1,0 +1,198 @@
+//! The store: tables behind and ahead, half migrated, taken away by a newer version, rewound, on a disk that cannot be written.
+
+use leasehold::throwaway::{Postgres, PostgresOptions, Throwaway};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, SqliteConnection};
+
+use super::stage::{Said, Stage, output, said};
+
+async fn migrated() -> Stage {
+    let stage = Stage::new("");
+    let mut migrate = stage.leasehold();
+    migrate.args(["migrate", "--json"]);
+    let (code, out, err) = output(migrate).await;
+    assert_eq!((code, out.as_str()), (0, "{\"migrated\":true}\n"), "{err}");
+    stage
+}
+
+/// In the file of leases, with nothing left beside it.
+async fn sql(stage: &Stage, statement: &str) {
+    let url = format!("sqlite:{}", stage.path().join("leasehold.db").display());
+    let mut connection = SqliteConnection::connect(&url).await.unwrap();
+    let statement = AssertSqlSafe(statement.to_owned());
+    sqlx::raw_sql(statement).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+}
+
+const NEWER: &str =
+    "INSERT INTO _sqlx_migrations (version, description, installed_on, success, checksum, execution_time)
+    VALUES (9001, 'DESCRIPTION', CURRENT_TIMESTAMP, true, x'00', 0)";
+
+fn is_warned(said: &Said, words: &[&str]) {
+    assert_eq!(said.code, 0, "{said:#?}");
+    let warnings = said.of("warning").join("\n");
+    for word in words {
+        assert!(warnings.contains(word), "{word}: {said:#?}");
+    }
+}
+
+#[tokio::test]
+async fn tables_that_are_behind_ahead_or_half_done_are_told_apart() {
+    // The last migration not there, one more there, one that did not end, one that took something away.
+    let stage = migrated().await;
+    sql(
+        &stage,
+        "DELETE FROM _sqlx_migrations WHERE version = (SELECT max(version) FROM _sqlx_migrations)",
+    )
+    .await;
+    is_warned(
+        &stage.doctor().await,
+        &["1 migration behind", "→ leasehold migrate"],
+    );
+    let stage = migrated().await;
+    sql(&stage, &NEWER.replace("DESCRIPTION", "add a column")).await;
+    is_warned(
+        &stage.doctor().await,
+        &["migration 9001, which is newer than this binary and only adds"],
+    );
+    let stage = migrated().await;
+    sql(
+        &stage,
+        "UPDATE _sqlx_migrations SET success = false WHERE version = 2",
+    )
+    .await;
+    stage
+        .doctor()
+        .await
+        .has_one_fault(&["migration 2 began and did not end", "→ put back the backup"]);
+    let stage = migrated().await;
+    sql(&stage, &NEWER.replace("DESCRIPTION", "contract drop a column")).await;
+    stage.doctor().await.has_one_fault(&[
+        "migration 9001 (contract drop a column)",
+        "→ install the newer version",
+    ]);
+}
+
+#[tokio::test]
+async fn a_backup_put_back_is_found_refused_and_mended_by_the_command_that_the_refusal_names() {
+    // A copy from before two grants, in the place of the store; the witness beside it has seen more.
+    let stage = migrated().await;
+    let witness = |grants: u32| {
+        let file = stage.path().join("leasehold.db.witness");
+        let text = std::fs::read_to_string(&file).unwrap();
+        let mut seen: serde_json::Value = serde_json::from_str(&text).unwrap();
+        seen["grants"] = grants.into();
+        std::fs::write(&file, seen.to_string()).unwrap();
+    };
+    let serve = || {
+        let mut command = stage.command("timeout");
+        command.args([
+            "--preserve-status",
+            "-k",
+            "5",
+            "-s",
+            "TERM",
+            "30",
+            env!("CARGO_BIN_EXE_leasehold"),
+            "serve",
+        ]);
+        output(command)
+    };
+    // A store that was served once has a witness.
+    let token = {
+        let mut command = stage.leasehold();
+        command.args(["run", "--help"]);
+        output(command).await.0
+    };
+    assert_eq!(token, 0);
+    once_served(&stage).await;
+    witness(3);
+    stage.doctor().await.has_one_fault(&[
+        "it was rewound",
+        "3 in epoch 1 were seen",
+        "→ leasehold migrate --raise-epoch",
+    ]);
+    let (code, _, err) = serve().await;
+    assert!(
+        code == 1 && err.contains("`leasehold migrate --raise-epoch`"),
+        "{code} {err}"
+    );
+    let mut raise = stage.leasehold();
+    raise.args(["migrate", "--raise-epoch", "--json"]);
+    let (code, out, err) = output(raise).await;
+    assert_eq!(
+        (code, out.as_str()),
+        (0, "{\"epoch\":2,\"migrated\":true}\n"),
+        "{err}"
+    );
+    let said = stage.doctor().await;
+    assert_eq!((said.code, said.of("fault")), (0, Vec::new()), "{said:#?}");
+}
+
+/// Opened and closed by the service itself.
+async fn once_served(stage: &Stage) {
+    let url = format!("sqlite:{}", stage.path().join("leasehold.db").display());
+    let stop = tokio_util::sync::CancellationToken::new();
+    let clock = leasehold::clock::Clock::start();
+    let service = leasehold::lease::LeaseService::open(
+        &url,
+        leasehold::lease::LeaseConfig::default(),
+        clock,
+        stop.clone(),
+    );
+    let service = service.await.unwrap();
+    stop.cancel();
+    service.close().await;
+}
+
+#[tokio::test]
+async fn a_folder_that_cannot_be_written_is_found() {
+    // A file system mounted read-only, seen by this one process.
+    let stage = Stage::new("store = \"sqlite:disk/leasehold.db\"\n");
+    std::fs::create_dir(stage.path().join("disk")).unwrap();
+    let mut command = stage.command("unshare");
+    if !rustix::process::geteuid().is_root() {
+        command.args(["--user", "--map-root-user"]);
+    }
+    let script = "mount -t tmpfs -o ro none disk && exec \"$0\" doctor --json";
+    command.args(["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_leasehold")]);
+    said(command)
+        .await
+        .has_one_fault(&["disk: ", "is mounted read-only", "→ mount -o remount,rw"]);
+}
+
+async fn postgres() -> Postgres {
+    let options = PostgresOptions {
+        fast: false,
+        ..PostgresOptions::default()
+    };
+    Throwaway::postgres(options).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_store_on_postgres_that_would_lose_what_it_confirms_is_found() {
+    // Sound first; then its role commits without waiting for the disk.
+    let postgres = postgres().await;
+    let stage = Stage::new(&format!("store = \"{}\"\n", postgres.superuser_url()));
+    let said = stage.doctor().await;
+    assert_eq!(said.of("fault"), Vec::<String>::new(), "{said:#?}");
+    assert!(
+        said.of("ok")
+            .iter()
+            .any(|line| line.contains("has no tables yet")),
+        "{said:#?}"
+    );
+    let mut admin = PgConnection::connect(&postgres.superuser_url()).await.unwrap();
+    sqlx::raw_sql("ALTER ROLE postgres SET synchronous_commit = off")
+        .execute(&mut admin)
+        .await
+        .unwrap();
+    stage.doctor().await.has_one_fault(&[
+        "synchronous_commit is off",
+        "→ ALTER ROLE leasehold SET synchronous_commit = on;",
+    ]);
+    drop(postgres);
+    stage
+        .doctor()
+        .await
+        .has_one_fault(&["store: ", "→ check that Postgres runs"]);
+}

@@ -1,0 +1,83 @@
+//! Version N beside version N+1: what a newer version has added is left alone, running and at a start; what it has taken away
+//! is not started on.
+
+use axum::http::StatusCode;
+use leasehold::clock::Clock;
+use leasehold::lease::{LeaseConfig, LeaseOpenError, LeaseService};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::stage::{Home, Kind, on_both_stores};
+
+/// As the next version would: a column in each table of leases, a table of its own, and the note that it was done.
+async fn migrated_by_the_next_version(home: &Home, description: &str) {
+    for table in [
+        "leases",
+        "resource_tokens",
+        "lease_waiters",
+        "store_meta",
+        "fencing_rejections",
+    ] {
+        home.sql(&format!("ALTER TABLE {table} ADD COLUMN of_next_version text"))
+            .await;
+    }
+    home.sql("CREATE TABLE of_next_version (id bigint PRIMARY KEY)")
+        .await;
+    noted(home, 9_001, description).await;
+}
+
+async fn noted(home: &Home, version: i64, description: &str) {
+    let nothing = if home.postgres.is_some() {
+        "''::bytea"
+    } else {
+        "x''"
+    };
+    home.sql(&format!(
+        "INSERT INTO _sqlx_migrations (version, description, installed_on, success, checksum, execution_time)
+         VALUES ({version}, '{description}', CURRENT_TIMESTAMP, true, {nothing}, 0)"
+    ))
+    .await;
+}
+
+on_both_stores!(what_a_newer_version_added_changes_nothing_for_this_one, |home| {
+    // Migrated under a running server, which goes on; then this version starts on it, as after a way back.
+    let stage = home.serve().await;
+    let lease = stage.acquire("r", "o", 60).await;
+    if home.postgres.is_some() {
+        migrated_by_the_next_version(home, "add columns").await;
+        assert_eq!(stage.renew(&lease).await.0, StatusCode::OK);
+        assert_eq!(stage.acquire("r2", "o", 60).await["acquired"], true);
+    }
+    stage.close().await;
+    if home.postgres.is_none() {
+        migrated_by_the_next_version(home, "add columns").await;
+    }
+    let stage = home.serve().await;
+    assert_eq!(stage.renew(&lease).await.0, StatusCode::OK);
+    let next = stage.acquire("r3", "o", 60).await;
+    assert_eq!(next["acquired"], true);
+    let check = json!({"resource": "r", "fencingToken": 1});
+    assert_eq!(stage.post("/v1/fencing/check", check).await.0, StatusCode::OK);
+    assert!(stage.delete(&next).await.0.is_success());
+    stage.close().await;
+});
+
+on_both_stores!(what_a_newer_version_took_away_is_not_started_on, |home| {
+    // A migration called contract that this version does not know: refused, and named.
+    home.serve().await.close().await;
+    noted(home, 9_001, "contract drop the old column").await;
+    let open = LeaseService::open(
+        &home.url,
+        LeaseConfig::default(),
+        Clock::start(),
+        CancellationToken::new(),
+    );
+    let error = match open.await {
+        Err(error @ LeaseOpenError::Migration(_)) => format!("{:#}", anyhow::Error::from(error)),
+        other => panic!("{:?}", other.map(drop)),
+    };
+    assert!(
+        error.contains("migration 9001") && error.contains("start that version again"),
+        "{error}"
+    );
+});
