@@ -11,6 +11,7 @@ mod exit;
 pub mod locks;
 mod output;
 pub mod people;
+pub mod rules;
 pub mod run;
 pub mod serve;
 mod sse;
@@ -54,6 +55,7 @@ enum Command {
     User(people::user::Args),
     Token(people::token::Args),
     Audit(audit::Args),
+    Rules(rules::Args),
     Bench(bench::Args),
 }
 
@@ -81,6 +83,7 @@ impl Cli {
             Command::User(args) => Box::pin(people::user::run(args)).await,
             Command::Token(args) => Box::pin(people::token::run(args)).await,
             Command::Audit(args) => Box::pin(audit::run(args)).await,
+            Command::Rules(args) => Box::pin(rules::run(args)).await,
             Command::Bench(args) => Box::pin(bench::run(args)).await,
         }
     }

@@ -130,6 +130,51 @@ async fn rules_are_edited_by_admins_alone_and_each_page_of_them_opens() {
     }
 }
 
+async fn acquire(console: &Console, resource: &str, owner: &str, ttl_seconds: u32) -> Value {
+    let body = json!({"resource": resource, "ownerId": owner, "ttlSeconds": ttl_seconds});
+    let asked = console.client.post(console.url("/v1/locks/acquire")).json(&body);
+    asked.send().await.unwrap().json().await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn releases_of_what_was_lost_and_refused_acquires_fire() {
+    // Three leases that ran out and are then released; a lock that ten others ask for in vain.
+    let console = Console::start("").await;
+    let admin = token(&console.serving, Role::Admin).await;
+    let rule =
+        json!({"id": "mine", "condition": "contention", "anyPrefix": true, "prefix": "busy/", "for": "0s"});
+    let put = reqwest::Client::new().put(console.url("/v1/rules"));
+    let put = put
+        .headers(bearer(admin.expose()))
+        .json(&rule)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(put.status(), 200);
+    assert_eq!(acquire(&console, "busy/1", "holder", 600).await["acquired"], true);
+    for _ in 0..10 {
+        assert_eq!(acquire(&console, "busy/1", "other", 600).await["acquired"], false);
+    }
+    for number in 0..3 {
+        let lease = acquire(&console, &format!("short/{number}"), "w", 1).await;
+        let path = format!("/v1/locks/{}", lease["leaseId"].as_str().unwrap());
+        eventually("the lease ran out", || async {
+            console.json(&path).await["state"] != "held"
+        })
+        .await;
+        let release = console.client.delete(console.url(&path));
+        assert_eq!(release.send().await.unwrap().status(), 410);
+    }
+    for rule in ["release_failures", "mine"] {
+        eventually(rule, || async { fires(&console, rule).await.is_some() }).await;
+    }
+    let told = fires(&console, "mine").await.unwrap();
+    assert!(
+        told["why"].as_str().unwrap().contains("waited or were refused"),
+        "{told}"
+    );
+}
+
 #[test]
 fn the_documented_toml_is_read_and_each_condition_has_its_runbook() {
     // The example of docs/alerts.md through the reader, and a heading for every condition.
