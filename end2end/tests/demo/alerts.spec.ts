@@ -40,8 +40,12 @@ test('an alert is acknowledged, and leads to its lock, its rule and its runbook'
 test('a rule is made from a chart, refused with what was typed, previewed, saved and changed', async ({ page, api, forgive }) => {
   test.setTimeout(150_000);
   forgive(/status of 422/);
-  await page.goto('/fencing');
-  await page.getByRole('link', { name: 'Alert when a write is refused' }).click();
+  const lead = page.getByRole('link', { name: 'Alert when a write is refused' });
+  await expect(async () => {
+    await page.goto('/fencing');
+    await expect(lead).toBeVisible({ timeout: 1_000 });
+  }).toPass({ timeout: 90_000 });
+  await lead.click();
   await expect(page).toHaveURL(/condition=fencing_rejections/);
   await expect(page.getByRole('heading', { name: 'Preview' })).toBeVisible();
   await page.getByLabel('Name').fill('Refused in the ledger');

@@ -7,7 +7,7 @@ mod expression;
 
 use std::fmt::Write as _;
 
-use domain::alerts::{Rule, Unit};
+use domain::alerts::{About, Rule, Unit};
 
 use self::expression::{Told, told};
 
@@ -72,40 +72,34 @@ fn put(out: &mut String, rule: &Rule, home: &str) {
     line(out, 10, &format!("severity: {}", quoted(rule.severity.wire())));
     line(out, 10, &format!("rule: {}", quoted(rule.id.as_str())));
     line(out, 8, "annotations:");
+    for (name, text) in annotations(rule, home, is_judged_here) {
+        line(out, 10, &format!("{name}: {}", quoted(&text)));
+    }
+}
+
+fn annotations(rule: &Rule, home: &str, is_judged_here: bool) -> [(&'static str, String); 4] {
+    let name = plain(&rule.name);
+    let summary = match (is_judged_here, rule.condition.kind.about()) {
+        (true, _) => name,
+        (false, About::Backend) => format!("{name}: {{{{ $labels.distributed_lock_backend }}}}"),
+        (false, About::Lock | About::Prefix) => {
+            format!(
+                "{name}: {{{{ $labels.distributed_lock_prefix }}}} {{{{ $labels.distributed_lock_backend }}}}"
+            )
+        }
+    };
     let runbook = rule.runbook();
     let runbook = if runbook.starts_with('/') {
         format!("{home}{runbook}")
     } else {
         runbook
     };
-    let where_ = if is_judged_here {
-        ""
-    } else {
-        " {{ $labels.distributed_lock_prefix }} {{ $labels.distributed_lock_backend }}"
-    };
-    line(
-        out,
-        10,
-        &format!(
-            "summary: {}",
-            quoted(
-                &format!("{}:{where_}", plain(&rule.name))
-                    .trim_end_matches(':')
-                    .to_owned()
-            )
-        ),
-    );
-    line(
-        out,
-        10,
-        &format!("description: {}", quoted(&plain(&rule.condition.sentence()))),
-    );
-    line(out, 10, &format!("runbook_url: {}", quoted(&plain(&runbook))));
-    line(
-        out,
-        10,
-        &format!("console_url: {}", quoted(&format!("{home}/alerts"))),
-    );
+    [
+        ("summary", summary),
+        ("description", plain(&rule.condition.sentence())),
+        ("runbook_url", plain(&runbook)),
+        ("console_url", format!("{home}/alerts")),
+    ]
 }
 
 fn line(out: &mut String, indent: usize, text: &str) {

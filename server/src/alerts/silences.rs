@@ -5,6 +5,8 @@ use domain::alerts::{
     Active, LABELS, Labels, Matcher, Pattern, Rule, Silence, SilenceDraft, Subject, labels,
 };
 use domain::audit::Action;
+use domain::history::series;
+use domain::history::template::literal;
 use domain::names::BackendName;
 use serde_json::json;
 use sqlx::Row as _;
@@ -35,9 +37,11 @@ impl Alerts {
         let mut shown: Vec<(Kept, Rule, Labels)> = book
             .open
             .iter()
-            .filter(|kept| is_visible(visible, &kept.alert.subject))
             .filter_map(|kept| {
                 let rule = rules.iter().find(|rule| rule.id == kept.alert.rule)?.clone();
+                if !is_visible(visible, &kept.alert.subject, Some(&rule)) {
+                    return None;
+                }
                 let labels = labels(&rule, &kept.alert);
                 Some((kept.clone(), rule, labels))
             })
@@ -58,7 +62,12 @@ impl Alerts {
     /// The store does not answer.
     pub async fn over(&self, visible: &Visible, most: i64) -> Result<Vec<Over>, sqlx::Error> {
         let over = store::over(&self.db, most).await?.into_iter();
-        Ok(over.filter(|one| is_visible(visible, &one.subject)).collect())
+        let rules = self.glance().await?.rules();
+        let seen = over.filter(|one| {
+            let rule = rules.iter().find(|rule| rule.id.as_str() == one.rule);
+            is_visible(visible, &one.subject, rule)
+        });
+        Ok(seen.collect())
     }
 
     /// Makes a silence that ends `lasts` from now. The author is who asks.
@@ -239,12 +248,16 @@ fn told(silence: &Silence) -> serde_json::Value {
     json!({"id": silence.id, "matchers": matchers, "endsAt": silence.ends_at, "comment": silence.comment})
 }
 
-fn is_visible(visible: &Visible, subject: &Subject) -> bool {
+fn is_visible(visible: &Visible, subject: &Subject, rule: Option<&Rule>) -> bool {
     let scope = visible.on(subject.backend());
     match subject {
         Subject::Lock(lock) => scope.covers_bytes(lock.resource.as_bytes()),
-        // Counts of others' locks are in them.
-        Subject::Prefix { .. } => scope.is_everything(),
+        Subject::Prefix { backend, prefix } => {
+            // Of a template that others' names have too, only what a rule within one's own names counted.
+            let of_rule = rule.and_then(|rule| literal(rule.scope.prefix.as_str()));
+            series::is_visible(visible, backend, prefix)
+                || of_rule.is_some_and(|own| !own.is_empty() && scope.covers(own))
+        }
         Subject::Backend(_) => !scope.is_nothing(),
     }
 }

@@ -17,7 +17,7 @@ pub(super) struct Seen {
     /// Alerts of which nobody can say now how they stand, by rule and subject.
     pub(super) unknown: HashSet<(RuleId, Subject)>,
     /// Locks found by each rule.
-    counts: HashMap<usize, usize>,
+    pub(super) counts: HashMap<usize, usize>,
 }
 
 /// One lock, by every rule.

@@ -120,7 +120,7 @@ async fn a_file_with_a_fault_changes_nothing_and_says_where() {
             "[[rule]]\nid = \"bad\"\ncondition = \"coverage\"\nwith = { below = \"300%\" }\n",
             "rule bad: ",
         ),
-        ("[[rule]\n", "line 4"),
+        ("[[rule]\n", "line 5"),
     ] {
         let file = desk.file("rules.toml", &format!("{good}{bad}"));
         let (code, _, err) = desk.rules(&["import", &file]).await;
