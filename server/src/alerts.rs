@@ -5,10 +5,12 @@
 //! **Invariants:** a change of state and its notice are one transaction, so that a crash neither loses nor repeats it; of
 //! several servers on one Postgres one evaluates, and its turn is a lease whose fencing token the store checks.
 
+mod book;
 mod error;
 mod evaluator;
 mod ledger;
 mod previewing;
+mod prometheus;
 mod rules;
 mod silences;
 mod store;
@@ -31,7 +33,8 @@ use crate::lease::LeaseService;
 use crate::tasks;
 
 pub use error::AlertError;
-pub use ledger::{Ledger, SqlLedger};
+pub use ledger::{Ledger, SqlLedger, Start};
+pub use prometheus::prometheus;
 pub use rules::{KeptRule, RuleVersion};
 pub use store::{Kept, Over};
 pub use written::{from_toml, toml};
@@ -58,6 +61,7 @@ pub struct Alerts {
     pub(crate) ledger: Arc<dyn Ledger>,
     pub(crate) backends: Arc<[String]>,
     pub(crate) clock: Clock,
+    shelf: book::Shelf,
 }
 
 /// What the evaluator stands on.
@@ -89,6 +93,7 @@ impl Alerts {
             ledger: Arc::new(ledger),
             backends: parts.backends,
             clock: parts.clock,
+            shelf: book::Shelf::default(),
         });
         alerts.seed().await?;
         let evaluator = evaluator::Evaluator::new(alerts.clone(), parts.leases, parts.notices);

@@ -12,6 +12,7 @@ pub mod inventory;
 pub mod load;
 pub mod pace;
 pub mod pages;
+pub mod preview;
 pub mod redis_pass;
 pub mod renewals;
 mod served;

@@ -15,6 +15,7 @@ pub mod man;
 pub mod migrate;
 mod output;
 pub mod people;
+pub mod rules;
 pub mod run;
 pub mod serve;
 mod sse;
@@ -65,6 +66,7 @@ enum Command {
     User(people::user::Args),
     Token(people::token::Args),
     Audit(audit::Args),
+    Rules(rules::Args),
     Bench(bench::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -96,6 +98,7 @@ impl Cli {
             Command::User(args) => Box::pin(people::user::run(args)).await,
             Command::Token(args) => Box::pin(people::token::run(args)).await,
             Command::Audit(args) => Box::pin(audit::run(args)).await,
+            Command::Rules(args) => Box::pin(rules::run(args)).await,
             Command::Bench(args) => Box::pin(bench::run(args)).await,
             Command::Completions(args) => completions::run(&args),
             Command::Man(args) => man::run(&args),

@@ -14,6 +14,7 @@ mod leases;
 mod names;
 mod postgres;
 mod redis;
+mod rules;
 mod servers;
 mod stage;
 mod webhook;
@@ -22,6 +23,7 @@ mod worker;
 use std::io;
 use std::path::Path;
 
+use domain::alerts::Draft;
 use domain::names::NameError;
 use tokio_util::sync::CancellationToken;
 
@@ -88,6 +90,11 @@ impl Demo {
     /// What the console should watch: `orders-db`, `redis-cache`, `cache-eu`, `etcd-coord`, without the missing ones.
     pub fn backends(&self) -> Vec<BackendConfig> {
         self.backends.clone()
+    }
+
+    /// Alert rules of the demo's own scale, beside the built-in ones.
+    pub fn rules() -> Vec<Draft> {
+        rules::rules()
     }
 
     /// Servers that are not installed, each with the command that installs it; the demo runs without them.

@@ -67,7 +67,7 @@ pub fn api(state: AppState, leases: Arc<LeaseService>, desk: Arc<Desk>) -> Route
         .merge(lease::router(leases))
         .merge(unlock::router(desk.unlocks.clone()))
         .merge(tiers::router(desk.unlocks.clone()))
-        .merge(alerts::router(desk.alerts.clone()))
+        .merge(alerts::router(&desk))
         .merge(audit::api(desk))
         .merge(people::router(settings.clone()))
         .merge(tokens::router(settings.clone()))

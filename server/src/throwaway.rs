@@ -32,7 +32,7 @@ pub use alertmanager::{Alertmanager, AlertmanagerOptions};
 pub use etcd::{Etcd, EtcdOptions};
 pub use ports::free_port;
 pub use postgres::{Postgres, PostgresOptions};
-pub use programs::MissingServer;
+pub use programs::{MissingServer, promtool};
 pub use redis::{Redis, RedisOptions};
 pub use server::Server;
 pub use tls::Tls;

@@ -26,14 +26,14 @@ mod unit;
 mod windows;
 
 pub use builtin::builtin;
-pub use draft::{Draft, Known, parse};
+pub use draft::{Draft, DraftChange, Known, parse};
 pub use fault::Fault;
 pub use group::{Told, notices};
 pub use kind::{About, Kind, Param, Past as PastKnown};
-pub use labels::{LABELS, Labels, fingerprint, labels, template_of};
+pub use labels::{LABELS, Labels, fingerprint, labels};
 pub use locks::{LockSight, judge_lock, tell_lock};
 pub use machine::{Change, Phase, Sign, Timing, step};
-pub use past::{Past, SAMPLES_MIN};
+pub use past::{Past, Refused, SAMPLES_MIN};
 pub use pattern::Pattern;
 pub use places::{Counts, Happened, judge_backends, judge_counts};
 pub use preview::{Firing, Preview, Replay, SeriesPoint};

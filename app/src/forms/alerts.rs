@@ -3,6 +3,7 @@
 pub mod editor;
 pub mod series;
 pub mod silence;
+pub mod versions;
 
 use chrono::DateTime;
 use domain::alerts::{Severity, Subject};
@@ -306,7 +307,7 @@ fn rules(board: &Board) -> AnyView {
         <section class="sec" aria-labelledby="rules">
             <header><h2 id="rules">"Rules"</h2><span class="note">{format!("{}", board.rules.len())}</span>{make}</header>
             <ul class="als">{lines.collect_view()}</ul>
-            <p class="small ink2 al-foot"><a class="link" href="/v1/rules?format=toml">"Export as TOML"</a></p>
+            <p class="small ink2 al-foot"><a class="link" href="/v1/rules?format=toml">"Export as TOML"</a>" or "<a class="link" href="/v1/rules?format=prometheus">"Prometheus"</a></p>
         </section>
     }
     .into_any()

@@ -1,17 +1,21 @@
 //! The evaluator: looks at everything once a second, and writes what changed together with who is to be told.
 
-use std::collections::{HashMap, HashSet};
+mod look;
+
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::alerts::limits::{ALERTS_PER_RULE_MAX, UNWATCHED_AFTER_MS, WINDOW_MS_MAX};
+use domain::alerts::limits::{UNWATCHED_AFTER_MS, WINDOW_MS_MAX};
 use domain::alerts::{
-    About, Active, Counts, Found, Happened, Kind, Outcome, Past, Rule, RuleId, Sign, Silence, Subject, Told,
-    judge_backends, judge_counts, judge_lock, judge_windows, notices, round, step, tell_lock,
+    About, Active, Counts, Happened, Kind, Outcome, Past, Rule, RuleId, Sign, Silence, Subject, Told,
+    judge_backends, judge_counts, judge_windows, notices, round, step,
 };
-use domain::names::{BackendName, LockId, Resource};
+use domain::names::BackendName;
 use tokio_util::sync::CancellationToken;
 
+use self::look::{Seen, look_at};
+use super::book::turn_page;
 use super::{Alerts, Notices, path, store};
 use crate::clock::Now;
 use crate::db::Db;
@@ -26,9 +30,9 @@ const STEPS: usize = 10;
 const LEARN_MS: i64 = 7 * 24 * 3_600_000;
 /// What is recorded is read at least so often, in rounds.
 const RECORDS_EVERY: u64 = 3;
-/// Locks found by one rule in one look.
-const FOUND_MAX: usize = 2 * ALERTS_PER_RULE_MAX;
 const PRUNE_EVERY: u64 = 3_600;
+/// In a time without news the store is told so often that somebody evaluates, in milliseconds.
+const NOTE_EVERY_MS: i64 = UNWATCHED_AFTER_MS / 3;
 
 pub(super) struct Evaluator {
     alerts: Arc<Alerts>,
@@ -42,21 +46,12 @@ pub(super) struct Evaluator {
     recorded: Vec<Happened>,
     /// Failures of this process's lease service, and how many there were at the last look.
     failures: Vec<Happened>,
-    losses: u64,
+    counted: [(Counts, u64); 2],
     rounds: u64,
+    /// When the store was last told that somebody evaluates.
+    noted_at: i64,
     is_first: bool,
     is_failing: bool,
-}
-
-/// What one look found.
-#[derive(Default)]
-struct Seen {
-    found: Vec<Found>,
-    blind: HashSet<BackendName>,
-    /// Alerts of which nobody can say now how they stand, by rule and subject.
-    unknown: HashSet<(RuleId, Subject)>,
-    /// Locks found by each rule.
-    counts: HashMap<usize, usize>,
 }
 
 impl Evaluator {
@@ -66,7 +61,7 @@ impl Evaluator {
             Db::Postgres(_) => Turn::shared("leasehold/alerts", leases.clone(), alerts.clock.clone()),
         };
         Self {
-            losses: leases.metrics().losses.read(),
+            counted: counted(&leases),
             alerts,
             leases,
             notices,
@@ -77,6 +72,7 @@ impl Evaluator {
             recorded: Vec::new(),
             failures: Vec::new(),
             rounds: 0,
+            noted_at: 0,
             is_first: true,
             is_failing: false,
         }
@@ -108,13 +104,10 @@ impl Evaluator {
         self.rounds += 1;
         let now = self.alerts.clock.now();
         let at = now.wall.timestamp_millis();
-        let rules = self.alerts.all_rules().await?;
-        let silences = self.alerts.silences().await?;
-        let mut before: Vec<Active> = store::open(&self.alerts.db)
-            .await?
-            .into_iter()
-            .map(|kept| kept.alert)
-            .collect();
+        let book = self.alerts.book().await?;
+        let (rules, silences) = (book.rules(), book.silences(at));
+        let mut before: Vec<Active> = book.open.iter().map(|kept| kept.alert.clone()).collect();
+        drop(book);
         if self.is_first {
             self.skip_gap(&rules, &mut before, at).await?;
         }
@@ -122,6 +115,7 @@ impl Evaluator {
         self.note_failures(at);
         if self.rounds % RECORDS_EVERY == 1 {
             self.recorded = self.alerts.ledger.recorded(at - WINDOW_MS_MAX).await?;
+            self.note_refused(&rules, at).await?;
         }
         if self.rounds % PRUNE_EVERY == 1 {
             store::prune(&self.alerts.db, at).await?;
@@ -154,6 +148,7 @@ impl Evaluator {
             }
         }
         self.is_first = false;
+        self.noted_at = 0;
         Ok(())
     }
 
@@ -181,20 +176,36 @@ impl Evaluator {
         Ok(())
     }
 
-    fn note_failures(&mut self, now: i64) {
-        let losses = self.leases.metrics().losses.read();
-        if let Ok(times @ 1..) = u32::try_from(losses - self.losses) {
-            self.failures.push(Happened {
-                at: now,
-                what: Counts::RenewalFailed,
-                lock: None,
-                backend: BackendName::builtin(),
-                owner: None,
-                times,
-                how: String::new(),
-            });
+    /// As far back as a rule looks.
+    async fn note_refused(&mut self, rules: &[Rule], now: i64) -> Result<(), sqlx::Error> {
+        let watching = rules.iter().filter(|rule| rule.is_enabled);
+        let windows = watching.filter(|rule| rule.condition.kind == Kind::Contention);
+        let longest = windows.filter_map(|rule| rule.condition.value("window")).max();
+        if let Some(longest) = longest {
+            let refused = self.alerts.ledger.refused(now - longest).await?;
+            if let Some(past) = Arc::get_mut(&mut self.past) {
+                past.refused(refused);
+            }
         }
-        self.losses = losses;
+        Ok(())
+    }
+
+    fn note_failures(&mut self, now: i64) {
+        let told = counted(&self.leases);
+        for ((what, count), (_, before)) in told.iter().zip(self.counted) {
+            if let Ok(times @ 1..) = u32::try_from(count - before) {
+                self.failures.push(Happened {
+                    at: now,
+                    what: *what,
+                    lock: None,
+                    backend: BackendName::builtin(),
+                    owner: None,
+                    times,
+                    how: String::new(),
+                });
+            }
+        }
+        self.counted = told;
         self.failures.retain(|one| one.at > now - WINDOW_MS_MAX);
     }
 
@@ -281,6 +292,15 @@ impl Evaluator {
         for (place, silence) in &told.suppressed {
             outcome.active[*place].silenced_by = Some(silence.clone());
         }
+        let changed = outcome.active.iter().filter(|alert| {
+            let old = before.get(&alert.id);
+            !old.is_some_and(|old| is_as_kept(old, alert, now))
+        });
+        let changed: Vec<&Active> = changed.collect();
+        let is_news = !outcome.over.is_empty() || !changed.is_empty() || !told.is_nothing();
+        if !is_news && now - self.noted_at < NOTE_EVERY_MS {
+            return Ok(());
+        }
         let mut tx = self.alerts.db.begin().await?;
         if store::claim(&mut tx, token, now).await?.is_none() {
             // Another server has had a later turn already.
@@ -288,17 +308,15 @@ impl Evaluator {
             self.is_first = true;
             return Ok(());
         }
+        if is_news {
+            turn_page(&mut tx).await?;
+        }
         // What is over first: the same subject may begin anew.
         for (alert, change) in &outcome.over {
             store::end(&mut tx, alert, *change, now).await?;
         }
-        for alert in &outcome.active {
-            let is_same = before
-                .get(&alert.id)
-                .is_some_and(|old| is_as_kept(old, alert, now));
-            if !is_same {
-                store::keep(&mut tx, alert).await?;
-            }
+        for alert in changed {
+            store::keep(&mut tx, alert).await?;
         }
         for silence in silences {
             let count = told.suppressed.iter().filter(|(_, id)| *id == silence.id).count();
@@ -310,11 +328,24 @@ impl Evaluator {
             self.notices.enqueue(&mut tx, notice, now).await?;
         }
         tx.commit().await?;
+        self.noted_at = now;
+        if is_news {
+            self.alerts.shelf.wrote();
+        }
         if !told.notices.is_empty() {
             self.notices.wake();
         }
         Ok(())
     }
+}
+
+/// Failures of this process's lease service so far.
+fn counted(leases: &LeaseService) -> [(Counts, u64); 2] {
+    let metrics = leases.metrics();
+    [
+        (Counts::RenewalFailed, metrics.losses.read()),
+        (Counts::ReleaseFailed, metrics.release_failures.read()),
+    ]
 }
 
 /// Words that run on with the time are written now and then only.
@@ -324,53 +355,4 @@ fn is_as_kept(old: &Active, new: &Active, now: i64) -> bool {
         && old.is_notified == new.is_notified
         && old.silenced_by == new.silenced_by;
     is_same_but_words && (old.why == new.why || (now / EVERY_MS) % 10 != 0)
-}
-
-fn look_at(
-    sight: &domain::alerts::LockSight<'_>,
-    watched: &[(usize, Rule)],
-    known: &HashMap<(RuleId, Subject), String>,
-    past: &Past,
-    seen: &mut Seen,
-) {
-    let id = || LockId {
-        backend: sight.backend.clone(),
-        source: sight.source.clone(),
-        resource: Resource::from_bytes(sight.name),
-    };
-    let p95 = |_: &domain::alerts::LockSight<'_>| past.p95_ms(&id());
-    for (index, rule) in watched {
-        let (sign, measure) = judge_lock(&rule.condition, sight, &p95);
-        let is_wanted = sign != Sign::Clear
-            && rule.scope.has(sight.backend, sight.name, sight.owner)
-            && rule.scope.safety.is_none_or(|class| sight.safety == Some(class));
-        match sign {
-            Sign::Holds if is_wanted => {
-                let count = seen.counts.entry(*index).or_default();
-                *count += 1;
-                // A condition that holds for a million locks is known to by then; those that are told of stay.
-                if *count > FOUND_MAX && !known.contains_key(&(rule.id.clone(), Subject::Lock(id()))) {
-                    continue;
-                }
-                let p95 = (rule.condition.kind == Kind::LongHeld)
-                    .then(|| p95(sight))
-                    .flatten();
-                seen.found.push(Found {
-                    rule: *index,
-                    subject: Subject::Lock(id()),
-                    owner: sight.owner.map(str::to_owned),
-                    holding: sight.holding(),
-                    measure,
-                    why: tell_lock(&rule.condition, sight, measure, p95),
-                });
-            }
-            Sign::Unknown if is_wanted && !known.is_empty() => {
-                let key = (rule.id.clone(), Subject::Lock(id()));
-                if known.get(&key).is_some_and(|holding| *holding == sight.holding()) {
-                    seen.unknown.insert(key);
-                }
-            }
-            _ => {}
-        }
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::alerts::{Counts, Happened};
+use domain::alerts::{Counts, Happened, Refused};
 use domain::detail::EventKind;
 use domain::history::{HistoryEvent, Run};
 use domain::names::{BackendName, LockId, OwnerId, Resource, Source};
@@ -23,11 +23,26 @@ pub trait Ledger: Send + Sync {
     /// The place of the first event at or behind a moment.
     fn place_of(&self, at: i64) -> Answer<'_, i64>;
 
+    /// Where to begin so that the events since a moment are read, at most so many of them: of more, the newest.
+    fn start(&self, since: i64, most: i64) -> Answer<'_, Start>;
+
     /// Times that nobody watched, of those that ended behind a moment.
     fn gaps(&self, since: i64) -> Answer<'_, Vec<(i64, i64)>>;
 
+    /// Acquires that were not granted behind a moment.
+    fn refused(&self, since: i64) -> Answer<'_, Vec<Refused>>;
+
     /// Refused writes and forced unlocks behind a moment.
     fn recorded(&self, since: i64) -> Answer<'_, Vec<Happened>>;
+}
+
+/// Where reading begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Start {
+    /// Behind it.
+    pub place: i64,
+    /// All events since then are read.
+    pub at: i64,
 }
 
 pub struct SqlLedger {
@@ -188,6 +203,28 @@ impl Ledger for SqlLedger {
         })
     }
 
+    fn start(&self, since: i64, most: i64) -> Answer<'_, Start> {
+        // Places have gaps at most, so that there are never more events than places.
+        let last = "SELECT coalesce(max(id), 0) FROM lock_events";
+        let first = "SELECT at FROM lock_events WHERE id > $1 ORDER BY id LIMIT 1";
+        Box::pin(async move {
+            let place = self.place_of(since).await?;
+            let last: i64 = on_either!(&self.history, Db, |pool| sqlx::query_scalar(last)
+                .fetch_one(pool)
+                .await?);
+            if last - place <= most {
+                return Ok(Start { place, at: since });
+            }
+            let place = last - most;
+            let at: Option<i64> = on_either!(&self.history, Db, |pool| sqlx::query_scalar(first)
+                .bind(place)
+                .fetch_optional(pool)
+                .await?);
+            let at = at.map_or(since, |at| at.max(since));
+            Ok(Start { place, at })
+        })
+    }
+
     fn gaps(&self, since: i64) -> Answer<'_, Vec<(i64, i64)>> {
         let select = "SELECT began, ended FROM history_gaps WHERE ended >= $1 ORDER BY began LIMIT 1000";
         Box::pin(async move {
@@ -195,6 +232,27 @@ impl Ledger for SqlLedger {
                 .bind(since)
                 .fetch_all(pool)
                 .await?))
+        })
+    }
+
+    fn refused(&self, since: i64) -> Answer<'_, Vec<Refused>> {
+        // By the minute, at its beginning.
+        let select = "SELECT at, prefix, CAST(sum(refused) AS BIGINT) FROM history_rollups
+            WHERE step = 60 AND at >= $1 AND backend = $2 AND refused > 0 GROUP BY at, prefix ORDER BY at";
+        let backend = BackendName::builtin();
+        Box::pin(async move {
+            let rows: Vec<(i64, String, i64)> = on_either!(&self.history, Db, |pool| sqlx::query_as(select)
+                .bind(since)
+                .bind(backend.as_str())
+                .fetch_all(pool)
+                .await?);
+            let refused = rows.into_iter().map(|(at, prefix, times)| Refused {
+                at,
+                backend: backend.clone(),
+                prefix,
+                times: times.unsigned_abs(),
+            });
+            Ok(refused.collect())
         })
     }
 

@@ -1,16 +1,18 @@
 //! What a rule would have done on this installation's history.
 
 use domain::alerts::limits::PREVIEW_MS;
-use domain::alerts::{Preview, Replay, Rule};
+use domain::alerts::{Kind, PastKnown, Preview, Replay, Rule};
 use domain::detail::EventKind;
 use domain::history::HistoryEvent;
 use domain::names::{BackendName, Resource, Source};
 
 use super::Alerts;
+use super::ledger::Start;
 
-/// Rows of one statement, and of one preview: what goes beyond is left out and said.
+/// Rows of one statement.
 const ROWS: i64 = 50_000;
-const EVENTS_MAX: u64 = 3_000_000;
+/// Of one preview: of more, the newest are read, and it is said since when.
+const EVENTS_MAX: i64 = 3_000_000;
 
 impl Alerts {
     /// # Errors
@@ -23,33 +25,51 @@ impl Alerts {
     /// # Errors
     /// The store does not answer.
     pub async fn preview_of(&self, rule: &Rule, from: i64, to: i64) -> Result<Preview, sqlx::Error> {
-        let mut replay = Replay::new(rule, from, to);
-        match rule.condition.kind.info().past {
-            domain::alerts::PastKnown::Events => self.play(&mut replay, from).await?,
-            domain::alerts::PastKnown::Rejections | domain::alerts::PastKnown::Unlocks => {
-                replay.happened(&self.ledger.recorded(from).await?);
-            }
-            domain::alerts::PastKnown::NotKept(_) => {}
-        }
-        Ok(replay.finish())
+        self.preview_within(rule, (from, to), EVENTS_MAX).await
     }
 
-    async fn play(&self, replay: &mut Replay<'_>, from: i64) -> Result<(), sqlx::Error> {
-        let mut edges = self
-            .ledger
-            .gaps(from)
-            .await?
-            .into_iter()
-            .flat_map(|(began, ended)| [(began, EventKind::Unwatched), (ended, EventKind::WatchedAgain)]);
+    /// Of at most so many events.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn preview_within(
+        &self,
+        rule: &Rule,
+        (from, to): (i64, i64),
+        most: i64,
+    ) -> Result<Preview, sqlx::Error> {
+        match rule.condition.kind.info().past {
+            PastKnown::Events => {
+                let start = self.ledger.start(from, most).await?;
+                let mut replay = Replay::new(rule, start.at, to);
+                if rule.condition.kind == Kind::Contention {
+                    replay.refused(self.ledger.refused(start.at).await?);
+                }
+                self.play(&mut replay, &start).await?;
+                let mut preview = replay.finish();
+                preview.is_cut = start.at > from;
+                Ok(preview)
+            }
+            PastKnown::Rejections | PastKnown::Unlocks => {
+                let mut replay = Replay::new(rule, from, to);
+                replay.happened(&self.ledger.recorded(from).await?);
+                Ok(replay.finish())
+            }
+            PastKnown::NotKept(_) => Ok(Replay::new(rule, from, to).finish()),
+        }
+    }
+
+    async fn play(&self, replay: &mut Replay<'_>, start: &Start) -> Result<(), sqlx::Error> {
+        let gaps = self.ledger.gaps(start.at).await?.into_iter();
+        let mut edges =
+            gaps.flat_map(|(began, ended)| [(began, EventKind::Unwatched), (ended, EventKind::WatchedAgain)]);
         let mut next = edges.next();
-        let mut place = self.ledger.place_of(from).await?;
-        let mut count = 0;
+        let mut place = start.place;
         loop {
             let rows = self.ledger.events(place, ROWS).await?;
             let is_last = (rows.len() as i64) < ROWS;
             for (at, event) in rows {
                 place = place.max(at);
-                count += 1;
                 while let Some((edge, kind)) = next.filter(|(edge, _)| *edge <= event.at) {
                     replay.event(&edge_of(edge, kind));
                     next = edges.next();
@@ -58,7 +78,7 @@ impl Alerts {
             }
             // Others want to be answered too.
             tokio::task::yield_now().await;
-            if is_last || count >= EVENTS_MAX {
+            if is_last {
                 break;
             }
         }

@@ -5,6 +5,7 @@ use domain::alerts::{Draft, Known, Pattern, Rule, RuleId, builtin, parse};
 use domain::audit::Action;
 use sqlx::Row as _;
 
+use super::book::{Book, turn_page};
 use super::{AlertError, Alerts};
 use crate::audit::Entry;
 use crate::db::{Tx, on_either};
@@ -31,6 +32,7 @@ impl Alerts {
         let insert =
             "INSERT INTO alert_rules (id, version, body) VALUES ($1, 1, $2) ON CONFLICT (id) DO NOTHING";
         let mut tx = self.db.begin().await?;
+        turn_page(&mut tx).await?;
         for rule in builtin() {
             let body = text(&Draft::from(&rule));
             let is_new = on_either!(&mut tx, Tx, |tx| {
@@ -44,35 +46,21 @@ impl Alerts {
         tx.commit().await
     }
 
-    /// Every rule; those that were removed are switched off.
-    pub(super) async fn all_rules(&self) -> Result<Vec<Rule>, sqlx::Error> {
-        let kept = self.kept().await?.into_iter();
-        Ok(kept
-            .map(|kept| Rule {
-                is_enabled: kept.rule.is_enabled && !kept.is_gone,
-                ..kept.rule
-            })
-            .collect())
-    }
-
     /// Every rule that is there, by severity and name.
     ///
     /// # Errors
     /// The store does not answer.
     pub async fn rules(&self) -> Result<Vec<KeptRule>, sqlx::Error> {
-        let mut rules: Vec<KeptRule> = self
-            .kept()
-            .await?
-            .into_iter()
-            .filter(|kept| !kept.is_gone)
-            .collect();
+        let book = self.glance().await?;
+        let there = book.rules.iter().filter(|kept| !kept.is_gone);
+        let mut rules: Vec<KeptRule> = there.cloned().collect();
         rules.sort_by(|a, b| {
             (a.rule.severity, &a.rule.name, &a.rule.id).cmp(&(b.rule.severity, &b.rule.name, &b.rule.id))
         });
         Ok(rules)
     }
 
-    pub(super) async fn kept(&self) -> Result<Vec<KeptRule>, sqlx::Error> {
+    pub(super) async fn read_rules(&self) -> Result<Vec<KeptRule>, sqlx::Error> {
         let select = "SELECT version, body, is_gone FROM alert_rules ORDER BY id";
         let mut rules = Vec::new();
         on_either!(&self.db, Db, |pool| {
@@ -161,6 +149,33 @@ impl Alerts {
         parse(draft, &known).map_err(AlertError::Invalid)
     }
 
+    /// What it says of its prefix already is not asked again.
+    async fn parse_over(
+        &self,
+        draft: &Draft,
+        before: Option<&KeptRule>,
+        any_prefix: bool,
+    ) -> Result<Rule, AlertError> {
+        let is_same_prefix =
+            before.is_some_and(|kept| kept.rule.scope.prefix.as_str() == draft.prefix.trim());
+        self.parse(draft, any_prefix || is_same_prefix).await
+    }
+
+    /// The rule that saving would keep, and the version that it would change.
+    ///
+    /// # Errors
+    /// `Invalid`, or the store does not answer.
+    pub async fn would_save(
+        &self,
+        draft: &Draft,
+        any_prefix: bool,
+    ) -> Result<(Rule, Option<i64>), AlertError> {
+        let book = self.book().await?;
+        let before = book.rule(&draft.id);
+        let rule = self.parse_over(draft, before, any_prefix).await?;
+        Ok((rule, before.map(|kept| kept.version)))
+    }
+
     /// Makes a rule, or changes the one with its id, if that is still this version. Answers it as it is kept.
     ///
     /// # Errors
@@ -172,10 +187,9 @@ impl Alerts {
         expected: Option<i64>,
         any_prefix: bool,
     ) -> Result<KeptRule, AlertError> {
-        let kept = self.kept().await?;
-        let before = kept
-            .iter()
-            .find(|kept| kept.rule.id.as_str() == draft.id && !kept.is_gone);
+        let book = self.book().await?;
+        let kept = &book.rules;
+        let before = book.rule(&draft.id);
         if let (Some(before), Some(expected)) = (before, expected)
             && before.version != expected
         {
@@ -185,10 +199,7 @@ impl Alerts {
             draft.id = new_id("rule_").map_err(|_| sqlx::Error::WorkerCrashed)?;
             draft.id = draft.id.to_ascii_lowercase();
         }
-        // What it says of its prefix already is not asked again.
-        let is_same_prefix =
-            before.is_some_and(|kept| kept.rule.scope.prefix.as_str() == draft.prefix.trim());
-        let rule = self.parse(&draft, any_prefix || is_same_prefix).await?;
+        let rule = self.parse_over(&draft, before, any_prefix).await?;
         if before.is_none() && kept.iter().filter(|kept| !kept.is_gone).count() >= RULES_MAX {
             let why = format!("would be rule {} of {RULES_MAX}", RULES_MAX + 1);
             return Err(AlertError::invalid("id", why, "remove one first"));
@@ -212,6 +223,7 @@ impl Alerts {
             WHERE alert_rules.version = excluded.version - 1";
         let mut tx = self.db.begin().await?;
         let appended = self.audit.append_in(&mut tx, entry).await?;
+        turn_page(&mut tx).await?;
         let written = on_either!(&mut tx, Tx, |tx| {
             let query = sqlx::query(upsert)
                 .bind(rule.id.as_str())
@@ -231,6 +243,7 @@ impl Alerts {
         )
         .await?;
         tx.commit().await?;
+        self.shelf.wrote();
         self.audit.export(&appended).await;
         Ok(KeptRule {
             rule,
@@ -249,6 +262,7 @@ impl Alerts {
         };
         let mut tx = self.db.begin().await?;
         let appended = self.audit.append_in(&mut tx, entry).await?;
+        turn_page(&mut tx).await?;
         let remove = "UPDATE alert_rules SET is_gone = 1 WHERE id = $1";
         on_either!(&mut tx, Tx, |tx| {
             sqlx::query(remove)
@@ -258,8 +272,26 @@ impl Alerts {
                 .rows_affected()
         });
         tx.commit().await?;
+        self.shelf.wrote();
         self.audit.export(&appended).await;
         Ok(())
+    }
+}
+
+impl Book {
+    /// Those that were removed are switched off.
+    pub(super) fn rules(&self) -> Vec<Rule> {
+        let kept = self.rules.iter();
+        kept.map(|kept| Rule {
+            is_enabled: kept.rule.is_enabled && !kept.is_gone,
+            ..kept.rule.clone()
+        })
+        .collect()
+    }
+
+    fn rule(&self, id: &str) -> Option<&KeptRule> {
+        let found = self.rules.iter().find(|kept| kept.rule.id.as_str() == id);
+        found.filter(|kept| !kept.is_gone)
     }
 }
 

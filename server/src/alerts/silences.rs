@@ -5,14 +5,17 @@ use domain::alerts::{
     Active, LABELS, Labels, Matcher, Pattern, Rule, Silence, SilenceDraft, Subject, labels,
 };
 use domain::audit::Action;
+use domain::history::series;
+use domain::history::template::literal;
 use domain::names::BackendName;
 use serde_json::json;
 use sqlx::Row as _;
 
+use super::book::{Book, turn_page};
 use super::store::{self, Kept, Over};
 use super::{AlertError, Alerts};
 use crate::audit::Entry;
-use crate::db::on_either;
+use crate::db::{Db, on_either};
 use crate::identity::{Who, new_id};
 
 impl Alerts {
@@ -21,30 +24,7 @@ impl Alerts {
     /// # Errors
     /// The store does not answer.
     pub async fn silences(&self) -> Result<Vec<Silence>, sqlx::Error> {
-        let select = "SELECT id, matchers, starts_at, ends_at, comment, by_name, suppressed FROM silences
-            WHERE ends_at > $1 ORDER BY ends_at, id LIMIT 1000";
-        let mut all = Vec::new();
-        on_either!(&self.db, Db, |pool| {
-            for row in sqlx::query(select).bind(self.now()).fetch_all(pool).await? {
-                let written: String = row.try_get(1)?;
-                let written: Vec<(String, String)> = serde_json::from_str(&written).unwrap_or_default();
-                let matchers = written.into_iter().filter_map(|(label, value)| {
-                    let label = LABELS.into_iter().find(|known| *known == label)?;
-                    let value = Pattern::parse(&value).ok()?;
-                    Some(Matcher { label, value })
-                });
-                all.push(Silence {
-                    id: row.try_get(0)?,
-                    matchers: matchers.collect(),
-                    starts_at: row.try_get(2)?,
-                    ends_at: row.try_get(3)?,
-                    comment: row.try_get(4)?,
-                    by: row.try_get(5)?,
-                    suppressed: row.try_get::<i64, _>(6)?.unsigned_abs(),
-                });
-            }
-        });
-        Ok(all)
+        Ok(self.glance().await?.silences(self.now()))
     }
 
     /// What is pending or fires, as far as it may be seen; with its rule and labels.
@@ -52,15 +32,18 @@ impl Alerts {
     /// # Errors
     /// The store does not answer.
     pub async fn open(&self, visible: &Visible) -> Result<Vec<(Kept, Rule, Labels)>, sqlx::Error> {
-        let rules = self.all_rules().await?;
-        let open = store::open(&self.db).await?;
-        let mut shown: Vec<(Kept, Rule, Labels)> = open
-            .into_iter()
-            .filter(|kept| is_visible(visible, &kept.alert.subject))
+        let book = self.glance().await?;
+        let rules = book.rules();
+        let mut shown: Vec<(Kept, Rule, Labels)> = book
+            .open
+            .iter()
             .filter_map(|kept| {
                 let rule = rules.iter().find(|rule| rule.id == kept.alert.rule)?.clone();
+                if !is_visible(visible, &kept.alert.subject, Some(&rule)) {
+                    return None;
+                }
                 let labels = labels(&rule, &kept.alert);
-                Some((kept, rule, labels))
+                Some((kept.clone(), rule, labels))
             })
             .collect();
         shown.sort_by_key(|(kept, rule, _)| {
@@ -79,7 +62,12 @@ impl Alerts {
     /// The store does not answer.
     pub async fn over(&self, visible: &Visible, most: i64) -> Result<Vec<Over>, sqlx::Error> {
         let over = store::over(&self.db, most).await?.into_iter();
-        Ok(over.filter(|one| is_visible(visible, &one.subject)).collect())
+        let rules = self.glance().await?.rules();
+        let seen = over.filter(|one| {
+            let rule = rules.iter().find(|rule| rule.id.as_str() == one.rule);
+            is_visible(visible, &one.subject, rule)
+        });
+        Ok(seen.collect())
     }
 
     /// Makes a silence that ends `lasts` from now. The author is who asks.
@@ -113,6 +101,7 @@ impl Alerts {
             VALUES ($1, $2, $3, $4, $5, $6, $7)";
         let mut tx = self.db.begin().await?;
         let appended = self.audit.append_in(&mut tx, entry).await?;
+        turn_page(&mut tx).await?;
         on_either!(&mut tx, Tx, |tx| {
             let query = sqlx::query(insert)
                 .bind(&silence.id)
@@ -123,6 +112,7 @@ impl Alerts {
             query.execute(&mut **tx).await?.rows_affected()
         });
         tx.commit().await?;
+        self.shelf.wrote();
         self.audit.export(&appended).await;
         Ok(silence)
     }
@@ -145,12 +135,14 @@ impl Alerts {
         };
         let mut tx = self.db.begin().await?;
         let appended = self.audit.append_in(&mut tx, entry).await?;
+        turn_page(&mut tx).await?;
         on_either!(&mut tx, Tx, |tx| {
             let query = sqlx::query("UPDATE silences SET ends_at = $1 WHERE id = $2");
             let query = query.bind(self.now()).bind(id);
             query.execute(&mut **tx).await?.rows_affected()
         });
         tx.commit().await?;
+        self.shelf.wrote();
         self.audit.export(&appended).await;
         Ok(())
     }
@@ -204,15 +196,51 @@ impl Alerts {
         };
         let mut tx = self.db.begin().await?;
         let appended = self.audit.append_in(&mut tx, entry).await?;
+        turn_page(&mut tx).await?;
         let update = "UPDATE alerts SET acked_at = $1, acked_by = $2, ack_note = $3 WHERE id = $4";
         on_either!(&mut tx, Tx, |tx| {
             let query = sqlx::query(update).bind(self.now()).bind(who.name()).bind(&note);
             query.bind(id).execute(&mut **tx).await?.rows_affected()
         });
         tx.commit().await?;
+        self.shelf.wrote();
         self.audit.export(&appended).await;
         Ok(())
     }
+}
+
+impl Book {
+    pub(super) fn silences(&self, now: i64) -> Vec<Silence> {
+        let all = self.silences.iter();
+        all.filter(|silence| silence.ends_at > now).cloned().collect()
+    }
+}
+
+pub(super) async fn read(db: &Db, now: i64) -> Result<Vec<Silence>, sqlx::Error> {
+    let select = "SELECT id, matchers, starts_at, ends_at, comment, by_name, suppressed FROM silences
+        WHERE ends_at > $1 ORDER BY ends_at, id LIMIT 1000";
+    let mut all = Vec::new();
+    on_either!(db, Db, |pool| {
+        for row in sqlx::query(select).bind(now).fetch_all(pool).await? {
+            let written: String = row.try_get(1)?;
+            let written: Vec<(String, String)> = serde_json::from_str(&written).unwrap_or_default();
+            let matchers = written.into_iter().filter_map(|(label, value)| {
+                let label = LABELS.into_iter().find(|known| *known == label)?;
+                let value = Pattern::parse(&value).ok()?;
+                Some(Matcher { label, value })
+            });
+            all.push(Silence {
+                id: row.try_get(0)?,
+                matchers: matchers.collect(),
+                starts_at: row.try_get(2)?,
+                ends_at: row.try_get(3)?,
+                comment: row.try_get(4)?,
+                by: row.try_get(5)?,
+                suppressed: row.try_get::<i64, _>(6)?.unsigned_abs(),
+            });
+        }
+    });
+    Ok(all)
 }
 
 fn told(silence: &Silence) -> serde_json::Value {
@@ -220,12 +248,16 @@ fn told(silence: &Silence) -> serde_json::Value {
     json!({"id": silence.id, "matchers": matchers, "endsAt": silence.ends_at, "comment": silence.comment})
 }
 
-fn is_visible(visible: &Visible, subject: &Subject) -> bool {
+fn is_visible(visible: &Visible, subject: &Subject, rule: Option<&Rule>) -> bool {
     let scope = visible.on(subject.backend());
     match subject {
         Subject::Lock(lock) => scope.covers_bytes(lock.resource.as_bytes()),
-        // Counts of others' locks are in them.
-        Subject::Prefix { .. } => scope.is_everything(),
+        Subject::Prefix { backend, prefix } => {
+            // Of a template that others' names have too, only what a rule within one's own names counted.
+            let of_rule = rule.and_then(|rule| literal(rule.scope.prefix.as_str()));
+            series::is_visible(visible, backend, prefix)
+                || of_rule.is_some_and(|own| !own.is_empty() && scope.covers(own))
+        }
         Subject::Backend(_) => !scope.is_nothing(),
     }
 }

@@ -137,6 +137,13 @@ pub(super) async fn claim(tx: &mut Tx, token: i64, now: i64) -> Result<Option<Op
     }))
 }
 
+pub(super) async fn revision(db: &Db) -> Result<i64, sqlx::Error> {
+    let read = "SELECT revision FROM alert_evaluator";
+    Ok(on_either!(db, Db, |pool| sqlx::query_scalar(read)
+        .fetch_one(pool)
+        .await?))
+}
+
 pub(super) async fn last_evaluated(db: &Db) -> Result<Option<i64>, sqlx::Error> {
     let read = "SELECT evaluated_at FROM alert_evaluator";
     Ok(on_either!(db, Db, |pool| sqlx::query_scalar(read)

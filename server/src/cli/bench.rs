@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use super::exit::Exit;
 use super::output::{print, report};
 use crate::bench::figure::{Figure, Section};
-use crate::bench::{self, audit, expiry, history, inventory, pace, pages, redis_pass, renewals, waiters};
+use crate::bench::{
+    self, audit, expiry, history, inventory, pace, pages, preview, redis_pass, renewals, waiters,
+};
 use crate::clock::Clock;
 use crate::config::{LogConfig, LogFormat};
 
@@ -48,9 +50,11 @@ pub enum Part {
     Audit,
     /// 1,000 changes a second into history, and a month of its sums
     History,
+    /// What an alert rule would have done in seven days of 1,000 locks
+    Preview,
 }
 
-const ALL: [Part; 9] = [
+const ALL: [Part; 10] = [
     Part::Pace,
     Part::Waiters,
     Part::Expiry,
@@ -60,6 +64,7 @@ const ALL: [Part; 9] = [
     Part::Pages,
     Part::Audit,
     Part::History,
+    Part::Preview,
 ];
 
 /// # Errors
@@ -105,6 +110,7 @@ impl Part {
             Self::Pages => "Pages",
             Self::Audit => "Audit record at 1,000,000 rows",
             Self::History => "History at 1,000 changes a second",
+            Self::Preview => "Previews of alert rules",
         }
     }
 
@@ -151,6 +157,10 @@ impl Part {
                     time.as_secs()
                 ));
                 Box::pin(history::measure(time, history::PREFIXES)).await?
+            }
+            Self::Preview => {
+                report("seven days of 1,000 locks, read by alert rules: about half a minute");
+                Box::pin(preview::measure(preview::LOCKS, &preview::EVERY_MIN)).await?
             }
         })
     }

@@ -131,6 +131,17 @@ impl Client {
         })
     }
 
+    /// An answer that is no JSON, as it is.
+    pub(super) async fn text(
+        &self,
+        path: &str,
+        query: &[(&'static str, &str)],
+    ) -> Result<String, ClientError> {
+        let request = self.http.get(self.url(path)).query(query).timeout(ANSWER_TIMEOUT);
+        let answer = self.send(request).await?;
+        answer.text().await.map_err(|error| self.unreachable(&error))
+    }
+
     /// Hints that something changed, until the connection ends.
     pub(super) async fn events(
         &self,

@@ -11,7 +11,7 @@ use super::output::{print, report};
 use crate::clock::Clock;
 use crate::config::{AccessConfig, HistoryConfig, LISTEN_DEFAULT, LeaseConfig, LogConfig, NotifyConfig};
 use crate::demo;
-use crate::demo::Webhook;
+use crate::demo::{Demo, Webhook};
 use crate::identity::{NewPerson, NewToken, Secret, Who};
 use crate::notify::{Kind, NewReceiver};
 use crate::serve::{self, ServeError, Serving, Setup};
@@ -68,6 +68,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
             let token = workers_token(&serving).await?;
             demo.work_on(&format!("http://{}", serving.address), token.expose())?;
             listen_to(&serving, stop.clone()).await?;
+            watch_over(&serving).await?;
             let link = visitor_link(&serving).await?;
             print("Ctrl-C ends everything. This link signs you in, once, as an admin of the demo:\n")?;
             print(&format!(
@@ -97,6 +98,16 @@ async fn listen_to(serving: &Serving, stop: CancellationToken) -> anyhow::Result
     let demo = Who::system("demo");
     serving.notifier.add(&demo, receiver).await?;
     serving.notifier.try_out(&demo, "demo-webhook").await?;
+    Ok(())
+}
+
+/// With rules that fire within two minutes.
+async fn watch_over(serving: &Serving) -> anyhow::Result<()> {
+    let demo = Who::system("demo");
+    for rule in Demo::rules() {
+        // What they look at comes with the first locks.
+        Box::pin(serving.alerts.save_rule(&demo, rule, None, true)).await?;
+    }
     Ok(())
 }
 

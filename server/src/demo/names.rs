@@ -170,6 +170,9 @@ pub(super) const SERVICE: Cast = Cast {
     ],
 };
 
+/// Held for as long as the demo runs: what a rule on long holds looks at.
+pub(super) const LONG: &str = "tenant_123:statement-mail";
+
 /// The lock with a line before it, in the lease service, and who stands in it.
 pub(super) const LINE: &str = "tenant_123:close:2026-04";
 pub(super) const LINE_OWNERS: [&str; 3] = ["closer-1", "closer-2", "closer-3"];

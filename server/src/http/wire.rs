@@ -2,6 +2,7 @@
 //!
 //! These types exist for the wire alone: nothing but handlers makes them, nothing reads them back.
 
+pub mod alerts;
 pub mod audit;
 pub mod backend;
 pub mod detail;

@@ -7,7 +7,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::sync::Arc;
 
-use domain::lease::{LeaseId, Scope, StoreTime};
+use domain::lease::{How, LeaseId, Scope, StoreTime};
 use domain::names::Resource;
 use domain::observation::Tick;
 use tokio::sync::{broadcast, mpsc, oneshot};
@@ -166,6 +166,13 @@ impl Core {
         self.metrics
             .operations
             .add(u64::try_from(operations.len()).unwrap_or(0));
+        let releases = operations
+            .iter()
+            .filter(|operation| is_release(operation))
+            .count();
+        self.metrics
+            .release_failures
+            .add(u64::try_from(releases).unwrap_or(0));
         for head in &applied.heads {
             self.hint(head, applied.read_at);
         }
@@ -254,6 +261,10 @@ impl Core {
                 metrics.held(lease);
             }
             Done::Lost(..) if matches!(operation, Operation::Renew { .. }) => metrics.losses.one(),
+            // Released twice is released.
+            Done::Lost(_, ending) if is_release(operation) && !matches!(ending.how, How::Released) => {
+                metrics.release_failures.one();
+            }
             Done::Lost(..)
             | Done::Expired(_)
             | Done::Queued { .. }
@@ -263,6 +274,10 @@ impl Core {
             | Done::Nothing => {}
         }
     }
+}
+
+const fn is_release(operation: &Operation) -> bool {
+    matches!(operation, Operation::Release { .. })
 }
 
 /// Which of the main lanes an operation takes: that of its resource where it names one. Who names a lease has had the

@@ -28,8 +28,10 @@ pub struct LeaseMetrics {
     /// Grants over a lease that had run out without a note of it.
     pub reclaims: Counter,
     pub revocations: Counter,
-    /// Renewals that came too late. Whoever releases what it has lost is told, and not counted.
+    /// Renewals that came too late.
     pub losses: Counter,
+    /// Releases of what had run out or was revoked, and those that the store did not take.
+    pub release_failures: Counter,
     pub rejections: Counter,
     /// Transactions, and operations in them.
     pub batches: Counter,

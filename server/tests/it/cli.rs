@@ -4,6 +4,7 @@ mod arguments;
 mod check_config;
 mod locks;
 mod real;
+mod rules;
 mod taught;
 mod unlock;
 

@@ -1,6 +1,7 @@
 //! The demo shows what it promises: each situation is there on the real servers within a minute, seen by plain client
 //! queries through the accounts that the console gets; and its end leaves nothing behind.
 
+mod alerts;
 mod console;
 mod end;
 mod etcd;

@@ -20,6 +20,12 @@ pub struct Told {
     pub suppressed: Vec<(usize, String)>,
 }
 
+impl Told {
+    pub const fn is_nothing(&self) -> bool {
+        self.notices.is_empty() && self.notified.is_empty() && self.suppressed.is_empty()
+    }
+}
+
 #[derive(Default)]
 struct Group<'a> {
     rule: Option<&'a Rule>,

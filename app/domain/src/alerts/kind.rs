@@ -172,12 +172,12 @@ const HOLD_TTL: &[Param] = &[
 const CONTENDED: &[Param] = &[
     main(param(
         "share",
-        "share of holdings that others waited for above",
+        "share of those who wanted it that waited or were refused above",
         Unit::Share,
         Some(500),
         (10, 1_000),
     )),
-    param("at_least", "of holdings", Unit::Count, Some(5), (1, 100_000)),
+    param("at_least", "of attempts", Unit::Count, Some(5), (1, 100_000)),
     window(5 * M),
 ];
 const OLDER: &[Param] = &[main(param(
@@ -310,7 +310,7 @@ impl Kind {
         };
         match self {
             Self::HoldNearTtl => row("hold_near_ttl", "Holds close to the TTL", "work takes nearly as long as its lease: a lease about to start lying", 0, 5 * M, HOLD_TTL),
-            Self::Contention => row("contention", "Contention", "many holdings of a prefix are waited for", 30 * S, M, CONTENDED),
+            Self::Contention => row("contention", "Contention", "many who want locks of a prefix wait or are refused", 30 * S, M, CONTENDED),
             Self::WaitP95 => row("wait_p95", "Waits too long", "those who wait for locks of a prefix wait for long", 0, M, WAITS),
             _ => row("lease_losses", "Lease losses", "leases of a prefix run out while they are held", 0, 0, LOSSES),
         }

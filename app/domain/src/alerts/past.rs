@@ -4,10 +4,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::OnceLock;
 
-use super::labels::template_of;
 use super::limits::WINDOW_MS_MAX;
 use crate::detail::EventKind;
 use crate::history::HistoryEvent;
+use crate::history::template::template;
 use crate::names::{BackendName, LockId, Resource};
 
 /// Holds of one lock that are remembered, newest last; and how many of them a p95 takes.
@@ -22,9 +22,20 @@ const PREFIXES_MAX: usize = 5_000;
 pub struct Past {
     pub(super) locks: HashMap<LockId, Track>,
     pub(super) prefixes: HashMap<(BackendName, String), Window>,
+    /// When, and how many.
+    refused: HashMap<(BackendName, String), Vec<(i64, u64)>>,
     /// Holdings begun, and those of them without a TTL told.
     pub(super) holdings: u64,
     pub(super) without_ttl: u64,
+}
+
+/// Acquires that were not granted, by template: who asks in vain leaves no other trace. The lease service alone tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    pub at: i64,
+    pub backend: BackendName,
+    pub prefix: String,
+    pub times: u64,
 }
 
 /// One lock.
@@ -81,7 +92,7 @@ impl Past {
         if self.locks.len() >= LOCKS_MAX && !self.locks.contains_key(&id) {
             return;
         }
-        let prefix = (event.backend.clone(), template_of(event.resource.as_bytes()));
+        let prefix = (event.backend.clone(), template(event.resource.as_bytes()));
         let track = self.locks.entry(id).or_default();
         let mut entries = Vec::with_capacity(3);
         match event.kind {
@@ -146,6 +157,37 @@ impl Past {
         {
             window.entries.pop_front();
         }
+    }
+
+    /// All that were refused as far back as is looked at, instead of what was told before.
+    pub fn refused(&mut self, all: Vec<Refused>) {
+        self.refused.clear();
+        for one in all {
+            let of = self.refused.entry((one.backend, one.prefix)).or_default();
+            of.push((one.at, one.times));
+        }
+    }
+
+    /// How many were refused behind `since` and up to `now`.
+    pub(super) fn refused_in(&self, key: &(BackendName, String), since: i64, now: i64) -> i64 {
+        let all = self.refused.get(key).into_iter().flatten();
+        let sum = all
+            .filter(|(at, _)| *at > since && *at <= now)
+            .map(|(_, times)| times)
+            .sum::<u64>();
+        i64::try_from(sum).unwrap_or(i64::MAX / 2_000)
+    }
+
+    /// Of every prefix, also where there were refusals alone.
+    pub(super) fn windows(&self) -> impl Iterator<Item = (&(BackendName, String), &Window)> {
+        static NONE: Window = Window {
+            entries: VecDeque::new(),
+        };
+        let alone = self
+            .refused
+            .keys()
+            .filter(|key| !self.prefixes.contains_key(*key));
+        self.prefixes.iter().chain(alone.map(|key| (key, &NONE)))
     }
 
     /// Nobody looked for a while: what goes on now may have begun since.

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use self::lives::Lives;
 use super::kind::{About, Kind, Past as Known};
 use super::machine::{Change, Phase, Sign, step};
-use super::past::Past;
+use super::past::{Past, Refused};
 use super::places::{Happened, counts, judge_counts};
 use super::round::{Found, Subject};
 use super::rule::Rule;
@@ -49,6 +49,8 @@ pub struct SeriesPoint {
 pub struct Preview {
     pub from: i64,
     pub to: i64,
+    /// More happened than one preview reads: `from` is later than was asked for.
+    pub is_cut: bool,
     /// None: history cannot tell, and why.
     pub unknown: Option<String>,
     pub count: u64,
@@ -110,6 +112,11 @@ impl<'a> Replay<'a> {
             phases: HashMap::new(),
             next_look: from,
         }
+    }
+
+    /// Who was refused in the time, before the first event.
+    pub fn refused(&mut self, all: Vec<Refused>) {
+        self.past.refused(all);
     }
 
     /// The next event; they come in the order of their times. Gaps are events too.

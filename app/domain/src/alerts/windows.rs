@@ -7,6 +7,7 @@ use super::pattern::Pattern;
 use super::round::{Found, Subject};
 use super::rule::{Condition, Rule};
 use crate::human;
+use crate::names::BackendName;
 
 /// What one window says: the measure, and whether it is too much with the sentence that says so.
 pub(super) struct Seen {
@@ -17,11 +18,12 @@ pub(super) struct Seen {
 /// Every prefix for which the rule's condition holds now.
 pub fn judge_windows(index: usize, rule: &Rule, past: &Past, now: i64) -> Vec<Found> {
     let mut found = Vec::new();
-    for ((backend, prefix), window) in &past.prefixes {
+    for (key, window) in past.windows() {
+        let (backend, prefix) = key;
         if !rule.scope.has_backend(backend) {
             continue;
         }
-        let seen = window.judge(&rule.condition, &rule.scope.prefix, now);
+        let seen = window.judge(rule, past, key, now);
         if let Some(why) = seen.why {
             found.push(Found {
                 rule: index,
@@ -42,16 +44,16 @@ pub fn judge_windows(index: usize, rule: &Rule, past: &Past, now: i64) -> Vec<Fo
 /// The most that any prefix measures now, for the series.
 pub(super) fn highest(rule: &Rule, past: &Past, now: i64) -> i64 {
     let windows = past
-        .prefixes
-        .iter()
+        .windows()
         .filter(|((backend, _), _)| rule.scope.has_backend(backend));
-    let measures = windows.map(|(_, window)| window.judge(&rule.condition, &rule.scope.prefix, now).measure);
+    let measures = windows.map(|(key, window)| window.judge(rule, past, key, now).measure);
     measures.max().unwrap_or(0)
 }
 
 impl Window {
     /// Of names that the pattern covers.
-    pub(super) fn judge(&self, condition: &Condition, of: &Pattern, now: i64) -> Seen {
+    fn judge(&self, rule: &Rule, past: &Past, key: &(BackendName, String), now: i64) -> Seen {
+        let (condition, of) = (&rule.condition, &rule.scope.prefix);
         let window_ms = condition.value("window").unwrap_or(300_000);
         let since = now - window_ms;
         let recent = || {
@@ -64,22 +66,19 @@ impl Window {
         let within = human::period(window_ms);
         match condition.kind {
             Kind::Contention => {
-                let contended = recent().filter(|entry| *entry == Entry::Contended).count() as i64;
-                let acquired = recent().filter(|entry| *entry == Entry::Acquired).count() as i64;
-                let holdings = acquired.max(contended);
-                let measure = share(contended, holdings);
-                let is_enough = holdings >= condition.value("at_least").unwrap_or(1);
-                let is_above = is_enough && measure > condition.value("share").unwrap_or(i64::MAX);
-                let why = || {
-                    format!(
-                        "{} % of {holdings} holdings in {within} were waited for.",
-                        measure / 10
-                    )
+                let count = |wanted: Entry| recent().filter(|entry| *entry == wanted).count() as i64;
+                // Of refusals the template is known, and no name: a rule on one tenant of many counts none.
+                let refused = if of.covers(key.1.as_bytes()) {
+                    past.refused_in(key, since, now)
+                } else {
+                    0
                 };
-                Seen {
-                    measure: if is_enough { measure } else { 0 },
-                    why: is_above.then(why),
-                }
+                let contended = count(Entry::Contended);
+                contention(
+                    condition,
+                    (count(Entry::Acquired).max(contended), contended, refused),
+                    &within,
+                )
             }
             Kind::WaitP95 => {
                 let waits = recent().filter_map(|entry| match entry {
@@ -145,6 +144,23 @@ impl Window {
             measure,
             why: is_above.then(why),
         }
+    }
+}
+
+/// Holdings, those of them that were waited for, and who was refused.
+fn contention(condition: &Condition, (holdings, contended, refused): (i64, i64, i64), within: &str) -> Seen {
+    let asked = holdings.saturating_add(refused);
+    let measure = share(contended.saturating_add(refused), asked);
+    let is_enough = asked >= condition.value("at_least").unwrap_or(1);
+    let is_above = is_enough && measure > condition.value("share").unwrap_or(i64::MAX);
+    let per_cent = measure / 10;
+    let why = || match refused {
+        0 => format!("{per_cent} % of {holdings} holdings in {within} were waited for."),
+        _ => format!("{per_cent} % of {asked} attempts in {within} waited or were refused."),
+    };
+    Seen {
+        measure: if is_enough { measure } else { 0 },
+        why: is_above.then(why),
     }
 }
 

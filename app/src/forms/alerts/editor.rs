@@ -5,8 +5,9 @@ use domain::alerts::{About, Draft, Fault, Kind, Preview, Rule, Unit};
 use domain::{human, moment};
 use leptos::prelude::*;
 
-use super::series::{series, strip};
+use super::series::{series, strips};
 use super::subject;
+use super::versions::{Version, versions};
 use crate::forms::chrome::{Chrome, Page, Place, page};
 use crate::forms::field::{Area, Field, alert, choice, done};
 
@@ -21,10 +22,10 @@ pub struct Editor {
     pub backends: Vec<String>,
     /// What the rule as written would have done, with the rule and how long it took in milliseconds.
     pub preview: Option<(Preview, Rule, i64)>,
-    /// How often the saved version would have fired.
-    pub saved_count: Option<u64>,
-    /// Version, when, by whom, and as it was.
-    pub versions: Vec<(i64, i64, String)>,
+    /// What the saved version would have done, where it is another.
+    pub saved: Option<Preview>,
+    /// Newest first.
+    pub versions: Vec<Version>,
     pub paths: Vec<String>,
     pub may_edit: bool,
 }
@@ -45,7 +46,7 @@ pub fn editor(chrome: &Chrome, editor: &Editor) -> String {
         {done(editor.done.clone())}
         <div class="al-two">
             {form(editor, kind)}
-            <div class="stack">{foreseen(editor)}{versions(editor)}</div>
+            <div class="stack">{foreseen(editor)}{versions(&editor.versions)}</div>
         </div>
     };
     let chrome = Chrome {
@@ -231,14 +232,20 @@ fn foreseen(editor: &Editor) -> AnyView {
     }
     let main = rule.condition.kind.main_param();
     let unit = main.map_or(Unit::Count, |param| param.unit);
-    let saved = editor
-        .saved_count
-        .map(|count| format!("The saved rule: {}.", human::counted(count, "time", "times")));
+    let saved = editor.saved.as_ref().map(|saved| {
+        format!(
+            "The saved rule: {}.",
+            human::counted(saved.count, "time", "times")
+        )
+    });
+    // Of what was recorded beside history there is no list of locks.
+    let of = match preview.locks {
+        0 => String::new(),
+        locks => format!(" of {}", human::counted(locks, "lock", "locks")),
+    };
     let said = format!(
-        "{} events of {}, in {} ms; same code as the live rule, for included.",
-        human::count(preview.events),
-        human::counted(preview.locks, "lock", "locks"),
-        took_ms
+        "{}{of}, in {took_ms} ms; same code as the live rule, for included.",
+        human::counted(preview.events, "event", "events"),
     );
     let less = (preview.without_ttl > 0).then(|| {
         format!(
@@ -251,18 +258,36 @@ fn foreseen(editor: &Editor) -> AnyView {
         let gaps = human::counted(preview.gaps.len() as u64, "time", "times");
         format!("Hatched: {gaps} that nobody watched; nothing fires or resolves in them.")
     });
+    let span = span(preview);
+    let note = if preview.is_cut {
+        format!("only the last {span} were read: more happened than one preview reads")
+    } else {
+        format!("the last {span} of this installation")
+    };
+    let times = if preview.count == 1 { "time" } else { "times" };
     view! {
         <section class="sec" aria-labelledby="pv">
-            <header><h2 id="pv">"Preview"</h2><span class="note">"the last 7 days of this installation"</span></header>
-            <p class="pv-fig"><b>{human::count(preview.count)}</b>{if preview.count == 1 { " time in 7 days" } else { " times in 7 days" }}</p>
+            <header><h2 id="pv">"Preview"</h2><span class="note">{note}</span></header>
+            <p class="pv-fig"><b>{human::count(preview.count)}</b>{format!(" {times} in {span}")}</p>
             <p class="small ink2">"would have fired. "{saved}" "{said}</p>
             {series(preview, unit, rule.condition.main_value())}
-            {strip(preview)}
+            {strips(preview, editor.saved.as_ref())}
             <p class="small ink2">{gaps}" "{less}</p>
             {table(preview, unit, &editor.paths)}
         </section>
     }
     .into_any()
+}
+
+/// `7 days`; less where more happened than is read.
+fn span(preview: &Preview) -> String {
+    const DAY_MS: i64 = 24 * 3_600_000;
+    let ms = preview.to - preview.from;
+    if ms % DAY_MS == 0 {
+        human::counted((ms / DAY_MS).unsigned_abs(), "day", "days")
+    } else {
+        human::period(ms / 60_000 * 60_000)
+    }
 }
 
 fn table(preview: &Preview, unit: Unit, paths: &[String]) -> AnyView {
@@ -285,23 +310,6 @@ fn table(preview: &Preview, unit: Unit, paths: &[String]) -> AnyView {
             <thead><tr><th scope="col">"at, UTC"</th><th scope="col">{format!("newest of {}", human::count(preview.count))}</th><th scope="col" class="num">"measured"</th><th scope="col" class="num">"for"</th></tr></thead>
             <tbody>{rows.collect_view()}</tbody>
         </table></div>
-    }
-    .into_any()
-}
-
-fn versions(editor: &Editor) -> AnyView {
-    if editor.versions.is_empty() {
-        return ().into_any();
-    }
-    let rows = editor.versions.iter().map(|(version, at, by)| {
-        let at = DateTime::from_timestamp_millis(*at).unwrap_or_default();
-        view! { <tr><td>{format!("version {version}")}</td><td>{moment::dated(at)}</td><td><bdi>{by.clone()}</bdi></td></tr> }
-    });
-    view! {
-        <section class="sec"><header><h2>"Versions"</h2></header>
-            <div class="scroll"><table class="t"><caption class="sr">"Versions of the rule, newest first"</caption>
-            <thead><tr><th scope="col">"version"</th><th scope="col">"saved"</th><th scope="col">"by"</th></tr></thead>
-            <tbody>{rows.collect_view()}</tbody></table></div></section>
     }
     .into_any()
 }

@@ -1,7 +1,8 @@
 //! A whole server: an alert comes, is seen in the API and on the page, acknowledged, silenced; rules are edited.
 
-use domain::access::Role;
+use domain::access::{Grant, Role};
 use leasehold::alerts::from_toml;
+use leasehold::identity::{NewToken, Who};
 use serde_json::{Value, json};
 
 use crate::support::console::{Console, bearer, token};
@@ -128,6 +129,97 @@ async fn rules_are_edited_by_admins_alone_and_each_page_of_them_opens() {
     ] {
         assert_eq!(console.get(page).await.status(), 200, "{page}");
     }
+}
+
+async fn acquire(console: &Console, resource: &str, owner: &str, ttl_seconds: u32) -> Value {
+    let body = json!({"resource": resource, "ownerId": owner, "ttlSeconds": ttl_seconds});
+    let asked = console.client.post(console.url("/v1/locks/acquire")).json(&body);
+    asked.send().await.unwrap().json().await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn releases_of_what_was_lost_and_refused_acquires_fire() {
+    // Three leases that ran out and are then released; a lock that ten others ask for in vain.
+    let console = Console::start("").await;
+    let admin = token(&console.serving, Role::Admin).await;
+    let rule =
+        json!({"id": "mine", "condition": "contention", "anyPrefix": true, "prefix": "busy/", "for": "0s"});
+    let put = reqwest::Client::new().put(console.url("/v1/rules"));
+    let put = put
+        .headers(bearer(admin.expose()))
+        .json(&rule)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(put.status(), 200);
+    assert_eq!(acquire(&console, "busy/1", "holder", 600).await["acquired"], true);
+    for _ in 0..10 {
+        assert_eq!(acquire(&console, "busy/1", "other", 600).await["acquired"], false);
+    }
+    for number in 0..3 {
+        let lease = acquire(&console, &format!("short/{number}"), "w", 1).await;
+        let path = format!("/v1/locks/{}", lease["leaseId"].as_str().unwrap());
+        eventually("the lease ran out", || async {
+            console.json(&path).await["state"] != "held"
+        })
+        .await;
+        let release = console.client.delete(console.url(&path)).send().await.unwrap();
+        assert_eq!(release.json::<Value>().await.unwrap()["released"], false);
+    }
+    for rule in ["release_failures", "mine"] {
+        eventually(rule, || async { fires(&console, rule).await.is_some() }).await;
+    }
+    let told = fires(&console, "mine").await.unwrap();
+    assert!(
+        told["why"].as_str().unwrap().contains("waited or were refused"),
+        "{told}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_viewer_of_one_tenant_sees_of_its_prefix_what_a_rule_on_it_alone_counted() {
+    // A lease that ran out; a rule on its tenant and one on all tenants; viewers of this tenant and of the next.
+    let console = Console::start("").await;
+    let admin = token(&console.serving, Role::Admin).await;
+    for (id, prefix) in [("ours", "tenant_1:"), ("everyones", "")] {
+        let rule = json!({"id": id, "condition": "lease_losses", "anyPrefix": true, "prefix": prefix, "with": {"count": "1"}});
+        let put = reqwest::Client::new().put(console.url("/v1/rules"));
+        let put = put
+            .headers(bearer(admin.expose()))
+            .json(&rule)
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(put.status(), 200);
+    }
+    let lease = acquire(&console, "tenant_1:job", "w", 1).await;
+    assert_eq!(lease["acquired"], true);
+    for rule in ["ours", "everyones"] {
+        eventually(rule, || async { fires(&console, rule).await.is_some() }).await;
+    }
+    let seen_by = async |prefix: &str| -> Vec<Value> {
+        let new = NewToken {
+            name: format!("viewer-{}", prefix.trim_end_matches(':')),
+            grants: vec![Grant {
+                role: Role::Viewer,
+                backend: None,
+                prefix: Some(prefix.to_owned()),
+            }],
+            expires_in: None,
+        };
+        let who = Who::system("test");
+        let token = console.serving.identity.create_token(&who, new).await.unwrap();
+        let asked = reqwest::Client::new()
+            .get(console.url("/v1/alerts"))
+            .headers(bearer(token.expose()));
+        let page: Value = asked.send().await.unwrap().json().await.unwrap();
+        let of_prefix = page["alerts"].as_array().unwrap().iter();
+        let of_prefix = of_prefix
+            .filter(|alert| alert["labels"]["resource"].is_null() && alert["labels"]["prefix"].is_string());
+        of_prefix.map(|alert| alert["rule"].clone()).collect()
+    };
+    assert_eq!(seen_by("tenant_1:").await, [json!("ours")]);
+    assert_eq!(seen_by("tenant_2:").await, Vec::<Value>::new());
 }
 
 #[test]

@@ -44,3 +44,26 @@ async fn a_preview_reads_a_week_of_a_thousand_locks_and_says_what_it_lacks() {
         .unwrap();
     assert!(server.alerts.preview(&unknown).await.unwrap().unknown.is_some());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_too_much_for_one_preview_is_read_from_its_newest_end_and_said() {
+    // The same week with room for a third of its events: the long hold is in the part that is left out.
+    let home = Home::sqlite();
+    let server = Server::start(&home).await;
+    let now = leasehold::clock::Clock::start().now().wall.timestamp_millis();
+    fill(&server.history, now).await;
+    let week = (now - 7 * 24 * 3_600_000, now);
+    let rule = builtin()
+        .into_iter()
+        .find(|rule| rule.id.as_str() == "long_held")
+        .unwrap();
+    let all = server.alerts.preview_within(&rule, week, 168_000).await.unwrap();
+    assert_eq!((all.is_cut, all.events, all.from), (false, 168_000, week.0));
+    let part = server.alerts.preview_within(&rule, week, 56_000).await.unwrap();
+    assert_eq!((part.is_cut, part.events, part.count), (true, 56_000, 0));
+    assert!(
+        part.from > now - 3 * 24 * 3_600_000 && part.to == now,
+        "{}",
+        part.from
+    );
+}

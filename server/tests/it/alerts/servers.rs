@@ -205,3 +205,27 @@ async fn of_two_servers_one_evaluates_and_the_other_takes_over() {
     assert_eq!(firing(&other).await, 2);
     other.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_one_server_writes_it_shows_at_once_and_the_other_soon() {
+    // A rule that is changed, and changed again: both keep copies.
+    let home = Home::postgres().await;
+    let (one, two) = (Server::start(&home).await, Server::start(&home).await);
+    let who = Who::system("test");
+    for version in 2..5 {
+        let kept = one.alerts.rule("coverage").await.unwrap();
+        let mut draft = Draft::from(&kept.rule);
+        draft.name = format!("Coverage {version}");
+        one.alerts
+            .save_rule(&who, draft, Some(kept.version), false)
+            .await
+            .unwrap();
+        assert_eq!(one.alerts.rule("coverage").await.unwrap().version, version);
+        eventually("the other shows it", || async {
+            two.alerts.rule("coverage").await.unwrap().version == version
+        })
+        .await;
+    }
+    one.stop().await;
+    two.stop().await;
+}

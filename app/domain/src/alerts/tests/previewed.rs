@@ -1,10 +1,10 @@
 //! History played through rules.
 
 use super::played::{lock, rule};
-use crate::alerts::{Preview, Replay, Rule};
+use crate::alerts::{Pattern, Preview, Refused, Replay, Rule};
 use crate::detail::EventKind;
 use crate::history::{HistoryEvent, Run};
-use crate::names::OwnerId;
+use crate::names::{BackendName, OwnerId};
 
 const S: i64 = 1_000;
 const H: i64 = 3_600 * S;
@@ -129,4 +129,23 @@ fn contention_and_losses_would_have_fired_in_their_window() {
     let lost = play(&rule("lease_losses"), &events, 2 * H);
     assert_eq!(lost.count, 1);
     assert!(lost.firings[0].until.is_some());
+}
+
+#[test]
+fn those_who_are_refused_make_contention_where_their_template_is_looked_at() {
+    // One holding and nine refusals, of which no event tells; a rule on this one name counts none of them.
+    let fires = |prefix: &str| {
+        let mut rule = rule("contention");
+        rule.scope.prefix = Pattern::parse(prefix).unwrap();
+        let mut replay = Replay::new(&rule, 0, 2 * H);
+        replay.refused(vec![Refused {
+            at: H,
+            backend: BackendName::builtin(),
+            prefix: "jobs/*".to_owned(),
+            times: 9,
+        }]);
+        replay.event(&event(H, EventKind::Acquired, "jobs/1"));
+        replay.finish().count
+    };
+    assert_eq!((fires(""), fires("jobs/"), fires("jobs/1")), (1, 1, 0));
 }

@@ -1,0 +1,160 @@
+// Alerts on real trouble: what fires is acknowledged and silenced, a rule is made from a chart, previewed and saved, what does
+// not fit is refused at its field with the rest as it was typed; by keyboard, without a script, light and dark, on a phone.
+import type { Page } from '@playwright/test';
+import { accessible, expect, fits, lookAt, test } from '../../demo';
+
+interface Alerts { alerts: { rule: string; state: string; labels: Record<string, string> }[] }
+interface Rules { rules: { id: string; name: string; version: number; with: Record<string, string> }[] }
+
+const REFUSED = 'tenant_408:ledger:2026-04';
+
+/** The zombie's late write comes every minute and fires for five. */
+async function refusedWriteFires(page: Page): Promise<void> {
+  await expect(async () => {
+    await page.goto('/alerts');
+    await expect(line(page)).toBeVisible({ timeout: 1_000 });
+  }).toPass({ timeout: 90_000 });
+}
+
+const line = (page: Page) => page.locator('.al', { hasText: 'Fencing rejections' }).filter({ hasText: 'firing' }).filter({ hasText: REFUSED }).first();
+
+test('an alert is acknowledged, and leads to its lock, its rule and its runbook', async ({ page }) => {
+  test.setTimeout(150_000);
+  await page.goto('/locks');
+  await page.getByRole('navigation', { name: 'pages', exact: true }).getByRole('link', { name: 'Alerts' }).click();
+  await expect(page).toHaveURL('/alerts');
+  await refusedWriteFires(page);
+  await expect(page.getByRole('heading', { level: 1 })).toContainText('firing');
+  await lookAt(page, 'alerts');
+  await page.getByRole('button', { name: `Acknowledge Fencing rejections: ${REFUSED}` }).click();
+  await expect(page.getByRole('status')).toHaveText('Acknowledged.');
+  await expect(line(page)).toContainText('Acknowledged by visitor.');
+  await line(page).getByRole('link', { name: 'Runbook: Fencing rejections' }).click();
+  await expect(page).toHaveURL(/\/docs\/alerts#fencing_rejections$/);
+  await accessible(page);
+  await page.goBack();
+  await line(page).locator('.al-of').click();
+  await expect(page.locator('h1')).toHaveText(REFUSED);
+});
+
+test('a rule is made from a chart, refused with what was typed, previewed, saved and changed', async ({ page, api, forgive }) => {
+  test.setTimeout(150_000);
+  forgive(/status of 422/);
+  const lead = page.getByRole('link', { name: 'Alert when a write is refused' });
+  await expect(async () => {
+    await page.goto('/fencing');
+    await expect(lead).toBeVisible({ timeout: 1_000 });
+  }).toPass({ timeout: 90_000 });
+  await lead.click();
+  await expect(page).toHaveURL(/condition=fencing_rejections/);
+  await expect(page.getByRole('heading', { name: 'Preview' })).toBeVisible();
+  await page.getByLabel('Name').fill('Refused in the ledger');
+  await page.getByLabel('at least').fill('0');
+  await page.getByLabel('Prefix').fill('nothing_there:');
+  await page.getByLabel('Message').fill('Look at {resource}');
+  await page.getByRole('button', { name: 'Save the rule' }).click();
+  await expect(page.getByRole('alert')).toContainText('A field below does not fit');
+  await expect(page.getByLabel('at least')).toHaveAttribute('aria-invalid', 'true');
+  await expect(page.getByLabel('at least')).toHaveValue('0');
+  await expect(page.getByLabel('Prefix', { exact: false }).first()).toHaveValue('nothing_there:');
+  await expect(page.getByLabel('Message')).toHaveValue('Look at {resource}');
+  await expect(page.getByText('It covers no lock that is held or was seen')).toBeVisible();
+  await lookAt(page, 'alert-rule-refused');
+  await page.getByLabel('at least').fill('1');
+  await page.getByLabel('The prefix is right although nothing is there yet').check();
+  await page.getByRole('button', { name: 'Preview' }).click();
+  await expect(page.locator('.pv-fig')).toContainText('0 times in 7 days');
+  await page.getByLabel('Prefix').first().fill('tenant_408:');
+  await expect(async () => {
+    await page.getByRole('button', { name: 'Preview' }).click();
+    await expect(page.locator('.pv-fig b')).not.toHaveText('0', { timeout: 1_000 });
+  }).toPass({ timeout: 90_000 });
+  await expect(page.locator('table.t tbody').first()).toContainText(REFUSED);
+  await page.getByRole('button', { name: 'Save the rule' }).click();
+  await expect(page.getByRole('status')).toContainText('Saved as version 1');
+  await page.getByLabel('at least').fill('50');
+  await page.getByRole('button', { name: 'Preview' }).click();
+  await expect(page.getByText(/The saved rule: [1-9]/)).toBeVisible();
+  await lookAt(page, 'alert-rule');
+  await page.getByRole('button', { name: 'Save as version 2' }).click();
+  await expect(page.getByRole('status')).toContainText('Saved as version 2');
+  const made = (await api<Rules>('rules')).rules.find((it) => it.name === 'Refused in the ledger');
+  expect(made?.with.count).toBe('50');
+  const changes = page.getByRole('region', { name: 'Versions' });
+  await expect(changes).toContainText('visitor');
+  await expect(changes.getByRole('listitem').first()).toContainText(/at least.*1.*50/);
+  await page.goto('/alerts');
+  await expect(page.locator('.al-r', { hasText: 'Refused in the ledger' })).toBeVisible();
+  await page.getByRole('link', { name: 'Refused in the ledger' }).click();
+  await page.getByRole('button', { name: 'Remove' }).click();
+  await expect(page.getByRole('status')).toContainText('The rule is removed');
+});
+
+test('a silence wants an end, says what it matches, keeps quiet and is ended', async ({ page, api, forgive }) => {
+  test.setTimeout(150_000);
+  forgive(/status of 422/);
+  await refusedWriteFires(page);
+  await page.getByRole('link', { name: 'New silence' }).click();
+  await page.getByLabel('Where').first().selectOption('rule');
+  await page.getByLabel('is, with * for what differs').first().fill('fencing_*');
+  await page.getByLabel('Why nobody needs to be told').fill('The ledger is being moved');
+  // Spaces pass the browser, not the server.
+  await page.getByLabel('Ends in').fill(' ');
+  await page.getByRole('button', { name: 'Silence', exact: true }).click();
+  await expect(page.getByLabel('Ends in')).toHaveAttribute('aria-invalid', 'true');
+  await expect(page.getByLabel('Why nobody needs to be told')).toHaveValue('The ledger is being moved');
+  await expect(page.getByLabel('is, with * for what differs').first()).toHaveValue('fencing_*');
+  await lookAt(page, 'alert-silence-refused');
+  await page.getByLabel('Ends in').fill('2h');
+  await page.getByRole('button', { name: 'Count what it matches' }).click();
+  await expect(page.getByRole('status')).toContainText(/It would keep [1-9]\d* alerts? quiet/);
+  await page.getByRole('button', { name: 'Silence', exact: true }).click();
+  await expect(page.getByRole('status')).toContainText('Silenced');
+  await expect(line(page)).toContainText('Silenced.');
+  const kept = page.locator('.al', { hasText: 'The ledger is being moved' });
+  await expect(kept).toContainText('visitor');
+  await expect(kept).toContainText(/ends in (1 h 59 m|2 h)/);
+  expect((await api<Alerts>('alerts')).alerts.some((it) => it.rule === 'fencing_rejections' && it.state === 'firing')).toBe(true);
+  await lookAt(page, 'alerts-silenced');
+  await kept.getByRole('button', { name: /^End the silence/ }).click();
+  await expect(page.getByRole('status')).toContainText('The silence is over');
+});
+
+test('by keyboard a rule is found, filled, previewed by Enter, and saved', async ({ page }) => {
+  await page.goto('/alerts/rules/new');
+  await page.getByRole('link', { name: 'Contention' }).last().focus();
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('form', { name: 'rule' })).toBeVisible();
+  await page.getByLabel('Name').focus();
+  await page.keyboard.press('ControlOrMeta+A');
+  await page.keyboard.type('By hand');
+  await page.keyboard.press('Enter');
+  // Enter shows and never saves.
+  await expect(page.getByText('A new rule.')).toBeVisible();
+  await expect(page.getByLabel('Name')).toHaveValue('By hand');
+  const save = page.getByRole('button', { name: 'Save the rule' });
+  await page.getByLabel('Message').focus();
+  for (let steps = 0; steps < 6 && !await save.evaluate((it) => it === document.activeElement); steps++) {
+    await page.keyboard.press('Tab');
+  }
+  await expect(save).toBeFocused();
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('status')).toContainText('Saved as version 1');
+  await page.getByRole('button', { name: 'Remove' }).click();
+});
+
+test.describe('without a script, on a phone', () => {
+  test.use({ javaScriptEnabled: false, viewport: { width: 390, height: 844 } });
+
+  test('the board, a rule and a silence fit and work', async ({ page }) => {
+    await page.goto('/alerts');
+    await fits(page);
+    await page.getByRole('link', { name: 'Long-held', exact: true }).last().click();
+    await fits(page);
+    await page.getByRole('button', { name: 'Preview' }).click();
+    await expect(page.locator('.pv-fig')).toContainText('in 7 days');
+    await fits(page);
+    await page.goto('/alerts/silences/new?backend=redis-cache');
+    await fits(page);
+  });
+});

@@ -1,0 +1,128 @@
+//! Rules as Prometheus alerting rules over our metrics, for who is paged by Prometheus.
+//!
+//! **Invariant:** never a rule that says something else. What metrics cannot tell is judged here and passed on by the metric
+//! of open alerts, with a comment that says why.
+
+mod expression;
+
+use std::fmt::Write as _;
+
+use domain::alerts::{About, Rule, Unit};
+
+use self::expression::{Told, told};
+
+const HEAD: &str = "# Alerting rules for Prometheus over the metrics of Leasehold, made by `leasehold rules export --format prometheus`.
+# Prometheus stretches what a counter gained to the whole window: counts are close, not exact.
+# Metrics know templates of names (tenant_*:ledger-post), never a lock, an owner or a token; the alerts in Leasehold do.
+groups:
+  - name: leasehold
+    rules:
+";
+
+/// `home` is where people reach the console, without a slash at its end.
+pub fn prometheus<'a>(rules: impl Iterator<Item = &'a Rule>, home: &str) -> String {
+    let mut out = HEAD.to_owned();
+    let mut count = 0;
+    for rule in rules {
+        if rule.is_enabled {
+            count += 1;
+            put(&mut out, rule, home);
+        } else {
+            line(&mut out, 6, &format!("# {} is off.", rule.name));
+        }
+    }
+    if count == 0 {
+        line(&mut out, 6, "[]");
+    }
+    out
+}
+
+fn put(out: &mut String, rule: &Rule, home: &str) {
+    let (expr, is_judged_here) = match told(rule) {
+        Told::Over { expr, note } => {
+            if let Some(note) = note {
+                line(out, 6, &format!("# {}: {note}.", rule.name));
+            }
+            (expr, false)
+        }
+        Told::PassedOn(why) => {
+            let name = &rule.name;
+            line(out, 6, &format!("# {name}: cannot be told from metrics: {why}."));
+            line(
+                out,
+                6,
+                "# Leasehold judges it, with its own `for`; this passes on that it fires.",
+            );
+            let id = rule.id.as_str();
+            let expr =
+                format!("max by (rule, severity) (distributed_lock_alert_active{{rule=\"{id}\"}}) > 0");
+            (expr, true)
+        }
+    };
+    line(out, 6, &format!("- alert: {}", quoted(&camel(rule.id.as_str()))));
+    line(out, 8, &format!("expr: {}", quoted(&expr)));
+    let spans = [
+        ("for", rule.timing.for_ms),
+        ("keep_firing_for", rule.timing.keep_ms),
+    ];
+    for (name, ms) in spans.into_iter().filter(|(_, ms)| *ms > 0 && !is_judged_here) {
+        line(out, 8, &format!("{name}: {}", Unit::Duration.text(ms)));
+    }
+    line(out, 8, "labels:");
+    line(out, 10, &format!("severity: {}", quoted(rule.severity.wire())));
+    line(out, 10, &format!("rule: {}", quoted(rule.id.as_str())));
+    line(out, 8, "annotations:");
+    for (name, text) in annotations(rule, home, is_judged_here) {
+        line(out, 10, &format!("{name}: {}", quoted(&text)));
+    }
+}
+
+fn annotations(rule: &Rule, home: &str, is_judged_here: bool) -> [(&'static str, String); 4] {
+    let name = plain(&rule.name);
+    let summary = match (is_judged_here, rule.condition.kind.about()) {
+        (true, _) => name,
+        (false, About::Backend) => format!("{name}: {{{{ $labels.distributed_lock_backend }}}}"),
+        (false, About::Lock | About::Prefix) => {
+            format!(
+                "{name}: {{{{ $labels.distributed_lock_prefix }}}} {{{{ $labels.distributed_lock_backend }}}}"
+            )
+        }
+    };
+    let runbook = rule.runbook();
+    let runbook = if runbook.starts_with('/') {
+        format!("{home}{runbook}")
+    } else {
+        runbook
+    };
+    [
+        ("summary", summary),
+        ("description", plain(&rule.condition.sentence())),
+        ("runbook_url", plain(&runbook)),
+        ("console_url", format!("{home}/alerts")),
+    ]
+}
+
+fn line(out: &mut String, indent: usize, text: &str) {
+    // Writing to a text does not fail.
+    let _ = writeln!(out, "{:indent$}{text}", "");
+}
+
+/// A JSON string is a YAML one.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// Braces of a person's text are no template of Prometheus.
+fn plain(text: &str) -> String {
+    text.replace("{{", "{{ \"{{\" }}")
+}
+
+/// `long_held` as `LeaseholdLongHeld`.
+fn camel(id: &str) -> String {
+    let words = id.split(['_', '-']).map(|word| {
+        let mut chars = word.chars();
+        let first = chars.next().map(|first| first.to_ascii_uppercase());
+        first.into_iter().chain(chars).collect::<String>()
+    });
+    std::iter::once("Leasehold".to_owned()).chain(words).collect()
+}

@@ -1,0 +1,208 @@
+//! What a rule's condition is over metrics, where it is anything.
+
+use domain::alerts::{Kind, Pattern, Rule, Unit};
+use domain::history::template;
+
+/// Labels that count together.
+const BY_PREFIX: &str = "distributed_lock_backend, distributed_lock_prefix";
+const BY_BACKEND: &str = "distributed_lock_backend";
+
+pub(super) enum Told {
+    Over {
+        expr: String,
+        /// A clause: what it leaves out.
+        note: Option<&'static str>,
+    },
+    /// A clause: why it is none.
+    PassedOn(&'static str),
+}
+
+impl Told {
+    fn over(expr: String) -> Self {
+        Self::Over { expr, note: None }
+    }
+
+    fn with_note(expr: String, note: &'static str) -> Self {
+        let note = Some(note);
+        Self::Over { expr, note }
+    }
+}
+
+pub(super) fn told(rule: &Rule) -> Told {
+    let matchers = match matchers(rule) {
+        Ok(matchers) => matchers,
+        Err(why) => return Told::PassedOn(why),
+    };
+    let value = |name: &str| rule.condition.value(name);
+    let window = Unit::Duration.text(value("window").unwrap_or(300_000));
+    let gained = |metric: &str, more: &str, by: &str| {
+        let of = selector(metric, &matchers, more);
+        format!("sum by ({by}) (increase({of}[{window}]))")
+    };
+    let at_least = |metric: &str, more: &str, by: &str| {
+        format!("{} >= {}", gained(metric, more, by), value("count").unwrap_or(1))
+    };
+    match rule.condition.kind {
+        Kind::LongHeld => long_held(rule, &matchers),
+        Kind::FencingRejections if value("count") != Some(1) => {
+            Told::PassedOn("it counts the refused writes of each lock, and metrics know no single lock")
+        }
+        Kind::FencingRejections => Told::over(at_least("fencing_rejections_total", "", BY_PREFIX)),
+        Kind::Contention => {
+            let refused = gained(
+                "acquire_attempts_total",
+                "outcome=~\"contended|timeout\"",
+                BY_PREFIX,
+            );
+            let all = gained("acquire_attempts_total", "", BY_PREFIX);
+            let (share, enough) = (value("share").unwrap_or(0), value("at_least").unwrap_or(1));
+            let expr = format!(
+                "({refused} / {all} > {}) and ({all} >= {enough})",
+                decimal(share, 1_000)
+            );
+            let note = "of attempts at the lease service; those that waited and then got the lock are not in the share, so it \
+                        fires later than the rule in Leasehold and never without it";
+            Told::with_note(expr, note)
+        }
+        Kind::WaitP95 => {
+            let buckets = gained("wait_duration_seconds_bucket", "", &format!("{BY_PREFIX}, le"));
+            let count = gained("wait_duration_seconds_count", "", BY_PREFIX);
+            let (limit, enough) = (value("longer_than").unwrap_or(0), value("at_least").unwrap_or(1));
+            let limit = decimal(limit, 1_000);
+            Told::over(format!(
+                "(histogram_quantile(0.95, {buckets}) > {limit}) and ({count} >= {enough})"
+            ))
+        }
+        Kind::LeaseLosses => Told::over(at_least("lease_expirations_total", "", BY_PREFIX)),
+        Kind::RenewalFailures => Told::over(at_least("lease_losses_total", "", BY_BACKEND)),
+        Kind::Coverage => {
+            let below = decimal(value("below").unwrap_or(0), 1_000);
+            Told::over(format!(
+                "{} < {below}",
+                selector("backend_coverage", &matchers, "")
+            ))
+        }
+        kind => Told::PassedOn(why_not(kind)),
+    }
+}
+
+/// What is longer than anything allowed is an alert; what is longer than usual is not to be seen.
+fn long_held(rule: &Rule, matchers: &[String]) -> Told {
+    let (Some(longer), at_least) = (
+        rule.condition.value("longer_than"),
+        rule.condition.value("at_least"),
+    ) else {
+        return Told::PassedOn("metrics do not know how long each lock is usually held");
+    };
+    let limit = longer.max(at_least.unwrap_or(0));
+    let expr = format!(
+        "{} > {}",
+        selector("lease_oldest_age_seconds", matchers, ""),
+        decimal(limit, 1_000)
+    );
+    if rule.condition.value("times_p95").is_some() {
+        Told::with_note(
+            expr,
+            "without its p95, which metrics do not know of each lock: what is longer than the fixed time alone",
+        )
+    } else {
+        Told::over(expr)
+    }
+}
+
+const fn why_not(kind: Kind) -> &'static str {
+    match kind {
+        Kind::NearExpiry | Kind::NotRenewing => {
+            "it follows the cadence of each holder, and metrics know no single holder"
+        }
+        Kind::HoldNearTtl => "metrics do not know the TTL of a hold",
+        Kind::WaiterAge => "metrics count who waits, not since when",
+        Kind::ForcedUnlocks | Kind::BreakGlass => {
+            "it counts the forced unlocks of each lock, and metrics know no single lock"
+        }
+        Kind::TwoBelievers
+        | Kind::Redlock
+        | Kind::NoTtl
+        | Kind::ExpiredPresent
+        | Kind::HolderGone
+        | Kind::Leaked => "it is a state of a single lock, and metrics know no single lock",
+        Kind::BackendUnreachable => {
+            "stale is older than two poll periods of the backend, and no metric has its period"
+        }
+        Kind::ClockOffset => "no metric has how far the measured offset may be wrong",
+        Kind::RelistDifference => "no metric has it",
+        _ => "no metric counts it",
+    }
+}
+
+/// `distributed_lock_…{…}`
+fn selector(metric: &str, matchers: &[String], more: &str) -> String {
+    let mut all: Vec<&str> = matchers.iter().map(String::as_str).collect();
+    if !more.is_empty() {
+        all.push(more);
+    }
+    if all.is_empty() {
+        return format!("distributed_lock_{metric}");
+    }
+    format!("distributed_lock_{metric}{{{}}}", all.join(","))
+}
+
+/// Where the rule looks, as labels.
+fn matchers(rule: &Rule) -> Result<Vec<String>, &'static str> {
+    let scope = &rule.scope;
+    if !scope.owner.is_everything() {
+        return Err("it looks at some owners, which are no label");
+    }
+    if scope.safety.is_some() {
+        return Err("it looks at one safety class, which is no label");
+    }
+    let mut all = Vec::new();
+    if !scope.backends.is_empty() {
+        let names: Vec<String> = scope.backends.iter().map(|name| escaped(name.as_str())).collect();
+        all.push(format!("distributed_lock_backend=~\"{}\"", names.join("|")));
+    }
+    if !scope.prefix.is_everything() {
+        let names =
+            names(&scope.prefix).ok_or("it looks at names with ids in them, which metrics collapse")?;
+        all.push(format!("distributed_lock_prefix=~\"{names}\""));
+    }
+    Ok(all)
+}
+
+/// Templates of the names that a pattern covers, as a regular expression; none where a template has lost what it asks for.
+fn names(pattern: &Pattern) -> Option<String> {
+    let text = pattern.as_str();
+    if template::of_text(text) != text || text.chars().count() >= template::TEMPLATE_MAX {
+        return None;
+    }
+    let parts: Vec<String> = text.split('*').map(escaped).collect();
+    let end = if text.ends_with([':', '/']) {
+        ".*"
+    } else {
+        "([:/].*)?"
+    };
+    Some(format!("{}{end}", parts.join("[^:/]*")))
+}
+
+/// Of what has a meaning in a regular expression; in a string of PromQL, where `\` is written twice.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\\' => out.push_str("\\\\\\\\"),
+            '"' => out.push_str("\\\""),
+            '.' | '+' | '*' | '?' | '(' | ')' | '|' | '[' | ']' | '{' | '}' | '^' | '$' => {
+                out.push_str("\\\\");
+                out.push(c);
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A whole number of parts as a decimal number.
+fn decimal(value: i64, parts: i64) -> String {
+    let text = format!("{}.{:03}", value / parts, value % parts * 1_000 / parts);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

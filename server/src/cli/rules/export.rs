@@ -1,0 +1,58 @@
+//! Rules of a server, or those of a new installation, as TOML or as Prometheus alerting rules.
+
+use clap::ValueEnum;
+use domain::alerts::{Draft, builtin};
+
+use super::{Place, failed};
+use crate::alerts;
+use crate::cli::exit::Exit;
+use crate::cli::output::print;
+
+/// Where the console is said to be in what no server has written.
+const HOME: &str = "https://leasehold.example.com";
+
+/// Write the rules to standard output
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    place: Place,
+    #[arg(long, value_enum, default_value_t = Format::Toml)]
+    format: Format,
+    /// Those of a new installation, without asking a server
+    #[arg(long)]
+    builtin: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For review, and for `rules import`
+    Toml,
+    /// Alerting rules over Leasehold's metrics
+    Prometheus,
+}
+
+pub(super) async fn run(args: Args) -> anyhow::Result<Result<(), Exit>> {
+    if args.builtin {
+        let rules = builtin();
+        print(&match args.format {
+            Format::Toml => alerts::toml(rules.iter().map(Draft::from)),
+            Format::Prometheus => alerts::prometheus(rules.iter(), HOME),
+        })?;
+        return Ok(Ok(()));
+    }
+    let client = match args.place.client() {
+        Ok(client) => client,
+        Err(exit) => return Ok(Err(exit)),
+    };
+    let format = match args.format {
+        Format::Toml => "toml",
+        Format::Prometheus => "prometheus",
+    };
+    Ok(match client.text("v1/rules", &[("format", format)]).await {
+        Ok(text) => {
+            print(&text)?;
+            Ok(())
+        }
+        Err(error) => Err(failed(&error)),
+    })
+}

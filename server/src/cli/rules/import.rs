@@ -1,0 +1,235 @@
+//! Rules of a file into a server: each is checked before any is written, what is the same is left alone, and each difference
+//! is told.
+
+use std::path::{Path, PathBuf};
+
+use domain::alerts::Draft;
+use domain::escape::visible;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::{Place, failed};
+use crate::alerts::from_toml;
+use crate::cli::client::{Client, Reply};
+use crate::cli::exit::Exit;
+use crate::cli::output::{print, report};
+
+/// Make and change rules as a TOML file has them; those that are not in it stay
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    place: Place,
+    /// File in TOML, as `rules export` writes it; each rule has an id
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Say what would be changed, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Take prefixes that cover no lock yet
+    #[arg(long)]
+    any_prefix: bool,
+}
+
+pub(super) async fn run(args: Args) -> anyhow::Result<Result<(), Exit>> {
+    let drafts = match read(&args.file) {
+        Ok(drafts) => drafts,
+        Err(why) => {
+            report(&why);
+            return Ok(Err(Exit::Usage));
+        }
+    };
+    let client = match args.place.client() {
+        Ok(client) => client,
+        Err(exit) => return Ok(Err(exit)),
+    };
+    let plan = match plan(&client, &drafts, args.any_prefix).await {
+        Ok(plan) => plan,
+        Err(exit) => return Ok(Err(exit)),
+    };
+    let (mut made, mut changed) = (0, 0);
+    for step in &plan {
+        if step.is_same() {
+            continue;
+        }
+        if !args.dry_run
+            && let Err(exit) = write(&client, step, args.any_prefix).await
+        {
+            return Ok(Err(exit));
+        }
+        *(if step.before.is_some() {
+            &mut changed
+        } else {
+            &mut made
+        }) += 1;
+        print(&step.told())?;
+    }
+    let same = plan.len() - made - changed;
+    let word = if args.dry_run { "would be " } else { "" };
+    print(&format!(
+        "{word}new: {made}, {word}changed: {changed}, the same: {same}\n"
+    ))?;
+    Ok(Ok(()))
+}
+
+fn read(file: &Path) -> Result<Vec<Draft>, String> {
+    let shown = file.display();
+    let text = std::fs::read_to_string(file).map_err(|error| format!("cannot read {shown}: {error}"))?;
+    let drafts = from_toml(&text).map_err(|error| format!("{shown}: {error}"))?;
+    for (index, draft) in drafts.iter().enumerate() {
+        let place = index + 1;
+        if draft.id.is_empty() {
+            // A new one would be made at every import.
+            return Err(format!(
+                "{shown}: rule {place} has no id; give it one, such as id = \"billing_long\""
+            ));
+        }
+        if drafts[..index].iter().any(|other| other.id == draft.id) {
+            return Err(format!(
+                "{shown}: rule {place} has the id of another: {}",
+                visible(&draft.id)
+            ));
+        }
+    }
+    Ok(drafts)
+}
+
+/// One rule: as it is, none where it is new, and as it would be.
+struct Step {
+    draft: Draft,
+    before: Option<Value>,
+    after: Value,
+}
+
+/// Asks for every rule what it would become: a file with a fault changes nothing.
+async fn plan(client: &Client, drafts: &[Draft], any_prefix: bool) -> Result<Vec<Step>, Exit> {
+    let kept = ask(client, Method::GET, None).await?;
+    let kept = kept["rules"].as_array().cloned().unwrap_or_default();
+    let mut plan = Vec::with_capacity(drafts.len());
+    for draft in drafts {
+        let mut body = wire(draft, any_prefix);
+        body["dryRun"] = json!(true);
+        let after = ask(client, Method::PUT, Some((&draft.id, &body))).await?;
+        let before = kept.iter().find(|rule| rule["id"] == draft.id.as_str());
+        plan.push(Step {
+            draft: draft.clone(),
+            before: before.cloned(),
+            after,
+        });
+    }
+    Ok(plan)
+}
+
+/// Of the version that was looked at, or nothing.
+async fn write(client: &Client, step: &Step, any_prefix: bool) -> Result<(), Exit> {
+    let mut body = wire(&step.draft, any_prefix);
+    body["version"] = step
+        .before
+        .as_ref()
+        .map_or(Value::Null, |before| before["version"].clone());
+    ask(client, Method::PUT, Some((&step.draft.id, &body))).await?;
+    Ok(())
+}
+
+async fn ask(client: &Client, method: Method, body: Option<(&str, &Value)>) -> Result<Value, Exit> {
+    let reply = client.call(method, "v1/rules", body.map(|(_, body)| body)).await;
+    let Reply {
+        is_success,
+        body: answer,
+    } = reply.map_err(|error| failed(&error))?;
+    if is_success {
+        return Ok(answer);
+    }
+    let said = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
+    let (field, detail, mend) = (said("field"), said("detail"), said("mend"));
+    let of = body.map(|(id, _)| format!("rule {id}: ")).unwrap_or_default();
+    let field = if field.is_empty() {
+        field
+    } else {
+        format!("{field}: ")
+    };
+    let mend = if mend.is_empty() {
+        mend
+    } else {
+        format!(" ({mend})")
+    };
+    report(&visible(&format!("{of}{field}{detail}{mend}")));
+    // A rule that does not fit is a fault of the file.
+    Err(if answer["status"] == 400 {
+        Exit::Usage
+    } else {
+        Exit::Failure
+    })
+}
+
+/// As the API names it.
+fn wire(draft: &Draft, any_prefix: bool) -> Value {
+    json!({
+        "id": draft.id, "name": draft.name, "condition": draft.condition, "severity": draft.severity,
+        "for": draft.for_, "keepFiringFor": draft.keep_firing_for, "backends": draft.backends, "prefix": draft.prefix,
+        "owner": draft.owner, "safety": draft.safety, "groupBy": draft.group_by, "receivers": draft.receivers,
+        "runbook": draft.runbook, "template": draft.template, "enabled": draft.enabled, "with": draft.with,
+        "anyPrefix": any_prefix,
+    })
+}
+
+impl Step {
+    fn differences(&self) -> Vec<(String, String, String)> {
+        let Some(before) = &self.before else {
+            return Vec::new();
+        };
+        let mut all = Vec::new();
+        let (old, new) = (flat(before), flat(&self.after));
+        for (name, value) in &new {
+            let was = old
+                .iter()
+                .find(|(other, _)| other == name)
+                .map(|(_, was)| was.clone());
+            let was = was.unwrap_or_default();
+            if was != *value {
+                all.push((name.clone(), was, value.clone()));
+            }
+        }
+        all
+    }
+
+    fn is_same(&self) -> bool {
+        self.before.is_some() && self.differences().is_empty()
+    }
+
+    fn told(&self) -> String {
+        let (id, name) = (
+            &self.draft.id,
+            visible(self.after["name"].as_str().unwrap_or_default()).into_owned(),
+        );
+        if self.before.is_none() {
+            return format!("+ {id}  {name}\n");
+        }
+        let lines = self.differences().into_iter().map(|(field, was, is)| {
+            let (was, is) = (visible(&was).into_owned(), visible(&is).into_owned());
+            format!("    {field}: {was} -> {is}\n")
+        });
+        format!("~ {id}  {name}\n{}", lines.collect::<String>())
+    }
+}
+
+/// Fields and their values, thresholds beside the others. Versions are no part of what a rule says.
+fn flat(rule: &Value) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    for (name, value) in rule
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| *name != "version")
+    {
+        match (name.as_str(), value.as_object()) {
+            ("with", Some(with)) => {
+                all.extend(
+                    with.iter()
+                        .map(|(name, value)| (format!("with.{name}"), value.to_string())),
+                );
+            }
+            _ => all.push((name.clone(), value.to_string())),
+        }
+    }
+    all
+}

@@ -1,0 +1,219 @@
+//! One rule: its form, filled by a chart or as it is kept, previewed, saved; its versions.
+
+use std::sync::Arc;
+
+use app::forms::alerts::editor::{Editor, editor};
+use app::forms::alerts::versions::Version;
+use axum::extract::{RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use domain::access::Right;
+use domain::alerts::{Draft, Fault, Kind, Rule};
+
+use super::{Asked, chrome, said};
+use crate::alerts::{AlertError, RuleVersion, path};
+use crate::http::form_page;
+use crate::http::people::Id;
+use crate::http::settings::form::Form;
+use crate::http::settings::{Viewer, on_to};
+use crate::identity::Who;
+
+/// Versions on the page.
+const VERSIONS_MAX: usize = 20;
+
+impl Asked {
+    /// Around a draft: what it would have done, its versions, its faults.
+    async fn editor(&self, who: &Who, status: StatusCode, mut shown: Editor, any_prefix: bool) -> Response {
+        shown.backends = self.settings.backends.to_vec();
+        shown.may_edit = who.may_anywhere(Right::Administer);
+        let saved = self.alerts.rule(&shown.draft.id).await.ok();
+        shown.version = shown.version.or(saved.as_ref().map(|kept| kept.version));
+        if let Some(kept) = &saved
+            && let Ok(versions) = self.alerts.versions(&kept.rule.id).await
+        {
+            shown.versions = told(&versions);
+        }
+        // Counts of every lock are in it: for those who may change rules.
+        if shown.may_edit && Kind::parse(&shown.draft.condition).is_some() && shown.faults.is_empty() {
+            match self.alerts.parse(&shown.draft, any_prefix).await {
+                Ok(rule) => self.foresee(&mut shown, rule, saved.map(|kept| kept.rule)).await,
+                Err(AlertError::Invalid(faults)) => shown.faults = faults,
+                Err(error) => shown.refusal = Some(said(&error).1),
+            }
+        }
+        form_page::answer(status, editor(&chrome(who), &shown))
+    }
+
+    async fn foresee(&self, shown: &mut Editor, rule: Rule, saved: Option<Rule>) {
+        let began = self.settings.clock.tick();
+        let Ok(preview) = self.alerts.preview(&rule).await else {
+            return;
+        };
+        let took_ms = self.settings.clock.tick().since(began);
+        let newest = preview.firings.iter().rev().take(20);
+        shown.paths = newest.map(|firing| path(&firing.subject)).collect();
+        if let Some(saved) = saved.filter(|saved| *saved != rule)
+            && let Ok(before) = self.alerts.preview(&saved).await
+        {
+            shown.saved = Some(before);
+        }
+        shown.preview = Some((preview, rule, took_ms));
+    }
+}
+
+/// Newest first, each beside the one before it.
+fn told(versions: &[RuleVersion]) -> Vec<Version> {
+    let pairs = versions.iter().enumerate().take(VERSIONS_MAX);
+    let line = |(index, version): (usize, &RuleVersion)| Version {
+        number: version.version,
+        at: version.at,
+        by: version.by.clone(),
+        changes: versions
+            .get(index + 1)
+            .map(|before| version.draft.changes_since(&before.draft)),
+    };
+    pairs.map(line).collect()
+}
+
+/// `?condition=contention&prefix=jobs/&backends=redis&threshold=60%`: a chart's way to "alert me above this"; a threshold by
+/// its own name as in the form, `with.longer_than=90s`.
+pub(super) async fn new_rule(
+    State(asked): State<Arc<Asked>>,
+    Viewer(who): Viewer,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let pairs = app::links::pairs(query.as_deref().unwrap_or_default());
+    let find = |name: &str| {
+        let found = pairs.iter().find(|(key, _)| key == name);
+        found.map(|(_, value)| value.clone()).unwrap_or_default()
+    };
+    let kind = Kind::parse(&find("condition"));
+    let base = kind.and_then(|kind| {
+        domain::alerts::builtin()
+            .into_iter()
+            .find(|rule| rule.condition.kind == kind)
+    });
+    let mut draft = base.as_ref().map(Draft::from).unwrap_or_default();
+    draft.id = String::new();
+    draft.prefix = find("prefix");
+    let backend = ["backends", "backend"]
+        .map(find)
+        .into_iter()
+        .find(|name| !name.is_empty());
+    draft.backends = backend.into_iter().collect();
+    let given = find("threshold");
+    if let Some(main) = kind.and_then(Kind::main_param).filter(|_| !given.is_empty()) {
+        draft.with.insert(main.name.to_owned(), given);
+    }
+    for param in kind.map(Kind::info).into_iter().flat_map(|info| info.params) {
+        let given = find(&format!("with.{}", param.name));
+        if !given.is_empty() {
+            draft.with.insert(param.name.to_owned(), given);
+        }
+    }
+    if base.is_none() {
+        draft.condition = find("condition");
+    } else if !draft.prefix.is_empty() {
+        draft.name = format!("{}, {}", draft.name, draft.prefix);
+    }
+    let faults = if draft.condition.is_empty() || kind.is_some() {
+        Vec::new()
+    } else {
+        vec![Fault::new("condition", "is no condition", "choose one below")]
+    };
+    let shown = Editor {
+        draft,
+        faults,
+        ..Editor::default()
+    };
+    Box::pin(asked.editor(&who, StatusCode::OK, shown, false)).await
+}
+
+pub(super) async fn show(
+    State(asked): State<Arc<Asked>>,
+    Viewer(who): Viewer,
+    Id(id): Id,
+    RawQuery(query): RawQuery,
+) -> Response {
+    match asked.alerts.rule(&id).await {
+        Ok(kept) => {
+            let done = (query.as_deref() == Some("saved"))
+                .then(|| format!("Saved as version {}. It counts from now on.", kept.version));
+            let shown = Editor {
+                draft: Draft::from(&kept.rule),
+                version: Some(kept.version),
+                done,
+                ..Editor::default()
+            };
+            Box::pin(asked.editor(&who, StatusCode::OK, shown, true)).await
+        }
+        Err(error) => {
+            let (status, why) = said(&error);
+            asked.page(&who, status, Some(why), None).await
+        }
+    }
+}
+
+fn draft_of(form: &Form) -> Draft {
+    let list = |name: &str| -> Vec<String> {
+        let text = form.text(name);
+        let words = text.split(',').map(|word| word.trim().to_owned());
+        words.filter(|word| !word.is_empty()).collect()
+    };
+    let condition = form.text("condition");
+    let params = Kind::parse(&condition)
+        .map(|kind| kind.info().params)
+        .unwrap_or_default();
+    let with = params.iter().filter_map(|param| {
+        let value = form.find(&format!("with.{}", param.name))?;
+        Some((param.name.to_owned(), value))
+    });
+    Draft {
+        id: form.text("id"),
+        name: form.text("name"),
+        severity: form.text("severity"),
+        for_: form.find("for"),
+        keep_firing_for: form.find("keep_firing_for"),
+        backends: list("backends"),
+        prefix: form.text("prefix"),
+        owner: form.text("owner"),
+        safety: form.text("safety"),
+        group_by: Some(list("group_by")),
+        receivers: list("receivers"),
+        runbook: form.text("runbook"),
+        template: form.text("template"),
+        enabled: form.text("enabled") == "yes",
+        with: with.collect(),
+        condition,
+    }
+}
+
+pub(super) async fn post_rule(State(asked): State<Arc<Asked>>, Viewer(who): Viewer, form: Form) -> Response {
+    let draft = draft_of(&form);
+    let any_prefix = form.text("any_prefix") == "yes";
+    let version = form.text("version").parse().ok();
+    let shown = Editor {
+        draft: draft.clone(),
+        version,
+        ..Editor::default()
+    };
+    if form.text("act") != "save" {
+        return Box::pin(asked.editor(&who, StatusCode::OK, shown, any_prefix)).await;
+    }
+    match asked.alerts.save_rule(&who, draft, version, any_prefix).await {
+        Ok(kept) => on_to(&format!("/alerts/rules/{}?saved", kept.rule.id)),
+        Err(error) => {
+            let (status, why) = said(&error);
+            let faults = match error {
+                AlertError::Invalid(faults) => faults,
+                _ => Vec::new(),
+            };
+            let shown = Editor {
+                faults,
+                refusal: Some(why),
+                ..shown
+            };
+            Box::pin(asked.editor(&who, status, shown, any_prefix)).await
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! `leasehold rules`: into a server and out of it, and for Prometheus; what is shipped for monitoring is checked by real tools.
+
+use std::path::Path;
+use std::process::Command;
+
+use domain::access::Role;
+use leasehold::alerts::prometheus;
+use leasehold::throwaway::{AlertmanagerOptions, Throwaway, promtool};
+use serde_json::{Value, json};
+
+use super::{leasehold, run};
+use crate::support::console::{Console, bearer, token};
+
+const SHIPPED: &str = include_str!("../../../../docs/monitoring/leasehold.rules.yml");
+const ROUTES: &str = include_str!("../../../../docs/monitoring/alertmanager.example.yml");
+
+struct Desk {
+    console: Console,
+    admin: String,
+    folder: tempfile::TempDir,
+}
+
+impl Desk {
+    async fn start() -> Self {
+        let console = Console::start("").await;
+        let admin = token(&console.serving, Role::Admin).await;
+        Self {
+            admin: admin.expose().to_owned(),
+            console,
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    async fn rules(&self, args: &[&str]) -> (i32, String, String) {
+        let mut command = leasehold(self.folder.path());
+        command
+            .arg("rules")
+            .args(args)
+            .env("LEASEHOLD_TOKEN", &self.admin);
+        if !args.contains(&"--builtin") {
+            command.env("LEASEHOLD_SERVER", self.console.url(""));
+        }
+        tokio::task::spawn_blocking(move || run(&mut command))
+            .await
+            .unwrap()
+    }
+
+    fn file(&self, name: &str, text: &str) -> String {
+        let file = self.folder.path().join(name);
+        std::fs::write(&file, text).unwrap();
+        file.display().to_string()
+    }
+
+    async fn kept(&self, id: &str) -> Option<Value> {
+        let rules = self.console.json("/v1/rules").await;
+        let found = rules["rules"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|rule| rule["id"] == id);
+        found.cloned()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_exported_is_imported_without_a_change_and_each_difference_is_told_and_made_once() {
+    // Out and in again; a new rule and a changed threshold, tried first; once more.
+    let desk = Desk::start().await;
+    let (code, toml, err) = desk.rules(&["export"]).await;
+    assert_eq!(code, 0, "{err}");
+    let file = desk.file("rules.toml", &toml);
+    let (code, out, err) = desk.rules(&["import", &file]).await;
+    assert_eq!(
+        (code, out.as_str()),
+        (0, "new: 0, changed: 0, the same: 23\n"),
+        "{err}"
+    );
+    let more = "[[rule]]\nid = \"mine\"\ncondition = \"contention\"\nprefix = \"nothing/\"\n\n\
+                [[rule]]\nid = \"long_held\"\ncondition = \"long_held\"\nwith = { longer_than = \"3h\" }\n";
+    let file = desk.file("more.toml", more);
+    let (code, _, err) = desk.rules(&["import", &file]).await;
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("rule mine: ") && err.contains("prefix: "), "{err}");
+    let tried = desk.rules(&["import", "--any-prefix", "--dry-run", &file]).await;
+    assert_eq!(tried.0, 0, "{}", tried.2);
+    assert!(
+        tried.1.contains("with.longer_than: \"2h\" -> \"3h\""),
+        "{}",
+        tried.1
+    );
+    assert!(
+        tried
+            .1
+            .ends_with("would be new: 1, would be changed: 1, the same: 0\n"),
+        "{}",
+        tried.1
+    );
+    assert!(desk.kept("mine").await.is_none());
+    let (code, out, err) = desk.rules(&["import", "--any-prefix", &file]).await;
+    assert_eq!(code, 0, "{err}");
+    assert!(
+        out.contains("+ mine  Contention\n") && out.contains("~ long_held  Long-held\n"),
+        "{out}"
+    );
+    assert_eq!(desk.kept("long_held").await.unwrap()["with"]["longer_than"], "3h");
+    let (_, out, _) = desk.rules(&["import", "--any-prefix", &file]).await;
+    assert_eq!(out, "new: 0, changed: 0, the same: 2\n");
+    assert_eq!(desk.kept("mine").await.unwrap()["version"], 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_with_a_fault_changes_nothing_and_says_where() {
+    // One good rule before one without an id, with an id twice, with a threshold that is none, of no TOML; nobody answers.
+    let desk = Desk::start().await;
+    let good = "[[rule]]\nid = \"good\"\ncondition = \"coverage\"\n\n";
+    for (bad, why) in [
+        ("[[rule]]\ncondition = \"coverage\"\n", "rule 2 has no id"),
+        (good, "the id of another: good"),
+        (
+            "[[rule]]\nid = \"bad\"\ncondition = \"coverage\"\nwith = { below = \"300%\" }\n",
+            "rule bad: ",
+        ),
+        ("[[rule]\n", "line 5"),
+    ] {
+        let file = desk.file("rules.toml", &format!("{good}{bad}"));
+        let (code, _, err) = desk.rules(&["import", &file]).await;
+        assert_eq!(code, 2, "{bad}: {err}");
+        assert!(err.contains(why), "{bad}: {err}");
+    }
+    assert!(desk.kept("good").await.is_none());
+    let file = desk.file("rules.toml", good);
+    let (code, _, _) = desk
+        .rules(&["import", "--server", "http://127.0.0.1:1", &file])
+        .await;
+    assert_eq!(code, 3);
+}
+
+fn accepts(arguments: &[&str]) {
+    let program = promtool().unwrap_or_else(|missing| panic!("{missing}"));
+    let done = Command::new(program).args(arguments).output().unwrap();
+    let said = [done.stdout, done.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    assert!(
+        done.status.success(),
+        "promtool {arguments:?}: {}{}",
+        said[0],
+        said[1]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_exported_for_prometheus_is_taken_by_promtool_and_says_what_it_cannot_tell() {
+    // Hostile names and patterns, scopes that metrics know and some that they do not, a rule that is off.
+    let desk = Desk::start().await;
+    let rules = [
+        json!({"id": "braces", "condition": "fencing_rejections", "name": "a \"b\" {{ .Nothing }} c", "prefix": "odd.(name)\"\\|:"}),
+        json!({"id": "teams", "condition": "lease_losses", "prefix": "tenant_*:billing-*", "backends": ["builtin"]}),
+        json!({"id": "one_tenant", "condition": "lease_losses", "prefix": "tenant_123:"}),
+        json!({"id": "one_owner", "condition": "long_held", "owner": "worker-*"}),
+        json!({"id": "silent", "condition": "wait_p95", "enabled": false}),
+    ];
+    for mut rule in rules {
+        rule["anyPrefix"] = json!(true);
+        let put = reqwest::Client::new().put(desk.console.url("/v1/rules"));
+        let put = put.headers(bearer(&desk.admin)).json(&rule).send().await.unwrap();
+        assert_eq!(put.status(), 200, "{rule}");
+    }
+    let (code, text, err) = desk.rules(&["export", "--format", "prometheus"]).await;
+    assert_eq!(code, 0, "{err}");
+    accepts(&["check", "rules", &desk.file("rules.yml", &text)]);
+    let of = |id: &str| {
+        let all = text.split("      - alert: ");
+        all.map(str::to_owned)
+            .find(|one| one.contains(&format!("rule: \"{id}\"")))
+            .unwrap()
+    };
+    let teams = of("teams");
+    assert!(
+        teams.contains("distributed_lock_backend=~\\\"builtin\\\""),
+        "{teams}"
+    );
+    assert!(teams.contains("tenant_[^:/]*:billing-[^:/]*([:/].*)?"), "{teams}");
+    for id in ["one_tenant", "one_owner", "near_expiry", "backend_unreachable"] {
+        let passed = of(id);
+        assert!(
+            passed.contains(&format!("distributed_lock_alert_active{{rule=\\\"{id}\\\"}}")),
+            "{passed}"
+        );
+        assert!(!passed.contains("        for: "), "{passed}");
+    }
+    assert!(text.contains("      # Waits too long is off.\n"), "{text}");
+    assert!(
+        text.contains("cannot be told from metrics: it looks at some owners"),
+        "{text}"
+    );
+    assert!(of("teams").contains(&desk.console.serving.home));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rules_that_are_shipped_are_those_of_a_new_installation_and_fire_on_what_they_say() {
+    // The file beside what the program makes, promtool's own tests of it, and an Alertmanager on the example of its routes.
+    let desk = Desk::start().await;
+    let (code, made, err) = desk
+        .rules(&["export", "--builtin", "--format", "prometheus"])
+        .await;
+    assert_eq!(code, 0, "{err}");
+    let mend = "leasehold rules export --builtin --format prometheus > docs/monitoring/leasehold.rules.yml";
+    assert!(made == SHIPPED, "what is shipped is old; make it with: {mend}");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/monitoring");
+    let file = |name: &str| folder.join(name).display().to_string();
+    accepts(&["check", "rules", &file("leasehold.rules.yml")]);
+    accepts(&["test", "rules", &file("leasehold.rules.test.yml")]);
+    let options = AlertmanagerOptions {
+        config: ROUTES.to_owned(),
+    };
+    Throwaway::alertmanager(options).await.unwrap();
+}
+
+#[test]
+fn no_rule_at_all_is_a_file_too() {
+    // Every rule removed.
+    assert!(prometheus([].iter(), "https://x").ends_with("    rules:\n      []\n"));
+}
