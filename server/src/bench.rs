@@ -15,5 +15,6 @@ pub mod pages;
 pub mod redis_pass;
 pub mod renewals;
 mod served;
+pub mod soak;
 mod stopwatch;
 pub mod waiters;
