@@ -48,11 +48,7 @@ pub struct ServerConsole {
 }
 
 impl ServerConsole {
-    pub fn new(
-        inventory: Arc<Inventory>,
-        backends: Arc<Roster>,
-        clock: Clock,
-    ) -> Self {
+    pub fn new(inventory: Arc<Inventory>, backends: Arc<Roster>, clock: Clock) -> Self {
         Self {
             inventory,
             backends,

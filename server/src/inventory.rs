@@ -28,8 +28,8 @@ mod visible;
 mod watched;
 
 use std::collections::HashSet;
-use std::sync::{Arc, PoisonError, RwLock};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use domain::names::{BackendName, Resource, Source};
 use tokio::sync::watch;
@@ -58,7 +58,12 @@ impl Inventory {
     /// An inventory of these backends, none of them observed yet, in the order of the configuration.
     pub fn new(backends: Vec<BackendInfo>) -> Arc<Self> {
         Arc::new(Self {
-            slots: RwLock::new(backends.into_iter().map(|info| Arc::new(Slot::new(info))).collect()),
+            slots: RwLock::new(
+                backends
+                    .into_iter()
+                    .map(|info| Arc::new(Slot::new(info)))
+                    .collect(),
+            ),
             revision: AtomicU64::new(1),
             changes: AtomicU64::new(0),
             hint: watch::Sender::new(1),
@@ -120,6 +125,9 @@ impl Inventory {
     }
 
     fn slot(&self, backend: &BackendName) -> Option<Arc<Slot>> {
-        self.slots().iter().find(|slot| slot.info.name == *backend).cloned()
+        self.slots()
+            .iter()
+            .find(|slot| slot.info.name == *backend)
+            .cloned()
     }
 }

@@ -59,8 +59,18 @@ pub fn start(
         relist: Notify::new(),
         hints: hints.clone(),
     });
-    keep("observe", &observer, stop, |one| async move { one.passes().await });
-    keep("refresh", &observer, stop, |one| async move { one.refreshes().await });
+    keep(
+        "observe",
+        &observer,
+        stop,
+        |one| async move { one.passes().await },
+    );
+    keep(
+        "refresh",
+        &observer,
+        stop,
+        |one| async move { one.refreshes().await },
+    );
     keep("watch", &observer, stop, |one| async move {
         one.backend.watch(one.hints.clone()).await;
     });

@@ -16,8 +16,8 @@ use futures::FutureExt as _;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-pub use self::kept::{Fallen, Name, fallen};
 use self::kept::Place;
+pub use self::kept::{Fallen, Name, fallen};
 use self::rest::Rest;
 
 /// Panics of background tasks since the process started.

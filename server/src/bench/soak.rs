@@ -119,7 +119,11 @@ fn figures(samples: &[Sample]) -> Vec<Figure> {
         Figure::plain("changes a second, as they were made", per_s, "/s"),
         Figure::at_most("requests and streams that failed", failures, 0.0, ""),
         Figure::plain("memory at the end (resident)", last.memory_mib, "MiB"),
-        Figure::plain("memory, slope after the first tenth", per_hour(&of(|it| it.memory_mib)), "MiB/h"),
+        Figure::plain(
+            "memory, slope after the first tenth",
+            per_hour(&of(|it| it.memory_mib)),
+            "MiB/h",
+        ),
         Figure::plain("open files at the end", last.files, ""),
         Figure::plain("open files, slope", per_hour(&of(|it| it.files)), "/h"),
         Figure::plain("tasks at the end", last.tasks, ""),
@@ -264,9 +268,8 @@ async fn work(
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
     for turn in (0..NAMES).cycle() {
         pace.tick().await;
-        let body = format!(
-            r#"{{"resource":"soak:{number}:{turn}","ownerId":"worker-{number}","ttlSeconds":30}}"#
-        );
+        let body =
+            format!(r#"{{"resource":"soak:{number}:{turn}","ownerId":"worker-{number}","ttlSeconds":30}}"#);
         let answer = http.post("/v1/locks/acquire", &body).await?;
         let id = member(answer, "leaseId").ok_or_else(|| BenchError::answer("our server", answer))?;
         let path = format!("/v1/locks/{id}");

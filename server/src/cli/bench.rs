@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use super::exit::Exit;
 use super::output::{print, report};
 use crate::bench::figure::{Figure, Section};
-use crate::bench::{self, audit, expiry, history, inventory, pace, pages, redis_pass, renewals, soak, waiters};
+use crate::bench::{
+    self, audit, expiry, history, inventory, pace, pages, redis_pass, renewals, soak, waiters,
+};
 use crate::clock::Clock;
 use crate::config::{LogConfig, LogFormat};
 

@@ -34,13 +34,13 @@ fn fault(fallen: &Fallen) -> Fault {
             times(fallen.restarts),
             since.format("%Y-%m-%d %H:%M:%S")
         ),
-        None => format!(
-            "it is started again {} s after that",
-            fallen.rest.as_secs_f64()
-        ),
+        None => format!("it is started again {} s after that", fallen.rest.as_secs_f64()),
     };
     Fault {
-        message: format!("the console's task \u{201c}{name}\u{201d} panicked: {}; {standing}", fallen.why),
+        message: format!(
+            "the console's task \u{201c}{name}\u{201d} panicked: {}; {standing}",
+            fallen.why
+        ),
         mend: MEND.to_owned(),
         at: fallen.at,
         times: 1,

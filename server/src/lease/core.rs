@@ -4,8 +4,8 @@
 //! **Invariant:** renewals have a lane of their own; no flood of acquires delays them by more than one batch. A batch is
 //! never cancelled: a client that hangs up loses its answer, nothing else.
 
-use std::panic::AssertUnwindSafe;
 use std::hash::{DefaultHasher, Hash, Hasher as _};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use domain::lease::{LeaseId, Scope, StoreTime};

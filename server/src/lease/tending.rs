@@ -21,8 +21,16 @@ pub(super) fn start(core: &Arc<Core>) {
     keep("tend the lease store", core, |it| async move { it.tend().await });
     keep("follow leases", core, super::followers::serve);
     if !core.store.has_one_writer() {
-        keep("hear of other replicas", core, |it| async move { it.hear().await });
-        keep("look at lines", core, |it| async move { it.look_at_lines().await });
+        keep(
+            "hear of other replicas",
+            core,
+            |it| async move { it.hear().await },
+        );
+        keep(
+            "look at lines",
+            core,
+            |it| async move { it.look_at_lines().await },
+        );
     }
 }
 

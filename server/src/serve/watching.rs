@@ -66,7 +66,9 @@ impl Watching {
         let mut fresh = Vec::new();
         for config in configs {
             match running.get(&config.name) {
-                Some(Running { config: Some(old), .. }) if old.is_same(config) => continue,
+                Some(Running {
+                    config: Some(old), ..
+                }) if old.is_same(config) => continue,
                 Some(_) => changes.changed.push(config.name.to_string()),
                 None => changes.added.push(config.name.to_string()),
             }
@@ -142,7 +144,9 @@ fn rows(
     running: &HashMap<BackendName, Running>,
     configs: &[BackendConfig],
 ) -> Vec<(BackendName, Arc<dyn Backend>)> {
-    let rows = running.iter().map(|(name, it)| (name.clone(), it.adapter.clone()));
+    let rows = running
+        .iter()
+        .map(|(name, it)| (name.clone(), it.adapter.clone()));
     let mut rows: Vec<_> = rows.collect();
     rows.sort_by_key(|(name, _)| place(name, configs));
     rows

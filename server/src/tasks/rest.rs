@@ -33,10 +33,7 @@ mod tests {
         // Would catch a task that is given up, one that spins, and one that is punished for a panic of last week.
         let mut rest = Rest::default();
         let quick: Vec<u128> = (0..8).map(|_| rest.after(Duration::ZERO).as_millis()).collect();
-        assert_eq!(
-            quick,
-            [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]
-        );
+        assert_eq!(quick, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
         for _ in 0..100 {
             rest.after(Duration::ZERO);
         }

@@ -51,7 +51,9 @@ mod tests {
     #[test]
     fn a_slope_is_per_hour_and_what_stays_has_none() {
         // Would catch a leak that is told as none, and the other way round.
-        let grows: Vec<(f64, f64)> = (1..=10).map(|it| (f64::from(it), 100.0 + 0.5 * f64::from(it))).collect();
+        let grows: Vec<(f64, f64)> = (1..=10)
+            .map(|it| (f64::from(it), 100.0 + 0.5 * f64::from(it)))
+            .collect();
         assert!((per_hour(&grows) - 30.0).abs() < 1e-9);
         let stays: Vec<(f64, f64)> = (1..=10).map(|it| (f64::from(it), 7.0)).collect();
         assert!(per_hour(&stays).abs() < 1e-9);

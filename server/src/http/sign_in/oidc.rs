@@ -103,7 +103,9 @@ fn refused(gate: &Gate, error: &OidcError, next: &str) -> Response {
     };
     let mut response = page(status, sign_in::sign_in(content));
     if let OidcError::TooOften { wait_s } = error {
-        response.headers_mut().insert(header::RETRY_AFTER, (*wait_s).into());
+        response
+            .headers_mut()
+            .insert(header::RETRY_AFTER, (*wait_s).into());
     }
     response
 }

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use domain::alerts::Draft;
-use domain::lease::Scope;
 use domain::backend::BackendKind;
+use domain::lease::Scope;
 use domain::names::{BackendName, OwnerId, Resource};
 use domain::notice::{Notice, NoticeStatus};
 use domain::token::FencingToken;
@@ -85,9 +85,14 @@ impl Notices for Collected {
 
 /// One backend by name, which nobody asks.
 fn roster() -> Arc<Roster> {
-    let error = BackendError::Unreachable { detail: "nobody is there".to_owned() };
+    let error = BackendError::Unreachable {
+        detail: "nobody is there".to_owned(),
+    };
     let kind = BackendKind::Builtin;
-    Roster::new(vec![(BackendName::builtin(), Arc::new(BrokenBackend { kind, error }))])
+    Roster::new(vec![(
+        BackendName::builtin(),
+        Arc::new(BrokenBackend { kind, error }),
+    )])
 }
 
 impl Server {

@@ -25,7 +25,11 @@ async fn with_fifty_streams_and_ten_waiters_it_ends_within_ten_seconds_and_keeps
     let mut streams = Vec::new();
     for number in 0..STREAMS {
         let own = format!("/v1/locks/{lease}/events");
-        let path = if number % 10 == 0 { own.as_str() } else { "/v1/events" };
+        let path = if number % 10 == 0 {
+            own.as_str()
+        } else {
+            "/v1/events"
+        };
         streams.push(running.stream(path).await);
     }
     let waiters: Vec<_> = (0..WAITERS)
@@ -42,7 +46,9 @@ async fn with_fifty_streams_and_ten_waiters_it_ends_within_ten_seconds_and_keeps
         .collect();
     eventually("all of them wait", async || {
         let resource = running.json("/v1/resources/jobs:x").await;
-        resource["waiters"].as_array().is_some_and(|line| line.len() == WAITERS)
+        resource["waiters"]
+            .as_array()
+            .is_some_and(|line| line.len() == WAITERS)
     })
     .await;
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -61,7 +67,8 @@ async fn with_fifty_streams_and_ten_waiters_it_ends_within_ten_seconds_and_keeps
     asking.await.unwrap();
     let seen = seen.lock().unwrap().clone();
     assert!(
-        seen.iter().any(|said| said.starts_with("503") && said.contains("stopping")),
+        seen.iter()
+            .any(|said| said.starts_with("503") && said.contains("stopping")),
         "{seen:?}"
     );
     for stream in streams {

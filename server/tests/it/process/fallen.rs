@@ -80,9 +80,17 @@ async fn every_kept_task_that_panics_runs_again_and_the_backends_page_says_so() 
         assert!(told.contains(words), "{words}: {told}");
     }
     let page = console.get("/backends").await.text().await.unwrap();
-    assert!(page.contains("history") && page.contains("panicked: a drill"), "{page}");
+    assert!(
+        page.contains("history") && page.contains("panicked: a drill"),
+        "{page}"
+    );
     // Whoever may not sign in does not read what a panic said.
-    let health = reqwest::get(console.url("/healthz")).await.unwrap().text().await.unwrap();
+    let health = reqwest::get(console.url("/healthz"))
+        .await
+        .unwrap()
+        .text()
+        .await
+        .unwrap();
     assert!(!health.contains("a drill"), "{health}");
 }
 
@@ -105,7 +113,10 @@ async fn start(store: &str) -> Serving {
 /// A batch that panics, then the lanes themselves, on a store of this kind.
 async fn lanes_that_die(store: &str, lanes: &str) {
     let serving = start(store).await;
-    let client = client(token(&serving, Role::Client).await.expose(), Duration::from_secs(10));
+    let client = client(
+        token(&serving, Role::Client).await.expose(),
+        Duration::from_secs(10),
+    );
     let home = format!("http://{}", serving.address);
     let acquire = async |name: &str| {
         let body = json!({"resource": name, "ownerId": "w", "ttlSeconds": 600});
@@ -131,7 +142,10 @@ async fn lanes_that_die(store: &str, lanes: &str) {
 
     // The lanes: nothing is granted from here on, and the process ends by itself.
     tasks::drill(lanes);
-    eventually("the process knows", async || serving.readiness.failure().is_some()).await;
+    eventually("the process knows", async || {
+        serving.readiness.failure().is_some()
+    })
+    .await;
     if let Some((status, answer)) = acquire("jobs:late").await {
         assert_eq!(status, 503, "{answer}");
     }
@@ -143,8 +157,15 @@ async fn lanes_that_die(store: &str, lanes: &str) {
 
     // The next process begins from the store: the lease is held, and its token is not given out again.
     let serving = start(store).await;
-    let client = self::client(token(&serving, Role::Operator).await.expose(), Duration::from_secs(10));
-    let path = format!("http://{}/v1/locks/{}", serving.address, held["leaseId"].as_str().unwrap());
+    let client = self::client(
+        token(&serving, Role::Operator).await.expose(),
+        Duration::from_secs(10),
+    );
+    let path = format!(
+        "http://{}/v1/locks/{}",
+        serving.address,
+        held["leaseId"].as_str().unwrap()
+    );
     let still: Value = client.get(path).send().await.unwrap().json().await.unwrap();
     assert_eq!(still["fencingToken"], held["fencingToken"], "{still}");
 }

@@ -65,7 +65,11 @@ async fn a_console_starts_without_its_backends_and_each_comes_up_by_itself() {
             let name = format!("{kind}-{suffix}");
             eventually(&format!("{name} is down, with its reason"), || async {
                 let backends = console.json("/v1/backends").await;
-                let it = backends.as_array().unwrap().iter().find(|it| it["name"] == name.as_str());
+                let it = backends
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .find(|it| it["name"] == name.as_str());
                 status(&backends, &name) == "down" && it.unwrap()["error"]["message"].is_string()
             })
             .await;
@@ -86,7 +90,11 @@ async fn a_console_starts_without_its_backends_and_each_comes_up_by_itself() {
     let backends = console.json("/v1/backends").await;
     for suffix in ["hangs", "unknown"] {
         for kind in kinds {
-            assert_eq!(status(&backends, &format!("{kind}-{suffix}")), "down", "{backends}");
+            assert_eq!(
+                status(&backends, &format!("{kind}-{suffix}")),
+                "down",
+                "{backends}"
+            );
         }
     }
     drop(hanging);

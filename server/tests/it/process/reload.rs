@@ -106,7 +106,10 @@ async fn backends_come_change_and_go_while_a_lease_is_renewed_and_a_stream_is_op
     assert!(status < 300, "{status} {granted}");
     let renewing = Renewing::start(&running, granted["leaseId"].as_str().unwrap());
     let stream = running.stream("/v1/events").await;
-    shows(&running, "the first lock", |page| names(page, "stays") == ["lock:a"]).await;
+    shows(&running, "the first lock", |page| {
+        names(page, "stays") == ["lock:a"]
+    })
+    .await;
 
     let (stays, comes) = (toml(&redis, "stays", "lock:*"), toml(&redis, "comes", "lock:*"));
     running.configure(&format!("{stays}{comes}"));
@@ -138,7 +141,11 @@ async fn backends_come_change_and_go_while_a_lease_is_renewed_and_a_stream_is_op
     let rows = record["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 3, "{record}");
     for row in rows {
-        assert_eq!((&row["actorId"], &row["outcome"]), (&json!("system"), &json!("applied")), "{row}");
+        assert_eq!(
+            (&row["actorId"], &row["outcome"]),
+            (&json!("system"), &json!("applied")),
+            "{row}"
+        );
     }
     let text = record.to_string();
     assert!(text.contains("comes") && text.contains("removed"), "{text}");
@@ -172,20 +179,30 @@ async fn a_configuration_with_a_mistake_is_refused_whole_and_what_needs_a_restar
 
     // A good new backend beside a wrong one, and a wrong key.
     let more = toml(&redis, "more", "lock:*");
-    running.configure(&format!("listen = 1\n{good}{more}[[backend]]\nname = \"bad\"\nkind = \"reddis\"\n"));
+    running.configure(&format!(
+        "publik_url = 1\n{good}{more}[[backend]]\nname = \"bad\"\nkind = \"reddis\"\n"
+    ));
     running.signal(Signal::HUP);
     let wrong = judged(&running).await;
-    assert!(wrong.contains("listen") && wrong.contains("reddis"), "{wrong}");
+    assert!(
+        wrong.contains("publik_url") && wrong.contains("reddis"),
+        "{wrong}"
+    );
     running.logs(&wrong).await;
     let page = running.json("/v1/inventory").await;
     assert_eq!(backends(&page), ["cache", "builtin"]);
 
     running.configure(&format!("log = \"debug\"\n[lease]\nmax_ttl = \"30m\"\n{good}"));
     running.signal(Signal::HUP);
-    running.logs("lease.max_ttl has changed and needs a restart").await;
+    running
+        .logs("lease.max_ttl has changed and needs a restart")
+        .await;
     running.logs("log is debug").await;
     running.logs("DEBUG").await;
-    shows(&running, "the lock still", |page| names(page, "cache") == ["lock:a"]).await;
+    shows(&running, "the lock still", |page| {
+        names(page, "cache") == ["lock:a"]
+    })
+    .await;
     let record = running.json("/v1/audit?action=CONFIG_RELOAD").await;
     let outcomes: Vec<&str> = record["rows"]
         .as_array()
@@ -193,5 +210,8 @@ async fn a_configuration_with_a_mistake_is_refused_whole_and_what_needs_a_restar
         .iter()
         .map(|row| row["outcome"].as_str().unwrap())
         .collect();
-    assert!(outcomes.contains(&"refused") && outcomes.contains(&"applied"), "{record}");
+    assert!(
+        outcomes.contains(&"refused") && outcomes.contains(&"applied"),
+        "{record}"
+    );
 }
