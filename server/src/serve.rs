@@ -121,12 +121,11 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
     let leases = Box::pin(opening).await?;
     let builtin = Watched::builtin(&leases, &store, &clock);
     let watching = Watching::start(&backends, builtin, &clock, &stop);
-    let inventory = watching.inventory.clone();
     let home = home(&access, address);
     let gate = Box::pin(open_gate(&store, &access, &home, &clock, &stop)).await?;
     let ground = Ground {
         gate: &gate,
-        inventory: &inventory,
+        inventory: &watching.inventory,
         leases: &leases,
         backends: &watching.roster,
         clock: &clock,
@@ -138,7 +137,7 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
     let (notifier, delivering) = ground.notifier(&notify, &home);
     let (unlocks, alerts) = ground.acting(db, &notifier).await?;
     let sources = Sources::new(&history, &leases, (&unlocks, &alerts), &clock);
-    let console = ServerConsole::new(inventory.clone(), watching.roster.clone(), clock.clone());
+    let console = ServerConsole::new(watching.inventory.clone(), watching.roster.clone(), clock.clone());
     let console = ConsoleFor::caller(console.remembering(sources.clone()));
     let identity = gate.identity.clone();
     let (keeper, state) = (ground.keeper(), ground.state(console, &history, &readiness));
@@ -150,8 +149,10 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
         home: home.clone(),
     };
     let desk = desk(settings, &unlocks, (&notifier, &alerts), keeper);
-    let router = router(state, sources, desk);
-    let doors = doors(listener, tls, &access, &clock);
+    let (router, doors) = (
+        router(state, sources, desk),
+        doors(listener, tls, &access, &clock),
+    );
     let ending = Ending {
         recording,
         delivering,
@@ -163,7 +164,7 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
     Ok(Serving {
         address,
         home,
-        inventory,
+        inventory: watching.inventory.clone(),
         leases,
         clock,
         identity,

@@ -100,9 +100,14 @@ pub async fn measure(plan: Plan, tell: &(dyn Fn(&Sample) + Sync)) -> Result<Vec<
     Ok(figures(&samples))
 }
 
-/// The first tenth, at least one minute, is for caches that fill.
+/// How many samples are for caches that fill: those of resources used lately take minutes. A tenth of an hour or more,
+/// half of a shorter run.
+const fn filling(samples: usize) -> usize {
+    if samples < 60 { samples / 2 } else { samples / 10 }
+}
+
 fn figures(samples: &[Sample]) -> Vec<Figure> {
-    let settled = &samples[(samples.len() / 10).max(1).min(samples.len())..];
+    let settled = &samples[filling(samples.len())..];
     let of = |value: fn(&Vitals) -> f64| -> Vec<(f64, f64)> {
         let point = |sample: &Sample| (f64::from(sample.minute), value(&sample.vitals));
         settled.iter().map(point).collect()
@@ -120,7 +125,7 @@ fn figures(samples: &[Sample]) -> Vec<Figure> {
         Figure::at_most("requests and streams that failed", failures, 0.0, ""),
         Figure::plain("memory at the end (resident)", last.memory_mib, "MiB"),
         Figure::plain(
-            "memory, slope after the first tenth",
+            "memory, slope once caches had time to fill",
             per_hour(&of(|it| it.memory_mib)),
             "MiB/h",
         ),
@@ -219,7 +224,7 @@ impl Server {
     /// Takes a lock and gives it back: two changes.
     fn change(&self, number: u32, per_s: u32, counts: &Arc<Counts>, stop: &CancellationToken) {
         let (port, token, counts) = (self.port, self.token.clone(), counts.clone());
-        let every = Duration::from_secs_f64(2.0 * f64::from(WORKERS) / f64::from(per_s.max(1)));
+        let every = Duration::from_secs_f64(f64::from(WORKERS) / f64::from(per_s.max(1)));
         tasks::spawn("worker of the bench", stop.clone(), async move {
             loop {
                 if work(port, &token, (number, every), &counts).await.is_err() {
