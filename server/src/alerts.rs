@@ -25,7 +25,9 @@ use tokio_util::sync::CancellationToken;
 use domain::alerts::Subject;
 use domain::notice::Notice;
 
+use self::evaluator::Evaluator;
 use crate::audit::Audit;
+use crate::backends::Roster;
 use crate::clock::Clock;
 use crate::db::{Db, Tx};
 use crate::inventory::Inventory;
@@ -59,7 +61,7 @@ pub struct Alerts {
     pub(crate) audit: Audit,
     pub(crate) inventory: Arc<Inventory>,
     pub(crate) ledger: Arc<dyn Ledger>,
-    pub(crate) backends: Arc<[String]>,
+    pub(crate) backends: Arc<Roster>,
     pub(crate) clock: Clock,
     shelf: book::Shelf,
 }
@@ -72,8 +74,8 @@ pub struct Parts {
     pub inventory: Arc<Inventory>,
     pub leases: Arc<LeaseService>,
     pub notices: Arc<dyn Notices>,
-    /// Names of what is configured.
-    pub backends: Arc<[String]>,
+    /// What is configured.
+    pub backends: Arc<Roster>,
     pub clock: Clock,
     pub stop: CancellationToken,
 }
@@ -96,9 +98,12 @@ impl Alerts {
             shelf: book::Shelf::default(),
         });
         alerts.seed().await?;
-        let evaluator = evaluator::Evaluator::new(alerts.clone(), parts.leases, parts.notices);
-        let stop = parts.stop;
-        tasks::spawn("alerts", CancellationToken::new(), evaluator.run(stop));
+        let (it, leases, notices) = (alerts.clone(), parts.leases, parts.notices);
+        let stop = parts.stop.clone();
+        // Made anew it begins as after a restart of the server: it reads what was written, and what it missed.
+        tasks::keep_to_end("alerts", parts.stop, move || {
+            Evaluator::new(it.clone(), leases.clone(), notices.clone()).run(stop.clone())
+        });
         Ok(alerts)
     }
 

@@ -15,6 +15,7 @@ pub mod hint;
 pub mod postgres;
 pub mod redis;
 mod release;
+pub mod roster;
 
 use std::time::Duration;
 
@@ -29,6 +30,7 @@ use futures::future::BoxFuture;
 
 pub use error::BackendError;
 pub use hint::Hints;
+pub use roster::Roster;
 
 /// One configured system that holds locks.
 pub trait Backend: Send + Sync + 'static {

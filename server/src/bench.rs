@@ -16,5 +16,6 @@ pub mod preview;
 pub mod redis_pass;
 pub mod renewals;
 mod served;
+pub mod soak;
 mod stopwatch;
 pub mod waiters;

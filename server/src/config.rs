@@ -3,7 +3,7 @@
 //! Owns: which keys exist, what fits them, and what to say when something does not. All layers become one tree whose
 //! values know where they came from; typed readers take each key out of it, note every mistake, and whatever
 //! nobody asked for is an unknown key. docs/configuration.md is the reference, held to the code by tests.
-//! Deliberately not here: connecting to anything. Secrets in files are read once, at start.
+//! Deliberately not here: connecting to anything. Secrets in files are read with the rest: at start, and at each reload.
 
 pub mod access;
 pub mod backend;

@@ -1,8 +1,8 @@
 //! Use cases: implements the pages' `Console` port by asking the inventory, and a backend where it must be fresh.
 
 mod charts;
+mod fallen;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,12 +19,12 @@ use domain::query::{InventoryPage, InventoryQuery};
 use domain::segments::PrefixNode;
 use domain::state::LockState;
 
-use crate::backends::{Backend, BackendError};
+use crate::backends::{BackendError, Roster};
 use crate::clock::Clock;
 use crate::history::{self, History};
 use crate::identity::Who;
 use crate::inventory::{Inventory, LookUp, SEEN_MAX};
-use crate::unlock;
+use crate::{tasks, unlock};
 
 pub use charts::Sources;
 
@@ -37,7 +37,7 @@ const FRESH_PATIENCE: Duration = Duration::from_millis(1_500);
 #[derive(Clone)]
 pub struct ServerConsole {
     inventory: Arc<Inventory>,
-    backends: Arc<HashMap<BackendName, Arc<dyn Backend>>>,
+    backends: Arc<Roster>,
     clock: Clock,
     visible: Visible,
     history: Option<Arc<History>>,
@@ -48,14 +48,10 @@ pub struct ServerConsole {
 }
 
 impl ServerConsole {
-    pub fn new(
-        inventory: Arc<Inventory>,
-        backends: HashMap<BackendName, Arc<dyn Backend>>,
-        clock: Clock,
-    ) -> Self {
+    pub fn new(inventory: Arc<Inventory>, backends: Arc<Roster>, clock: Clock) -> Self {
         Self {
             inventory,
-            backends: Arc::new(backends),
+            backends,
             clock,
             visible: Visible::default(),
             who: None,
@@ -89,7 +85,7 @@ impl ServerConsole {
         let Some((who, backend)) = self.who.as_ref().zip(self.backends.get(&lock.id.backend)) else {
             return Some("nobody has signed in".to_owned());
         };
-        unlock::hindrance(who, lock, &**backend, view)
+        unlock::hindrance(who, lock, &*backend, view)
     }
 
     fn worklist(&self) -> Result<InventoryPage, ConsoleError> {
@@ -276,7 +272,10 @@ impl Console for ServerConsole {
     }
 
     fn backends(&self) -> Answer<'_, Vec<BackendView>> {
-        Box::pin(async move { Ok(self.inventory.backends_visible(&self.visible, self.clock.now())) })
+        Box::pin(async move {
+            let views = self.inventory.backends_visible(&self.visible, self.clock.now());
+            Ok(fallen::with_tasks(views, tasks::fallen()))
+        })
     }
 
     fn lock_charts<'a>(&'a self, detail: &'a LockDetail, search: &'a str) -> Drawn<'a, LockCharts> {

@@ -62,14 +62,25 @@ impl History {
         clock: Clock,
         stop: CancellationToken,
     ) -> (Arc<Self>, Recording) {
-        let turn = match &db {
-            // Its file belongs to one server alone.
-            Db::Sqlite(_) => Turn::alone(),
-            Db::Postgres(_) => Turn::shared("leasehold/history", leases.clone(), clock.clone()),
-        };
-        let recorder = Recorder::new(db.clone(), inventory.clone(), leases.clone(), turn, keep, clock);
-        // Its own end: what was seen last is written after everything else has stopped.
-        let task = tasks::spawn("history", CancellationToken::new(), recorder.run(stop));
+        let (store, inventory, leases) = (db.clone(), inventory.clone(), leases.clone());
+        // Opened now: from here on nothing is missed.
+        inventory.journal().open();
+        leases.tally().open();
+        let ending = stop.clone();
+        // Its own end: what was seen last is written after everything else has stopped. Made anew it begins as after a
+        // restart of the server: with a gap where it missed something.
+        let task = tasks::keep_to_end("history", stop, move || {
+            let turn = turn_of(&store, &leases, &clock);
+            let recorder = Recorder::new(
+                store.clone(),
+                inventory.clone(),
+                leases.clone(),
+                turn,
+                keep.clone(),
+                clock.clone(),
+            );
+            recorder.run(ending.clone())
+        });
         (Arc::new(Self { db }), Recording(task))
     }
 
@@ -101,6 +112,14 @@ impl History {
         newest_first(&mut events);
         events.truncate(most);
         Ok(events)
+    }
+}
+
+fn turn_of(db: &Db, leases: &Arc<LeaseService>, clock: &Clock) -> Turn {
+    match db {
+        // Its file belongs to one server alone.
+        Db::Sqlite(_) => Turn::alone(),
+        Db::Postgres(_) => Turn::shared("leasehold/history", leases.clone(), clock.clone()),
     }
 }
 

@@ -62,8 +62,9 @@ impl Identity {
     ) -> Result<Arc<Self>, sqlx::Error> {
         let identity = Arc::new(Self::open(db, audit, clock).await?);
         let keeper = identity.clone();
-        tasks::spawn("directory of people and tokens", stop, async move {
-            keeper.keep_fresh().await;
+        tasks::keep("directory of people and tokens", stop, move || {
+            let keeper = keeper.clone();
+            async move { keeper.keep_fresh().await }
         });
         Ok(identity)
     }

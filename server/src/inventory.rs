@@ -27,8 +27,9 @@ mod views;
 mod visible;
 mod watched;
 
-use std::sync::Arc;
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use domain::names::{BackendName, Resource, Source};
 use tokio::sync::watch;
@@ -45,7 +46,8 @@ use slot::Slot;
 /// Every lock of every backend.
 #[derive(Debug)]
 pub struct Inventory {
-    slots: Vec<Arc<Slot>>,
+    /// In the order of the configuration; another list when that is read again.
+    slots: RwLock<Arc<[Arc<Slot>]>>,
     revision: AtomicU64,
     changes: AtomicU64,
     hint: watch::Sender<u64>,
@@ -56,10 +58,12 @@ impl Inventory {
     /// An inventory of these backends, none of them observed yet, in the order of the configuration.
     pub fn new(backends: Vec<BackendInfo>) -> Arc<Self> {
         Arc::new(Self {
-            slots: backends
-                .into_iter()
-                .map(|info| Arc::new(Slot::new(info)))
-                .collect(),
+            slots: RwLock::new(
+                backends
+                    .into_iter()
+                    .map(|info| Arc::new(Slot::new(info)))
+                    .collect(),
+            ),
             revision: AtomicU64::new(1),
             changes: AtomicU64::new(0),
             hint: watch::Sender::new(1),
@@ -100,7 +104,30 @@ impl Inventory {
         self.hint.send_replace(revision);
     }
 
-    fn slot(&self, backend: &BackendName) -> Option<&Arc<Slot>> {
-        self.slots.iter().find(|slot| slot.info.name == *backend)
+    /// From now on these backends, in this order. What is known of those that `stay` is kept; the others begin anew, and
+    /// whoever is not named any more is forgotten, with its locks.
+    pub fn reconfigure(&self, backends: Vec<BackendInfo>, stay: &HashSet<BackendName>) {
+        let before = self.slots();
+        let slot = |info: BackendInfo| {
+            let known = before.iter().find(|slot| slot.info.name == info.name);
+            match known.filter(|_| stay.contains(&info.name)) {
+                Some(slot) => slot.clone(),
+                None => Arc::new(Slot::new(info)),
+            }
+        };
+        let now = backends.into_iter().map(slot).collect();
+        *self.slots.write().unwrap_or_else(PoisonError::into_inner) = now;
+        self.bump(1);
+    }
+
+    fn slots(&self) -> Arc<[Arc<Slot>]> {
+        self.slots.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn slot(&self, backend: &BackendName) -> Option<Arc<Slot>> {
+        self.slots()
+            .iter()
+            .find(|slot| slot.info.name == *backend)
+            .cloned()
     }
 }

@@ -143,6 +143,12 @@ impl LeaseService {
         self.core.waiting.count()
     }
 
+    /// Why its lanes have died, once they have. Whoever runs the service ends the process then: what it holds is in the
+    /// store, and a new process begins from there. Until then every change is refused.
+    pub async fn died(&self) -> String {
+        self.core.dead.wait().await.clone()
+    }
+
     /// Cancelled when the server shuts down: open streams end.
     pub fn stopping(&self) -> &CancellationToken {
         &self.core.stop

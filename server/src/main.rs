@@ -28,7 +28,10 @@ fn main() -> ExitCode {
             return Exit::Failure.into();
         }
     };
-    match runtime.block_on(cli.run()) {
+    let ended = runtime.block_on(cli.run());
+    // A thread that still looks up a name must not keep the process.
+    runtime.shutdown_timeout(leasehold::shutdown::LEFTOVERS_MAX);
+    match ended {
         Ok(code) => code,
         Err(error) => {
             report(&format!("{error:#}"));

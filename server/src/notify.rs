@@ -57,6 +57,7 @@ pub struct Notifier {
     resend: Duration,
     give_up: Duration,
     woken: Notify,
+    turns: delivering::Turns,
 }
 
 impl Notifier {
@@ -78,10 +79,11 @@ impl Notifier {
             resend: config.resend,
             give_up: config.give_up,
             woken: Notify::new(),
+            turns: delivering::Turns::default(),
         });
-        let worker = notifier.clone();
-        let task = tasks::spawn("notifications", CancellationToken::new(), async move {
-            worker.deliver(stop).await;
+        let (worker, ending) = (notifier.clone(), stop.clone());
+        let task = tasks::keep_to_end("notifications", stop, move || {
+            worker.clone().deliver(ending.clone())
         });
         (notifier, Delivering::new(task))
     }

@@ -59,16 +59,35 @@ pub fn start(
         relist: Notify::new(),
         hints: hints.clone(),
     });
-    let one = observer.clone();
-    tasks::spawn("observe", stop.clone(), async move { one.passes().await });
-    let one = observer.clone();
-    tasks::spawn("refresh", stop.clone(), async move { one.refreshes().await });
-    let one = observer.clone();
-    tasks::spawn("watch", stop.clone(), async move {
-        one.backend.watch(one.hints.clone()).await
+    keep(
+        "observe",
+        &observer,
+        stop,
+        |one| async move { one.passes().await },
+    );
+    keep(
+        "refresh",
+        &observer,
+        stop,
+        |one| async move { one.refreshes().await },
+    );
+    keep("watch", &observer, stop, |one| async move {
+        one.backend.watch(one.hints.clone()).await;
     });
-    tasks::spawn("probe", stop.clone(), async move { observer.probes().await });
+    keep("probe", &observer, stop, |one| async move { one.probes().await });
     hints
+}
+
+/// What it knows is the inventory's: it is made anew after a panic, and reads everything again.
+fn keep<Made: Future<Output = ()> + Send + 'static>(
+    what: &'static str,
+    observer: &Arc<Observer>,
+    stop: &CancellationToken,
+    make: impl Fn(Arc<Observer>) -> Made + Send + Sync + 'static,
+) {
+    let name = tasks::Name::of(what, observer.feed.backend().as_str());
+    let observer = observer.clone();
+    tasks::keep(name, stop.clone(), move || make(observer.clone()));
 }
 
 /// Hands batches straight to the inventory.

@@ -1,14 +1,14 @@
 //! Puts the server together: adapters, inventory, observers, console, routes; and takes it down in order.
 
 pub mod doors;
+pub mod reload;
+mod taking_down;
 mod watched;
+mod watching;
 
-use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
-use domain::names::BackendName;
 use secrecy::{ExposeSecret, SecretString};
 use thiserror::Error;
 use tokio::net::TcpListener;
@@ -19,10 +19,13 @@ use tokio_util::sync::CancellationToken;
 use self::doors::Doors;
 use self::doors::limits::Limits;
 use self::doors::tls::{Certificate, TlsError};
+use self::reload::Reloader;
+use self::taking_down::Ending;
 use self::watched::Watched;
+use self::watching::Watching;
 use crate::alerts::{Alerts, Parts};
 use crate::audit::{Audit, Heads, Keeper};
-use crate::backends::Backend;
+use crate::backends::Roster;
 use crate::clock::Clock;
 use crate::config::access::Refusal;
 use crate::config::{AccessConfig, BackendConfig, HistoryConfig, NotifyConfig};
@@ -35,11 +38,9 @@ use crate::identity::{Identity, Oidc, OidcSetupError};
 use crate::inventory::Inventory;
 use crate::lease::{LeaseConfig, LeaseOpenError, LeaseService};
 use crate::notify::{Delivering, Notifier};
+use crate::shutdown::Readiness;
 use crate::tasks;
 use crate::unlock::Unlocks;
-
-/// Open requests get this long when the server stops; event streams end at once.
-const DRAIN_MAX: Duration = Duration::from_secs(5);
 
 /// What to serve, and where.
 pub struct Setup {
@@ -68,6 +69,9 @@ pub struct Serving {
     pub unlocks: Arc<Unlocks>,
     pub notifier: Arc<Notifier>,
     pub alerts: Arc<Alerts>,
+    pub readiness: Arc<Readiness>,
+    /// For another configuration of backends while it runs.
+    pub reloader: Arc<Reloader>,
     task: JoinHandle<()>,
 }
 
@@ -115,72 +119,62 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
     let tls = open_tls(&access, &stop)?;
     let opening = LeaseService::open(store.expose_secret(), lease, clock.clone(), stop.clone());
     let leases = Box::pin(opening).await?;
-    let watched = watched(&backends, (&leases, &store), &clock);
-    let names = watched.iter().map(|one| one.name().to_string()).collect();
-    let (inventory, adapters) = watched::observe(watched, &clock, &stop);
+    let builtin = Watched::builtin(&leases, &store, &clock);
+    let watching = Watching::start(&backends, builtin, &clock, &stop);
     let home = home(&access, address);
     let gate = Box::pin(open_gate(&store, &access, &home, &clock, &stop)).await?;
     let ground = Ground {
         gate: &gate,
-        inventory: &inventory,
+        inventory: &watching.inventory,
         leases: &leases,
-        backends: &names,
+        backends: &watching.roster,
         clock: &clock,
         stop: &stop,
     };
+    let readiness = Arc::new(Readiness::default());
     let db = gate.audit.db().history(store.expose_secret()).await?;
     let (history, recording) = ground.history(db.clone(), history);
     let (notifier, delivering) = ground.notifier(&notify, &home);
-    let (unlocks, alerts) = ground.acting(db, &notifier, adapters.clone()).await?;
+    let (unlocks, alerts) = ground.acting(db, &notifier).await?;
     let sources = Sources::new(&history, &leases, (&unlocks, &alerts), &clock);
-    let console = ServerConsole::new(inventory.clone(), adapters, clock.clone());
+    let console = ServerConsole::new(watching.inventory.clone(), watching.roster.clone(), clock.clone());
     let console = ConsoleFor::caller(console.remembering(sources.clone()));
     let identity = gate.identity.clone();
-    let (keeper, state) = (ground.keeper(), ground.state(console, &history));
+    let (keeper, state) = (ground.keeper(), ground.state(console, &history, &readiness));
+    let reloader = Arc::new(Reloader::new(watching.clone(), gate.audit.clone()));
     let settings = Settings {
         gate,
         clock: clock.clone(),
-        backends: names,
+        backends: watching.roster.clone(),
         home: home.clone(),
     };
     let desk = desk(settings, &unlocks, (&notifier, &alerts), keeper);
-    let (router, closing) = (router(state, sources, desk), leases.clone());
-    let doors = doors(listener, tls, &access, &clock);
-    let task = tasks::spawn("http", CancellationToken::new(), async move {
-        run(doors, router, stop).await;
-        end(recording, delivering, closing).await;
-    });
+    let (router, doors) = (
+        router(state, sources, desk),
+        doors(listener, tls, &access, &clock),
+    );
+    let ending = Ending {
+        recording,
+        delivering,
+        leases: leases.clone(),
+        readiness: readiness.clone(),
+        stop,
+    };
+    let task = ending.serve(doors, router);
     Ok(Serving {
         address,
         home,
-        inventory,
+        inventory: watching.inventory.clone(),
         leases,
         clock,
         identity,
         unlocks,
         notifier,
         alerts,
+        readiness,
+        reloader,
         task,
     })
-}
-
-/// What is configured, and the lease service.
-fn watched(
-    backends: &[BackendConfig],
-    (leases, store): (&Arc<LeaseService>, &SecretString),
-    clock: &Clock,
-) -> Vec<Watched> {
-    let configured = backends.iter().map(|config| Watched::configured(config, clock));
-    configured
-        .chain([Watched::builtin(leases, store, clock)])
-        .collect()
-}
-
-/// Nobody asks any more: what was seen is written, what is in flight is committed, then the store is closed.
-async fn end(recording: Recording, delivering: Delivering, leases: Arc<LeaseService>) {
-    recording.ended().await;
-    delivering.ended().await;
-    leases.close().await;
 }
 
 /// What the services above it stand on.
@@ -188,8 +182,8 @@ struct Ground<'a> {
     gate: &'a Gate,
     inventory: &'a Arc<Inventory>,
     leases: &'a Arc<LeaseService>,
-    /// Names of what is configured, and of the lease service.
-    backends: &'a Arc<[String]>,
+    /// What is configured, and the lease service.
+    backends: &'a Arc<Roster>,
     clock: &'a Clock,
     stop: &'a CancellationToken,
 }
@@ -200,8 +194,9 @@ impl Ground<'_> {
         History::start(db, self.inventory, self.leases, config, clock, stop)
     }
 
-    fn state(&self, console: ConsoleFor, history: &Arc<History>) -> AppState {
+    fn state(&self, console: ConsoleFor, history: &Arc<History>, readiness: &Arc<Readiness>) -> AppState {
         AppState {
+            readiness: readiness.clone(),
             console,
             inventory: self.inventory.clone(),
             history: history.clone(),
@@ -223,23 +218,18 @@ impl Ground<'_> {
         &self,
         history: Db,
         notifier: &Arc<Notifier>,
-        adapters: HashMap<BackendName, Arc<dyn Backend>>,
     ) -> Result<(Arc<Unlocks>, Arc<Alerts>), sqlx::Error> {
-        let unlocks = self.unlocks(notifier, adapters).await?;
+        let unlocks = self.unlocks(notifier).await?;
         Ok((unlocks, Box::pin(self.alerts(history, notifier)).await?))
     }
 
-    async fn unlocks(
-        &self,
-        notifier: &Arc<Notifier>,
-        adapters: HashMap<BackendName, Arc<dyn Backend>>,
-    ) -> Result<Arc<Unlocks>, sqlx::Error> {
+    async fn unlocks(&self, notifier: &Arc<Notifier>) -> Result<Arc<Unlocks>, sqlx::Error> {
         Unlocks::start(
             self.gate.audit.clone(),
             self.gate.identity.clone(),
             notifier.clone(),
             self.inventory.clone(),
-            adapters,
+            self.backends.clone(),
             self.clock.clone(),
             self.stop.clone(),
         )
@@ -327,8 +317,9 @@ fn open_tls(access: &AccessConfig, stop: &CancellationToken) -> Result<Option<Tl
     };
     let certificate = Certificate::load(files)?;
     let keeper = certificate.clone();
-    tasks::spawn("certificate", stop.clone(), async move {
-        keeper.keep_fresh().await;
+    tasks::keep("certificate", stop.clone(), move || {
+        let keeper = keeper.clone();
+        async move { keeper.keep_fresh().await }
     });
     Ok(Some(certificate.acceptor()?))
 }
@@ -363,20 +354,10 @@ async fn open_gate(
 }
 
 impl Serving {
-    /// Until it was stopped and has drained.
-    pub async fn ended(self) {
+    /// Until it was stopped and has drained. Why it ended by itself; none when it was asked to.
+    pub async fn ended(self) -> Option<String> {
         // A panic of the task was logged where it happened.
         let _ended = self.task.await;
-    }
-}
-
-async fn run(doors: Doors, router: axum::Router, stop: CancellationToken) {
-    let late = async {
-        stop.cancelled().await;
-        tokio::time::sleep(DRAIN_MAX).await;
-    };
-    tokio::select! {
-        () = doors.serve(router, stop.clone()) => {}
-        () = late => tracing::warn!("some requests did not end in time and were cut"),
+        self.readiness.failure()
     }
 }

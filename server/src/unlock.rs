@@ -28,16 +28,14 @@ pub mod tiers;
 mod unseen;
 mod waiting;
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use domain::access::Right;
-use domain::names::BackendName;
 use domain::unlock::Unlock;
 use tokio_util::sync::CancellationToken;
 
 use crate::audit::Audit;
-use crate::backends::Backend;
+use crate::backends::Roster;
 use crate::clock::Clock;
 use crate::db::Db;
 use crate::identity::{Identity, Who};
@@ -58,7 +56,7 @@ pub struct Unlocks {
     identity: Arc<Identity>,
     notifier: Arc<Notifier>,
     inventory: Arc<Inventory>,
-    backends: HashMap<BackendName, Arc<dyn Backend>>,
+    backends: Arc<Roster>,
     clock: Clock,
     /// Outcomes that are known here and could not be written yet.
     unwritten: Mutex<Vec<act::Told>>,
@@ -74,7 +72,7 @@ impl Unlocks {
         identity: Arc<Identity>,
         notifier: Arc<Notifier>,
         inventory: Arc<Inventory>,
-        backends: HashMap<BackendName, Arc<dyn Backend>>,
+        backends: Arc<Roster>,
         clock: Clock,
         stop: CancellationToken,
     ) -> Result<Arc<Self>, sqlx::Error> {
@@ -91,7 +89,10 @@ impl Unlocks {
         let is_alone = matches!(unlocks.db(), Db::Sqlite(_));
         unlocks.note_cut_off(is_alone).await?;
         let keeper = unlocks.clone();
-        tasks::spawn("forced unlocks", stop, async move { keeper.tend().await });
+        tasks::keep("forced unlocks", stop, move || {
+            let keeper = keeper.clone();
+            async move { keeper.tend().await }
+        });
         Ok(unlocks)
     }
 

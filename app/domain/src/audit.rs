@@ -44,12 +44,14 @@ pub enum Action {
     AlertAcked,
     /// Rows left the console in a file.
     AuditExport,
+    /// The configuration was read again while the server ran.
+    ConfigReload,
     /// Something that the caller may not do.
     Deny,
 }
 
 impl Action {
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::ForceUnlock,
         Self::Login,
         Self::Logout,
@@ -75,6 +77,7 @@ impl Action {
         Self::SilenceEnd,
         Self::AlertAcked,
         Self::AuditExport,
+        Self::ConfigReload,
         Self::Deny,
     ];
 
@@ -105,6 +108,7 @@ impl Action {
             Self::SilenceEnd => "SILENCE_END",
             Self::AlertAcked => "ALERT_ACKED",
             Self::AuditExport => "AUDIT_EXPORT",
+            Self::ConfigReload => "CONFIG_RELOAD",
             Self::Deny => "DENY",
         }
     }
@@ -141,6 +145,7 @@ impl Action {
             Self::SilenceEnd => "silence ended",
             Self::AlertAcked => "alert acknowledged",
             Self::AuditExport => "record exported",
+            Self::ConfigReload => "configuration read again",
             Self::Deny => "request refused",
         }
     }

@@ -142,7 +142,7 @@ impl Alerts {
             is_seen
         };
         let known = Known {
-            backends: &self.backends,
+            backends: &self.backends.names(),
             prefix: if any_prefix { None } else { Some(&is_seen) },
             receivers: Some(&receivers),
         };

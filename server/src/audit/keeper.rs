@@ -63,7 +63,10 @@ impl Keeper {
             }),
         });
         let own = keeper.clone();
-        tasks::spawn("eye on the audit record", stop, async move { own.keep().await });
+        tasks::keep("eye on the audit record", stop, move || {
+            let own = own.clone();
+            async move { own.keep().await }
+        });
         keeper
     }
 

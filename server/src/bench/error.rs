@@ -14,6 +14,8 @@ pub enum BenchError {
     Serve(#[from] ServeError),
     #[error("the store of the lease service: {0}")]
     Store(#[from] LeaseOpenError),
+    #[error("the store of people: {0}")]
+    People(#[from] crate::db::DbError),
     #[error("no token for the clients: {0}")]
     Token(#[from] IdentityError),
     #[error(transparent)]

@@ -13,6 +13,7 @@ use super::figure::Figure;
 use super::stopwatch::Stopwatch;
 use crate::alerts::{Alerts, Notices, Parts};
 use crate::audit::{Audit, Heads};
+use crate::backends::Roster;
 use crate::clock::Clock;
 use crate::db::{Db, Tx};
 use crate::inventory::Inventory;
@@ -65,7 +66,7 @@ async fn week(locks: i64, every_min: i64, has_goal: bool) -> Result<Vec<Figure>,
         inventory: Inventory::new(Vec::new()),
         leases: leases.clone(),
         notices: Arc::new(Nobody),
-        backends: Arc::from(["builtin".to_owned()]),
+        backends: Roster::new(Vec::new()),
         clock: clock.clone(),
         stop: stop.clone(),
     });

@@ -6,7 +6,7 @@ use super::exit::Exit;
 use super::output::{print, report};
 use crate::bench::figure::{Figure, Section};
 use crate::bench::{
-    self, audit, expiry, history, inventory, pace, pages, preview, redis_pass, renewals, waiters,
+    self, audit, expiry, history, inventory, pace, pages, preview, redis_pass, renewals, soak, waiters,
 };
 use crate::clock::Clock;
 use crate::config::{LogConfig, LogFormat};
@@ -15,19 +15,35 @@ use crate::config::{LogConfig, LogFormat};
 #[derive(Debug, clap::Args)]
 #[command(after_help = concat!(
     "Starts its own servers on free ports, with their data in the temporary folder, and removes them at the end.\n\n",
-    "Example:\n  leasehold bench\n  leasehold bench pace inventory\n\n",
+    "Example:\n  leasehold bench\n  leasehold bench pace inventory\n  leasehold bench soak --minutes 60\n\n",
     "Exit codes: 0 measured, 1 failure, 2 wrong usage. A missed goal is shown, and is no failure.",
 ))]
 pub struct Args {
-    /// Which parts; all of them without any
+    /// Which parts; all of them but soak without any
     #[arg(value_enum)]
     pub parts: Vec<Part>,
     /// Renew, and record history, for ten minutes instead of one
     #[arg(long)]
     pub long: bool,
+    /// For how long soak runs
+    #[arg(long, default_value_t = soak::MINUTES, value_parser = clap::value_parser!(u32).range(1..=i64::from(soak::MINUTES_MAX)))]
+    pub minutes: u32,
+    /// Open pages during soak
+    #[arg(long, default_value_t = soak::VIEWERS, value_parser = at_most(soak::VIEWERS_MAX))]
+    pub viewers: usize,
+    /// Changes a second during soak
+    #[arg(long, default_value_t = soak::CHANGES, value_parser = clap::value_parser!(u32).range(1..=i64::from(soak::CHANGES_MAX)))]
+    pub changes: u32,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+fn at_most(most: usize) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync {
+    move |text| match text.parse() {
+        Ok(number) if number <= most => Ok(number),
+        _ => Err(format!("must be a whole number of 0 to {most}")),
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -52,6 +68,8 @@ pub enum Part {
     History,
     /// What an alert rule would have done in seven days of 1,000 locks
     Preview,
+    /// Memory, open files and tasks of the server, once a minute, under viewers and changes; only when it is named
+    Soak,
 }
 
 const ALL: [Part; 10] = [
@@ -85,7 +103,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     for part in parts {
         sections.push(Section {
             title: part.title(),
-            figures: part.measure(args.long).await?,
+            figures: Box::pin(part.measure(&args)).await?,
         });
     }
     if args.json {
@@ -111,10 +129,12 @@ impl Part {
             Self::Audit => "Audit record at 1,000,000 rows",
             Self::History => "History at 1,000 changes a second",
             Self::Preview => "Previews of alert rules",
+            Self::Soak => "Soak: what grows while the server runs",
         }
     }
 
-    async fn measure(self, long: bool) -> anyhow::Result<Vec<Figure>> {
+    async fn measure(self, args: &Args) -> anyhow::Result<Vec<Figure>> {
+        let long = args.long;
         Ok(match self {
             Self::Pace => Box::pin(pace::measure(pace::SPAN, &report)).await?.figures(),
             Self::Waiters => {
@@ -162,6 +182,37 @@ impl Part {
                 report("seven days of 1,000 locks, read by alert rules: about half a minute");
                 Box::pin(preview::measure(preview::LOCKS, &preview::EVERY_MIN)).await?
             }
+            Self::Soak => Box::pin(soaked(args)).await?,
         })
     }
+}
+
+async fn soaked(args: &Args) -> anyhow::Result<Vec<Figure>> {
+    let plan = soak::Plan {
+        minutes: args.minutes,
+        viewers: args.viewers,
+        changes_per_s: args.changes,
+    };
+    report(&format!(
+        "{} viewers and {} changes a second for {}",
+        plan.viewers,
+        plan.changes_per_s,
+        domain::human::counted(u64::from(plan.minutes), "minute", "minutes")
+    ));
+    report("minute  memory MiB   files   tasks  changes/s  pages/s  heard kB/s  failures");
+    let tell = |sample: &soak::Sample| {
+        let vitals = sample.vitals;
+        report(&format!(
+            "{:>6}  {:>10.1}  {:>6}  {:>6}  {:>9}  {:>7}  {:>10}  {:>8}",
+            sample.minute,
+            vitals.memory_mib,
+            vitals.files,
+            vitals.tasks,
+            sample.changes / 60,
+            sample.looks / 60,
+            sample.heard_bytes / 60_000,
+            sample.failures
+        ));
+    };
+    Ok(soak::measure(plan, &tell).await?)
 }

@@ -12,7 +12,8 @@ use crate::serve::doors::tls::Certificate;
 /// Explain the configuration: each key, its value, where it came from, and every mistake.
 #[derive(Debug, clap::Args)]
 #[command(after_help = concat!(
-    "Connects to nothing. Secrets are never shown.\n\n",
+    "Connects to nothing. Secrets are never shown. A running server reads its configuration again on SIGHUP\n",
+    "(systemctl reload leasehold): backends and log then change at once, anything else at the next start.\n\n",
     "Example:\n  leasehold check-config --config leasehold.toml\n\n",
     "Exit codes: 0 nothing is wrong, 2 wrong usage or configuration.",
 ))]
@@ -31,7 +32,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (file, loaded) = match Sources::gather(args.config.as_deref(), Vec::new()) {
         Ok(sources) => {
             let file = sources.file.as_ref().map(|file| file.path.display().to_string());
-            (file, with_certificate(config::read(&sources)))
+            (file, judge(&sources))
         }
         Err(errors) => (None, unread(errors)),
     };
@@ -57,8 +58,9 @@ fn unread(errors: ConfigErrors) -> Loaded {
     }
 }
 
-/// A certificate that could not be served is a mistake too.
-fn with_certificate(mut loaded: Loaded) -> Loaded {
+/// Every mistake that can be found without a connection. A certificate that could not be served is one too.
+pub(super) fn judge(sources: &Sources) -> Loaded {
+    let mut loaded = config::read(sources);
     let tls = loaded
         .config
         .as_ref()

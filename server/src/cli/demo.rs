@@ -76,8 +76,10 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
                 serving.address,
                 link.expose()
             ))?;
-            serving.ended().await;
-            Ok(Exit::Ok.into())
+            match serving.ended().await {
+                None => Ok(Exit::Ok.into()),
+                Some(why) => Err(anyhow::anyhow!(why)),
+            }
         }
         Err(error) => Err(error.into()),
     };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use domain::names::BackendName;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 
 use super::etcd::EtcdConfig;
 use super::limits::{BUDGET, POLL, TIMEOUT};
@@ -124,6 +124,30 @@ fn name() -> rules::Rule<'static, String> {
 }
 
 impl BackendConfig {
+    /// Whether both say the same, secrets included. A file that is named counts by its name.
+    pub fn is_same(&self, other: &Self) -> bool {
+        // What is written for people leaves the secrets out.
+        format!("{self:?}") == format!("{other:?}") && self.secrets() == other.secrets()
+    }
+
+    fn secrets(&self) -> Vec<Option<&str>> {
+        fn shown(secret: Option<&SecretString>) -> Option<&str> {
+            secret.map(ExposeSecret::expose_secret)
+        }
+        let mut secrets = vec![shown(self.password.as_ref())];
+        match &self.system {
+            SystemConfig::Postgres(it) => {
+                secrets.extend([shown(Some(&it.url)), shown(it.unlock_url.as_ref())]);
+            }
+            SystemConfig::Redis(it) => {
+                secrets.push(shown(it.unlock_url.as_ref()));
+                secrets.extend(it.urls.iter().map(|url| shown(Some(url))));
+            }
+            SystemConfig::Etcd(it) => secrets.push(shown(it.unlock_password.as_ref())),
+        }
+        secrets
+    }
+
     fn read(mut section: Section<'_>, name: Option<BackendName>) -> Option<Self> {
         let kind = read_kind(&mut section);
         let poll = section.or("poll", POLL_DEFAULT, &rules::duration(&POLL));

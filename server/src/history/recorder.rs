@@ -53,8 +53,6 @@ impl Recorder {
         keep: HistoryConfig,
         clock: Clock,
     ) -> Self {
-        inventory.journal().open();
-        leases.tally().open();
         let now_ms = clock.now().wall.timestamp_millis();
         Self {
             watching_since: now_ms,

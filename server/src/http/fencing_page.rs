@@ -55,7 +55,7 @@ async fn show(
     };
     let shown = Ledger {
         pairs,
-        backends: it.settings.backends.to_vec(),
+        backends: it.settings.backends.names(),
         found,
         may_alert: true,
     };

@@ -25,6 +25,7 @@ use super::access::Gate;
 use super::form_page;
 use super::pages;
 use crate::audit::Origin;
+use crate::backends::Roster;
 use crate::clock::Clock;
 use crate::identity::{Directory, IdentityError, Secret, Who};
 
@@ -33,8 +34,8 @@ use crate::identity::{Directory, IdentityError, Secret, Who};
 pub struct Settings {
     pub gate: Gate,
     pub clock: Clock,
-    /// Names of what is configured, for choices.
-    pub backends: Arc<[String]>,
+    /// What is configured, for choices.
+    pub backends: Arc<Roster>,
     /// Where people reach the console, without a slash at its end.
     pub home: String,
 }

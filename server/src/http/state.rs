@@ -15,6 +15,7 @@ use crate::console::ServerConsole;
 use crate::history::History;
 use crate::identity::Who;
 use crate::inventory::Inventory;
+use crate::shutdown::Readiness;
 
 #[derive(Clone, FromRef)]
 pub struct AppState {
@@ -22,6 +23,7 @@ pub struct AppState {
     pub inventory: Arc<Inventory>,
     pub history: Arc<History>,
     pub clock: Clock,
+    pub readiness: Arc<Readiness>,
     /// Ends open event streams, which graceful shutdown would wait for.
     pub stop: CancellationToken,
 }

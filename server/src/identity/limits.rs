@@ -50,6 +50,10 @@ pub const HASHES_AT_ONCE_MAX: usize = 2;
 pub const GUESSES_FREE: u32 = 5;
 /// Longest wait between two guesses: nobody is locked out for ever.
 pub const GUESS_WAIT_MAX: Duration = Duration::from_secs(60);
+/// Ways to the provider that one place begins, or answers of its that are refused, before it must wait.
+pub const WAYS_FREE: u32 = 60;
+/// A place that was quiet for so long after its wait begins anew.
+pub const GUESSES_FORGOTTEN: Duration = Duration::from_secs(10 * 60);
 /// Places and names that are remembered for their wrong guesses.
 pub const GUESSERS_MAX: usize = 10_000;
 

@@ -21,12 +21,16 @@ pub use self::flow::Begun;
 use self::provider::Provider;
 use super::Identity;
 use super::error::IdentityError;
+use super::limits::WAYS_FREE;
 use super::sessions::SignedIn;
 use super::who::Who;
 use crate::audit::{Entry, Origin};
 use crate::config::OidcConfig;
 
 /// The configured provider. Nothing is asked of it before somebody signs in.
+/// Among the names that are guessed at; nobody's, for a name is printable.
+const WAYS: &str = "\u{0}ways to the provider";
+
 pub struct Oidc {
     identity: Arc<Identity>,
     config: OidcConfig,
@@ -52,6 +56,9 @@ pub enum OidcError {
     /// `why` is for the record; the detail for the log.
     #[error("the identity provider's answer was refused: {why}: {detail}")]
     Refused { why: &'static str, detail: String },
+    /// From one address, without coming back as somebody.
+    #[error("too many ways to the identity provider were begun from one address; the next one in {wait_s} s")]
+    TooOften { wait_s: u64 },
     #[error(transparent)]
     Identity(#[from] IdentityError),
 }
@@ -100,8 +107,15 @@ impl Oidc {
     /// Where to send a browser, and what it must bring back. `again` asks the provider to ask for the password anew.
     ///
     /// # Errors
-    /// The provider or the store does not answer.
-    pub async fn begin(&self, next: &str, again: bool) -> Result<(Begun, String), OidcError> {
+    /// The provider or the store does not answer; too many began from this address.
+    pub async fn begin(
+        &self,
+        next: &str,
+        again: bool,
+        origin: &Origin,
+    ) -> Result<(Begun, String), OidcError> {
+        self.may_go_on(origin)?;
+        self.count(origin);
         // First, so that nothing is kept for a provider that is away.
         let metadata = self.provider.metadata().await?;
         let begun = self.identity.begin_flow(next, again).await?;
@@ -114,9 +128,15 @@ impl Oidc {
     /// # Errors
     /// See [`OidcError`].
     pub async fn finish(&self, returned: Returned, origin: &Origin) -> Result<(SignedIn, String), OidcError> {
+        self.may_go_on(origin)?;
         let finished = self.try_finish(returned, origin).await;
+        if finished.is_ok() {
+            let place = origin.ip.clone().unwrap_or_default();
+            self.identity.throttle.right(&place, WAYS);
+        }
         if let Err(OidcError::Refused { why, detail }) = &finished {
             tracing::warn!("a sign-in through the identity provider was refused: {why}: {detail}");
+            self.count(origin);
             let who = Who::anonymous(origin.clone());
             let entry = Entry {
                 after: Some(json!({"way": "oidc", "issuer": self.config.issuer, "why": why})),
@@ -125,6 +145,24 @@ impl Oidc {
             self.identity.audit.append(entry).await?;
         }
         finished
+    }
+
+    /// Each way costs a row: from one address there are so many at once.
+    fn may_go_on(&self, origin: &Origin) -> Result<(), OidcError> {
+        let place = origin.ip.clone().unwrap_or_default();
+        let now = self.identity.clock.tick();
+        match self.identity.throttle.wait(&place, WAYS, now) {
+            Some(wait) => Err(OidcError::TooOften {
+                wait_s: wait.as_secs() + 1,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    fn count(&self, origin: &Origin) {
+        let place = origin.ip.clone().unwrap_or_default();
+        let now = self.identity.clock.tick();
+        self.identity.throttle.count(&place, WAYS, WAYS_FREE, now);
     }
 
     async fn try_finish(&self, returned: Returned, origin: &Origin) -> Result<(SignedIn, String), OidcError> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use domain::observation::Tick;
 
-use super::limits::{GUESS_WAIT_MAX, GUESSERS_MAX, GUESSES_FREE};
+use super::limits::{GUESS_WAIT_MAX, GUESSERS_MAX, GUESSES_FORGOTTEN, GUESSES_FREE};
 
 #[derive(Debug, Default)]
 pub(super) struct Throttle(Mutex<HashMap<(String, String), Guesses>>);
@@ -30,6 +30,11 @@ impl Throttle {
     }
 
     pub(super) fn wrong(&self, place: &str, name: &str, now: Tick) {
+        self.count(place, name, GUESSES_FREE, now);
+    }
+
+    /// One more of which only so many are free.
+    pub(super) fn count(&self, place: &str, name: &str, free: u32, now: Tick) {
         let mut guesses = self.lock();
         if guesses.len() >= GUESSERS_MAX {
             let kept_ms = i64::try_from(GUESS_WAIT_MAX.as_millis()).unwrap_or(i64::MAX);
@@ -41,8 +46,12 @@ impl Throttle {
         let guess = guesses
             .entry(key(place, name))
             .or_insert(Guesses { wrong: 0, next: now });
+        let forgotten_ms = i64::try_from(GUESSES_FORGOTTEN.as_millis()).unwrap_or(i64::MAX);
+        if now.since(guess.next) >= forgotten_ms {
+            guess.wrong = 0;
+        }
         guess.wrong = guess.wrong.saturating_add(1);
-        guess.next = Tick(now.0 + wait_ms(guess.wrong));
+        guess.next = Tick(now.0 + wait_ms(guess.wrong, free));
     }
 
     pub(super) fn right(&self, place: &str, name: &str) {
@@ -59,8 +68,8 @@ fn key(place: &str, name: &str) -> (String, String) {
 }
 
 /// Nothing for the first few, then 1 s, 2 s, 4 s, …
-fn wait_ms(wrong: u32) -> i64 {
-    let Some(beyond) = wrong.checked_sub(GUESSES_FREE).filter(|beyond| *beyond > 0) else {
+fn wait_ms(wrong: u32, free: u32) -> i64 {
+    let Some(beyond) = wrong.checked_sub(free).filter(|beyond| *beyond > 0) else {
         return 0;
     };
     let seconds = 1_u64.checked_shl(beyond - 1).unwrap_or(u64::MAX);
@@ -86,6 +95,10 @@ mod tests {
         assert_eq!(throttle.wait("office", "ada", now), None);
         assert!(throttle.wait("attacker", "ada", now).unwrap() <= GUESS_WAIT_MAX);
         assert_eq!(throttle.wait("attacker", "ada", Tick(now.0 + 60_000)), None);
+        // Quiet for long: the first guess of the next day is free again, as the first ever was.
+        let next_day = Tick(now.0 + 24 * 3_600_000);
+        throttle.wrong("attacker", "ada", next_day);
+        assert_eq!(throttle.wait("attacker", "ada", next_day), None);
         throttle.right("attacker", "ada");
         assert_eq!(throttle.wait("attacker", "ada", now), None);
     }

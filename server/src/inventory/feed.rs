@@ -36,7 +36,7 @@ impl Inventory {
         now: Now,
         describe: impl Fn(&Source) -> (Safety, i64) + Send + Sync + 'static,
     ) -> Option<Feed> {
-        let slot = self.slot(backend)?.clone();
+        let slot = self.slot(backend)?;
         Some(Feed {
             inventory: self.clone(),
             slot,
@@ -47,6 +47,11 @@ impl Inventory {
 }
 
 impl Feed {
+    /// Of which backend.
+    pub fn backend(&self) -> &BackendName {
+        &self.slot.info.name
+    }
+
     fn context(&self, state: &SlotState) -> Context {
         Context {
             pass: state.pass,

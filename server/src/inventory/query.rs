@@ -66,7 +66,8 @@ impl Inventory {
             let is_named = query.backends.is_empty() || query.backends.contains(&slot.info.name);
             is_named && !query.visible.on(&slot.info.name).is_nothing()
         };
-        for slot in self.slots.iter().filter(|slot| asked(slot)) {
+        let slots = self.slots();
+        for slot in slots.iter().filter(|slot| asked(slot)) {
             let state = slot.read();
             slot.count(&state, query, prefix, now, &mut states);
             slot.rows(&state, query, prefix, cursor.as_ref(), now, &mut rows);
@@ -101,8 +102,7 @@ impl Inventory {
                 .filter(|(state, _)| wanted(*state))
                 .map(|(_, count)| count)
                 .sum(),
-            complete: self
-                .slots
+            complete: slots
                 .iter()
                 .filter(|slot| asked(slot))
                 .all(|slot| seen_whole(&slot.info.name)),
@@ -115,7 +115,8 @@ impl Inventory {
     }
 
     fn no_such_backend(&self, name: &BackendName) -> QueryError {
-        let known: Vec<&str> = self.slots.iter().map(|slot| slot.info.name.as_str()).collect();
+        let slots = self.slots();
+        let known: Vec<&str> = slots.iter().map(|slot| slot.info.name.as_str()).collect();
         QueryError::new(
             "backend",
             format!("{name} is not configured; there are {}", known.join(", ")),
@@ -129,7 +130,7 @@ impl Inventory {
         let node = &wanted[..boundary(wanted)];
         let mut merged: BTreeMap<Vec<u8>, (Sums, bool)> = BTreeMap::new();
         let mut total = Sums::default();
-        for slot in &self.slots {
+        for slot in self.slots().iter() {
             let state = slot.read();
             let blind = slot.status(&state, now).blinds_rows();
             let shard = &state.shard;

@@ -15,7 +15,7 @@ impl Inventory {
     /// Shows each lock of every backend that is seen now to `look`. Answers the backends that are not.
     pub fn sights(&self, now: Now, every_ms: i64, look: &mut dyn FnMut(&LockSight<'_>)) -> Vec<BackendName> {
         let mut blind = Vec::new();
-        for slot in &self.slots {
+        for slot in self.slots().iter() {
             let mut from: Id = 0;
             loop {
                 let state = slot.read();

@@ -10,7 +10,7 @@ use crate::clock::Now;
 impl Inventory {
     /// Every configured backend, in the order of the configuration.
     pub fn backends(&self, now: Now) -> Vec<BackendView> {
-        self.slots
+        self.slots()
             .iter()
             .map(|slot| slot.view(&slot.read(), now))
             .collect()
@@ -18,7 +18,7 @@ impl Inventory {
 
     /// Their statuses alone, in the same order: cheap enough to ask twice a second for every viewer.
     pub fn statuses(&self, now: Now) -> Vec<BackendStatus> {
-        self.slots
+        self.slots()
             .iter()
             .map(|slot| slot.status(&slot.read(), now))
             .collect()

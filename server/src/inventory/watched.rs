@@ -33,6 +33,6 @@ impl Inventory {
                 groups: state.shard.groups.read(now.tick, !is_watched),
             }
         };
-        self.slots.iter().map(one).collect()
+        self.slots().iter().map(one).collect()
     }
 }

@@ -5,12 +5,14 @@
 //! never cancelled: a client that hangs up loses its answer, nothing else.
 
 use std::hash::{DefaultHasher, Hash, Hasher as _};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use domain::lease::{How, LeaseId, Scope, StoreTime};
 use domain::names::Resource;
 use domain::observation::Tick;
-use tokio::sync::{broadcast, mpsc, oneshot};
+use futures::FutureExt as _;
+use tokio::sync::{SetOnce, broadcast, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -60,6 +62,8 @@ pub(super) struct Core {
     pub(super) stop: CancellationToken,
     /// The service is closed: the lanes finish what they have, and end.
     pub(super) closed: CancellationToken,
+    /// The lanes have died of a panic: nothing is granted, renewed or released any more, and why.
+    pub(super) dead: SetOnce<String>,
     urgent: mpsc::Sender<Job>,
     /// What concerns one resource goes through one of them, in order.
     main: Vec<mpsc::Sender<Job>>,
@@ -86,6 +90,7 @@ impl Core {
             changes: broadcast::Sender::new(CHANGES_KEPT),
             stop,
             closed: CancellationToken::new(),
+            dead: SetOnce::new(),
             urgent,
             main,
         });
@@ -155,7 +160,15 @@ impl Core {
         let mut tries = 0;
         loop {
             self.metrics.batches.one();
-            match self.store.apply(lane, operations).await {
+            // What panics in a batch takes the writer or the transaction with it, and nothing else: the next batch reads
+            // the store anew.
+            let applied = async {
+                tasks::drill_step();
+                self.store.apply(lane, operations).await
+            };
+            let applied = AssertUnwindSafe(applied).catch_unwind().await;
+            let panicked = |payload| Err(StoreError::Panicked(tasks::panicked(tasks::LEASE_BATCH, payload)));
+            match applied.unwrap_or_else(panicked) {
                 Err(StoreError::Conflict) if tries < CONFLICT_RETRIES => tries += 1,
                 done => return done,
             }
@@ -302,12 +315,16 @@ fn hash(value: &impl Hash) -> u64 {
 /// Serves the lanes until the service is closed and what was handed over is done. A store with one writer blocks while it
 /// writes: its batches have a thread of their own, where no task of the runtime comes between a commit and the next batch.
 pub(super) fn start(core: &Arc<Core>, queues: Queues) -> JoinHandle<()> {
+    let it = core.clone();
+    let died = move |why| {
+        // Told once: there is one set of lanes.
+        let _ = it.dead.set(why);
+    };
     // The lanes end by themselves once closed: nothing may cut a batch in two.
-    let never = CancellationToken::new();
     if core.store.has_one_writer() {
-        tasks::spawn_thread("lease writer", serve_one(core.clone(), queues))
+        tasks::vital_thread("lease writer", serve_one(core.clone(), queues), died)
     } else {
-        tasks::spawn("lease lanes", never, serve(core.clone(), queues))
+        tasks::vital("lease lanes", serve(core.clone(), queues), died)
     }
 }
 

@@ -43,6 +43,7 @@ impl From<&StoreError> for LeaseError {
             | StoreError::NoAnswer(_)
             | StoreError::Conflict
             | StoreError::NotDurable(_)
+            | StoreError::Panicked(_)
             | StoreError::Rewound(_) => Self::Unavailable,
             StoreError::Corrupt(_) | StoreError::Broken(_) => Self::Broken,
         }

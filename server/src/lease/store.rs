@@ -159,6 +159,9 @@ pub enum StoreError {
     Broken(#[from] Broken),
     #[error("a session of the store would not keep what it confirms: {0}")]
     NotDurable(String),
+    /// Whether it was committed nobody can say.
+    #[error("the batch panicked: {0}")]
+    Panicked(String),
     #[error("the store was rewound while it ran: {0}")]
     Rewound(String),
 }

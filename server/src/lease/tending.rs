@@ -4,8 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
-
 use super::core::Core;
 use super::operation::Operation;
 use super::store::Lane;
@@ -19,22 +17,31 @@ const TEND_WHEN_DOWN_EVERY: Duration = Duration::from_secs(1);
 const LINE_EVERY: Duration = Duration::from_millis(400);
 
 pub(super) fn start(core: &Arc<Core>) {
-    let closed = || core.closed.clone();
-    let it = core.clone();
-    spawn("note expiries", closed(), async move { it.reap().await });
-    let it = core.clone();
-    spawn("tend the lease store", closed(), async move { it.tend().await });
-    spawn("follow leases", closed(), super::followers::serve(core.clone()));
+    keep("note expiries", core, |it| async move { it.reap().await });
+    keep("tend the lease store", core, |it| async move { it.tend().await });
+    keep("follow leases", core, super::followers::serve);
     if !core.store.has_one_writer() {
-        let it = core.clone();
-        spawn("hear of other replicas", closed(), async move { it.hear().await });
-        let it = core.clone();
-        spawn("look at lines", closed(), async move { it.look_at_lines().await });
+        keep(
+            "hear of other replicas",
+            core,
+            |it| async move { it.hear().await },
+        );
+        keep(
+            "look at lines",
+            core,
+            |it| async move { it.look_at_lines().await },
+        );
     }
 }
 
-fn spawn(name: &'static str, stop: CancellationToken, work: impl Future<Output = ()> + Send + 'static) {
-    tasks::spawn(name, stop, work);
+/// What it knows is the core's: it is made anew after a panic, and goes on.
+fn keep<Made: Future<Output = ()> + Send + 'static>(
+    name: &'static str,
+    core: &Arc<Core>,
+    make: impl Fn(Arc<Core>) -> Made + Send + Sync + 'static,
+) {
+    let (closed, core) = (core.closed.clone(), core.clone());
+    tasks::keep(name, closed, move || make(core.clone()));
 }
 
 impl Core {

@@ -1,9 +1,9 @@
 //! The task that sends: looks for what is due, gives each receiver its turn, beside the others and never twice at once.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::mpsc::{self, UnboundedSender};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -25,31 +25,46 @@ impl Delivering {
     }
 }
 
+/// Receivers that are being sent to. Outlives the task that looks for what is due: one that is made anew sends to nobody
+/// a second time at once.
+#[derive(Default)]
+pub(super) struct Turns {
+    busy: Mutex<HashSet<String>>,
+    over: Notify,
+}
+
+impl Turns {
+    fn busy(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Unless it has one, or too many have.
+    fn begin(&self, id: &str) -> bool {
+        let mut busy = self.busy();
+        busy.len() < TURNS_MAX && busy.insert(id.to_owned())
+    }
+}
+
 /// A receiver's turn. It is over however it ends, a panic included.
 struct Turn {
     id: String,
-    over: UnboundedSender<String>,
+    of: Arc<Notifier>,
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        // Nobody listens any more when everything has stopped.
-        let _ = self.over.send(std::mem::take(&mut self.id));
+        self.of.turns.busy().remove(&self.id);
+        self.of.turns.over.notify_one();
     }
 }
 
 impl Notifier {
     pub(super) async fn deliver(self: Arc<Self>, stop: CancellationToken) {
-        let (over, mut turns) = mpsc::unbounded_channel();
-        let mut busy = HashSet::new();
         let mut tended_at = 0;
         while !stop.is_cancelled() {
             for id in self.due().await {
-                if busy.len() < TURNS_MAX && busy.insert(id.clone()) {
-                    self.clone().begin(Turn {
-                        id,
-                        over: over.clone(),
-                    });
+                if self.turns.begin(&id) {
+                    self.clone().begin(id);
                 }
             }
             if self.now_ms() - tended_at >= ms(TEND_EVERY) {
@@ -60,13 +75,12 @@ impl Notifier {
                 () = stop.cancelled() => {}
                 () = self.woken.notified() => {}
                 () = tokio::time::sleep(LOOK_EVERY) => {}
-                Some(id) = turns.recv() => {
-                    busy.remove(&id);
-                }
+                () = self.turns.over.notified() => {}
             }
         }
-        drop(over);
-        while turns.recv().await.is_some() {}
+        while !self.turns.busy().is_empty() {
+            self.turns.over.notified().await;
+        }
     }
 
     async fn due(&self) -> Vec<String> {
@@ -77,7 +91,8 @@ impl Notifier {
         })
     }
 
-    fn begin(self: Arc<Self>, turn: Turn) {
+    fn begin(self: Arc<Self>, id: String) {
+        let turn = Turn { id, of: self.clone() };
         // Not the server's token: what is being sent is brought to its end, which is bounded.
         tasks::spawn("notification", CancellationToken::new(), async move {
             self.serve(&turn.id).await;

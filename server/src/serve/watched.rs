@@ -1,6 +1,5 @@
-//! What is observed: the configured backends and the lease service of our own, each with its pace.
+//! One system that is observed: a configured backend, or the lease service of our own, with its pace.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -54,11 +53,7 @@ impl Watched {
         }
     }
 
-    pub(super) const fn name(&self) -> &BackendName {
-        &self.name
-    }
-
-    fn info(&self) -> BackendInfo {
+    pub(super) fn info(&self) -> BackendInfo {
         BackendInfo {
             name: self.name.clone(),
             kind: self.adapter.kind(),
@@ -66,6 +61,28 @@ impl Watched {
             poll_ms: i64::try_from(self.pace.poll.as_millis()).unwrap_or(i64::MAX),
             capabilities: self.adapter.capabilities(),
         }
+    }
+}
+
+impl Watched {
+    /// Starts the tasks that keep the inventory in step with it, until `stop`. Answers the adapter for whoever wants to ask
+    /// it directly; none where the inventory has no place for it.
+    pub(super) fn observe(
+        self,
+        inventory: &Arc<Inventory>,
+        clock: &Clock,
+        stop: &CancellationToken,
+    ) -> Option<Arc<dyn Backend>> {
+        let Self { name, adapter, pace } = self;
+        let describe = {
+            let adapter = adapter.clone();
+            move |source: &Source| (adapter.safety(source), adapter.grain_ms(source))
+        };
+        let feed = inventory.feed(&name, clock.now(), describe)?;
+        let hints = observer::start(adapter.clone(), feed, pace, clock.clone(), stop);
+        let of = inventory.clone();
+        let unlocked = move |source: &Source, resource: &Resource| of.note_unlocked(&name, source, resource);
+        Some(Arc::new(Announcing::new(adapter, hints, unlocked)))
     }
 }
 
@@ -79,31 +96,4 @@ fn address(store: &str) -> String {
         }
         _ => store.split('?').next().unwrap_or_default().to_owned(),
     }
-}
-
-/// The adapters by name, for whoever wants to ask one directly.
-pub(super) type Adapters = HashMap<BackendName, Arc<dyn Backend>>;
-
-/// An inventory of all of them, and the tasks that keep it in step.
-pub(super) fn observe(
-    watched: Vec<Watched>,
-    clock: &Clock,
-    stop: &CancellationToken,
-) -> (Arc<Inventory>, Adapters) {
-    let inventory = Inventory::new(watched.iter().map(Watched::info).collect());
-    let mut adapters = Adapters::new();
-    for Watched { name, adapter, pace } in watched {
-        let describe = {
-            let adapter = adapter.clone();
-            move |source: &Source| (adapter.safety(source), adapter.grain_ms(source))
-        };
-        if let Some(feed) = inventory.feed(&name, clock.now(), describe) {
-            let hints = observer::start(adapter.clone(), feed, pace, clock.clone(), stop);
-            let (of, told) = (inventory.clone(), name.clone());
-            let unlocked =
-                move |source: &Source, resource: &Resource| of.note_unlocked(&told, source, resource);
-            adapters.insert(name, Arc::new(Announcing::new(adapter, hints, unlocked)));
-        }
-    }
-    (inventory, adapters)
 }

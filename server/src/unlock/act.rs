@@ -138,7 +138,7 @@ impl Unlocks {
         let Some(backend) = self.backends.get(&unlock.backend) else {
             return Ending::default();
         };
-        match self.fresh(&**backend, &unlock.source, &unlock.resource).await {
+        match self.fresh(&*backend, &unlock.source, &unlock.resource).await {
             Ok(seen) => Ending {
                 now: seen.lock.as_ref().map(Holding::from),
                 is_read: true,

@@ -92,7 +92,7 @@ impl Unlocks {
         if !is_the_name(&typed.resource, &unlock.resource) {
             return Err(self.mismatch(who, unlock).await?);
         }
-        let backend = self.able(&unlock.backend)?.clone();
+        let backend = self.able(&unlock.backend)?;
         let seen = self
             .fresh(&*backend, &unlock.source, &unlock.resource)
             .await

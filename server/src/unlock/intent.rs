@@ -47,7 +47,7 @@ impl Unlocks {
         let watched = self.find(&asked.backend, asked.source.as_ref(), &asked.resource)?;
         // Two names may share a text form.
         may_unlock(who, &asked.backend, &watched.id.resource.text())?;
-        let backend = self.able(&asked.backend)?.clone();
+        let backend = self.able(&asked.backend)?;
         let (source, resource) = (watched.id.source.clone(), watched.id.resource.clone());
         let read_at = self.clock.now().wall;
         let seen = self.fresh(&*backend, &source, &resource).await;

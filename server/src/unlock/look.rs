@@ -45,11 +45,11 @@ impl Unlocks {
     }
 
     /// The adapter, if it is one that unlocks and answers now.
-    pub(super) fn able(&self, name: &BackendName) -> Result<&Arc<dyn Backend>, UnlockError> {
+    pub(super) fn able(&self, name: &BackendName) -> Result<Arc<dyn Backend>, UnlockError> {
         let backend = self.backends.get(name).ok_or_else(|| UnlockError::NotFound {
             what: format!("no backend is named {name}"),
         })?;
-        offered(name, &**backend)?;
+        offered(name, &*backend)?;
         let views = self.inventory.backends(self.clock.now());
         believed(name, views.iter().find(|view| view.name == *name))?;
         Ok(backend)

@@ -67,7 +67,7 @@ impl Unlocks {
 
     async fn look(&self, watched: &Lock) -> Result<Observed, UnlockError> {
         let id = &watched.id;
-        let backend = self.able(&id.backend)?.clone();
+        let backend = self.able(&id.backend)?;
         let read_at = self.clock.now().wall;
         let seen = self.fresh(&*backend, &id.source, &id.resource).await;
         let seen = seen.map_err(|error| no_answer(&id.backend, &error))?;

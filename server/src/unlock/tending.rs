@@ -121,7 +121,7 @@ impl Unlocks {
             return Ok(());
         };
         let (source, resource) = (&open.unlock.source, &open.unlock.resource);
-        let Ok(seen) = self.fresh(&**backend, source, resource).await else {
+        let Ok(seen) = self.fresh(&*backend, source, resource).await else {
             return Ok(());
         };
         match finding(&seen, &open.unlock) {

@@ -42,6 +42,8 @@ mod people;
 #[cfg(test)]
 mod postgres_adapter;
 #[cfg(test)]
+mod process;
+#[cfg(test)]
 mod proxy;
 #[cfg(test)]
 mod redis_adapter;

@@ -24,7 +24,7 @@ const VERSIONS_MAX: usize = 20;
 impl Asked {
     /// Around a draft: what it would have done, its versions, its faults.
     async fn editor(&self, who: &Who, status: StatusCode, mut shown: Editor, any_prefix: bool) -> Response {
-        shown.backends = self.settings.backends.to_vec();
+        shown.backends = self.settings.backends.names();
         shown.may_edit = who.may_anywhere(Right::Administer);
         let saved = self.alerts.rule(&shown.draft.id).await.ok();
         shown.version = shown.version.or(saved.as_ref().map(|kept| kept.version));

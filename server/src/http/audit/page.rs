@@ -115,7 +115,7 @@ impl Desk {
             unlock_id: typed("unlockId"),
             from: time("from", from),
             to: time("to", to),
-            backends: self.settings.backends.to_vec(),
+            backends: self.settings.backends.names(),
             fault: asked
                 .err()
                 .map(|error| (error.field.clone(), format!("It {}.", error.message))),

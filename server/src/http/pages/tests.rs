@@ -1,6 +1,5 @@
 //! The pages over the real console, with no backend configured.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::Router;
@@ -18,7 +17,7 @@ fn pages() -> Router {
     let inventory = Inventory::new(Vec::new());
     router(ConsoleFor::everybody(Arc::new(ServerConsole::new(
         inventory,
-        HashMap::new(),
+        Arc::default(),
         Clock::start(),
     ))))
 }

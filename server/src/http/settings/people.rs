@@ -106,7 +106,7 @@ async fn page(settings: &Settings, viewer: &Viewer, status: StatusCode, content:
     rows.sort_by(|one, two| (one.is_disabled, &one.name).cmp(&(two.is_disabled, &two.name)));
     let content = People {
         rows,
-        backends: settings.backends.to_vec(),
+        backends: settings.backends.names(),
         now: settings.now(),
         ..content
     };

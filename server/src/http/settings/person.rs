@@ -121,7 +121,7 @@ async fn page(
         sessions: sessions.iter().filter(|session| session.person_id == id).count(),
         is_managed: known.issuer.is_some(),
         is_oneself: viewer.0.id() == id,
-        backends: settings.backends.to_vec(),
+        backends: settings.backends.names(),
         now: settings.now(),
         ..content
     };

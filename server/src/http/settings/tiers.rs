@@ -112,7 +112,7 @@ async fn page(asked: &Asked, viewer: &Viewer, code: StatusCode, content: Tiers) 
     });
     let content = Tiers {
         rows: rows.collect(),
-        backends: asked.settings.backends.to_vec(),
+        backends: asked.settings.backends.names(),
         refusal,
         ..content
     };

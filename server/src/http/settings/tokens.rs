@@ -115,7 +115,7 @@ async fn page(settings: &Settings, viewer: &Viewer, status: StatusCode, content:
     });
     let content = Tokens {
         rows: rows.collect(),
-        backends: settings.backends.to_vec(),
+        backends: settings.backends.names(),
         now: settings.now(),
         ..content
     };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::{Query, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use serde::Deserialize;
 
@@ -21,12 +21,16 @@ pub(super) struct Asked {
     again: Option<String>,
 }
 
-pub(super) async fn begin(State(gate): State<Arc<Gate>>, Query(asked): Query<Asked>) -> Response {
+pub(super) async fn begin(
+    State(gate): State<Arc<Gate>>,
+    Extension(who): Extension<Who>,
+    Query(asked): Query<Asked>,
+) -> Response {
     let next = cookie::next_path(asked.next.as_deref());
     let Some(oidc) = &gate.oidc else {
         return none(&gate, next);
     };
-    match oidc.begin(next, asked.again.is_some()).await {
+    match oidc.begin(next, asked.again.is_some(), &who.origin).await {
         Ok((begun, url)) => with_cookie(
             Redirect::to(&url).into_response(),
             cookie::set_flow(&begun.secret, gate.is_secure),
@@ -87,13 +91,23 @@ fn refused(gate: &Gate, error: &OidcError, next: &str) -> Response {
                 "The answer of {name} was not accepted. Begin again; if it stays so, the server's log says why."
             ),
         ),
+        OidcError::TooOften { wait_s } => (
+            StatusCode::TOO_MANY_REQUESTS,
+            format!("Too many sign-ins were begun from your address. Try again in {wait_s} s."),
+        ),
         OidcError::Identity(error) => (form_page::status_of(error), form_page::sentence(error)),
     };
     let content = sign_in::SignIn {
         refusal: Some(why),
         ..form(gate, next.to_owned())
     };
-    page(status, sign_in::sign_in(content))
+    let mut response = page(status, sign_in::sign_in(content));
+    if let OidcError::TooOften { wait_s } = error {
+        response
+            .headers_mut()
+            .insert(header::RETRY_AFTER, (*wait_s).into());
+    }
+    response
 }
 
 fn none(gate: &Gate, next: &str) -> Response {

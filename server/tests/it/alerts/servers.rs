@@ -3,13 +3,16 @@
 use std::sync::{Arc, Mutex};
 
 use domain::alerts::Draft;
+use domain::backend::BackendKind;
 use domain::lease::Scope;
-use domain::names::{OwnerId, Resource};
+use domain::names::{BackendName, OwnerId, Resource};
 use domain::notice::{Notice, NoticeStatus};
 use domain::token::FencingToken;
 use futures::future::BoxFuture;
 use leasehold::alerts::{Alerts, Notices, Parts};
 use leasehold::audit::{Audit, Heads};
+use leasehold::backends::broken::BrokenBackend;
+use leasehold::backends::{BackendError, Roster};
 use leasehold::clock::Clock;
 use leasehold::db::{Db, Tx};
 use leasehold::identity::Who;
@@ -80,6 +83,18 @@ impl Notices for Collected {
     }
 }
 
+/// One backend by name, which nobody asks.
+fn roster() -> Arc<Roster> {
+    let error = BackendError::Unreachable {
+        detail: "nobody is there".to_owned(),
+    };
+    let kind = BackendKind::Builtin;
+    Roster::new(vec![(
+        BackendName::builtin(),
+        Arc::new(BrokenBackend { kind, error }),
+    )])
+}
+
 impl Server {
     pub(super) async fn start(home: &Home) -> Self {
         let (clock, stop) = (Clock::start(), CancellationToken::new());
@@ -94,7 +109,7 @@ impl Server {
             inventory: Inventory::new(Vec::new()),
             leases: leases.clone(),
             notices: sent.clone(),
-            backends: Arc::from(["builtin".to_owned()]),
+            backends: roster(),
             clock,
             stop: stop.clone(),
         });

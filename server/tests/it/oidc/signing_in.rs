@@ -1,5 +1,6 @@
 //! Who signs in through the provider, what they may do then, and what happens when it does not know them or is away.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use domain::access::Role;
@@ -7,7 +8,7 @@ use domain::names::BackendName;
 use domain::unlock::Tier;
 use leasehold::identity::{Subject, Who};
 use leasehold::unlock::Asked;
-use reqwest::{StatusCode, header};
+use reqwest::{Client, StatusCode, header, redirect};
 use serde_json::json;
 
 use super::provider::{Lie, Visitor};
@@ -299,4 +300,29 @@ async fn somebody_with_two_ways_in_is_not_their_own_second_person() {
             .approval
             .is_some()
     );
+}
+
+#[tokio::test]
+async fn one_address_that_begins_again_and_again_must_wait_and_another_need_not() {
+    // Would catch a row for each of a thousand requests, and an office shut out by a neighbour.
+    let stage = Stage::start().await;
+    let mut begun = 0;
+    let refused = loop {
+        let answer = stage.http.get(stage.url("/sign-in/oidc")).send().await.unwrap();
+        if answer.status() != StatusCode::SEE_OTHER {
+            break answer;
+        }
+        begun += 1;
+        assert!(begun < 200, "nobody is ever stopped");
+    };
+    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert!(refused.headers().contains_key(header::RETRY_AFTER));
+    assert!(begun >= 60, "{begun}");
+    let elsewhere = Client::builder()
+        .redirect(redirect::Policy::none())
+        .local_address(IpAddr::from([127, 0, 0, 2]))
+        .build()
+        .unwrap();
+    let answer = elsewhere.get(stage.url("/sign-in/oidc")).send().await.unwrap();
+    assert_eq!(answer.status(), StatusCode::SEE_OTHER);
 }

@@ -1,8 +1,7 @@
 //! Forced unlocks that end sessions: only the one seen, only while it holds what it was seen with, with everything named that
 //! goes along.
 
-use std::cell::Cell;
-use std::time::Duration;
+mod raced;
 
 use domain::generation::Generation;
 use domain::release::{BlastRadius, CasualtyKind, Release};
@@ -13,8 +12,7 @@ use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 use super::releasing::{unlocker, unlocker_through};
 use super::rig::*;
-use crate::support::proxy::Proxy;
-use crate::support::unlocking::{Silence, Users, act, generation, lose_answers, race, unlock};
+use crate::support::unlocking::{act, generation, unlock};
 
 const PAGE: &str = include_str!("../../../../docs/backends/postgres.md");
 
@@ -371,95 +369,4 @@ async fn a_role_without_a_right_is_told_the_grant_and_ends_nobody() {
         "{answer:?}"
     );
     assert!(is_alive(&mut session).await);
-}
-
-/// Each holding is a session of its own.
-struct Takers {
-    url: String,
-    count: Cell<u32>,
-}
-
-impl Users for Takers {
-    type Held = PgConnection;
-    // An unlock makes a session of its own.
-    const HOLD_MS: u64 = 25;
-
-    async fn take(&self) -> Option<(String, PgConnection)> {
-        let number = self.count.replace(self.count.get() + 1);
-        let mut session = named_user(&self.url, &format!("w{number}")).await;
-        let owner = format!("w{number}#{}", pid(&mut session).await);
-        let taken: Result<bool, _> = sqlx::query_scalar("SELECT pg_try_advisory_lock(42)")
-            .fetch_one(&mut session)
-            .await;
-        // Only who holds it is ended: a session that is cut off here had got it.
-        let taken = taken.unwrap_or(true);
-        taken.then_some((owner, session))
-    }
-
-    async fn give_back(&self, mut session: PgConnection) -> bool {
-        let unlocked: Result<bool, _> = sqlx::query_scalar("SELECT pg_advisory_unlock(42)")
-            .fetch_one(&mut session)
-            .await;
-        let still_mine = unlocked.unwrap_or(false);
-        let _ended = session.close().await;
-        still_mine
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_a_hundred_sessions_to_end_in_a_race_none_is_the_next_holders() {
-    // Sessions come, take the key and go all the time; every one that was cut is one that an unlock claims.
-    let server = server().await;
-    let users = Takers {
-        url: server.superuser_url(),
-        count: Cell::new(0),
-    };
-    let backend = unlocker(&server.superuser_url(), vec![]);
-    let (source, resource) = id("advisory", "advisory:postgres:42");
-    let tally = race(&backend, &source, &resource, &users).await;
-    eprintln!("postgres sessions: {tally:?}");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_answer_that_is_lost_is_an_unknown_outcome_and_everything_else_is_true() {
-    // The statement's answer stops in the proxy of the unlocking account; the watching one goes straight.
-    let server = server().await;
-    let url = server.superuser_url();
-    let proxy = Proxy::start(server.port()).await;
-    let through = url.replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port()));
-    assert_ne!(through, url);
-    let postgres = leasehold::config::postgres::PostgresConfig {
-        unlock_url: Some(through.as_str().into()),
-        ..postgres_config(&url, vec![])
-    };
-    let mut config = backend_config(&postgres);
-    config.timeout = Duration::from_millis(900);
-    let backend =
-        leasehold::backends::postgres::connect(&config, &postgres, leasehold::clock::Clock::start()).unwrap();
-    let (source, resource) = id("advisory", "advisory:postgres:42");
-    let holder = tokio::sync::Mutex::new(None::<PgConnection>);
-    let take = async || {
-        let mut holder = holder.lock().await;
-        let ended = match holder.as_mut() {
-            Some(session) => !is_alive(session).await,
-            None => true,
-        };
-        if ended {
-            let mut session = named_user(&url, "billing").await;
-            run(&mut session, "SELECT pg_advisory_lock(42)").await;
-            *holder = Some(session);
-        }
-        generation(&backend, &source, &resource).await
-    };
-    let is_held = async || match holder.lock().await.as_mut() {
-        Some(session) => is_alive(session).await,
-        None => false,
-    };
-    let silence = Silence {
-        step_ms: 23,
-        span_ms: 800,
-        ..Silence::NEW_CONNECTIONS
-    };
-    let told = lose_answers(&backend, (&proxy, silence), (&source, &resource), take, is_held).await;
-    eprintln!("postgres sessions: {told:?}");
 }

@@ -1,10 +1,8 @@
 //! Forced unlocks of lease tables: the right act for each kind of row, guarded by everything that tells one holding from the
 //! next, and never the next holder's.
 
-use std::cell::{Cell, RefCell};
-use std::time::Duration;
+mod raced;
 
-use domain::names::{Resource, Source};
 use domain::release::Release;
 use leasehold::backends::postgres::PostgresBackend;
 use leasehold::backends::{Backend, no_release};
@@ -12,8 +10,7 @@ use leasehold::config::postgres::{LeaseTableConfig, LeaseTablePreset, LeaseTable
 use sqlx::{AssertSqlSafe, PgConnection};
 
 use super::rig::*;
-use crate::support::proxy::Proxy;
-use crate::support::unlocking::{Silence, Users, act, generation, lose_answers, race, unlock};
+use crate::support::unlocking::{act, generation, unlock};
 
 const LOCKS: &str = "table:public.distributed_locks";
 
@@ -323,115 +320,4 @@ async fn without_an_account_rights_or_the_same_database_it_is_refused_with_the_r
         number(&mut user, "SELECT count(*) FROM distributed_locks").await,
         2
     );
-}
-
-/// Takes the lock as the clients of a table with a counter in each row do; tokens must only rise.
-struct Takers {
-    session: RefCell<Option<PgConnection>>,
-    count: Cell<u32>,
-    token: Cell<i64>,
-}
-
-impl Takers {
-    /// The users share one session, one at a time.
-    async fn ask(&self, sql: String) -> Option<i64> {
-        let mut session = loop {
-            let taken = self.session.borrow_mut().take();
-            match taken {
-                Some(session) => break session,
-                None => tokio::task::yield_now().await,
-            }
-        };
-        let answer = sqlx::query_scalar(AssertSqlSafe(sql))
-            .fetch_optional(&mut session)
-            .await;
-        self.session.replace(Some(session));
-        answer.unwrap()
-    }
-}
-
-impl Users for Takers {
-    type Held = String;
-    // An unlock makes a session of its own.
-    const HOLD_MS: u64 = 50;
-
-    async fn take(&self) -> Option<(String, String)> {
-        let owner = format!("w{}", self.count.replace(self.count.get() + 1));
-        let token = self
-            .ask(format!(
-                "INSERT INTO distributed_locks AS l VALUES
-                 ('race', '{owner}', 'l-{owner}', 1, now() + interval '1 hour', now(), now())
-                 ON CONFLICT (resource) DO UPDATE SET owner_id = EXCLUDED.owner_id, lease_id = EXCLUDED.lease_id,
-                     fencing_token = l.fencing_token + 1, expires_at = EXCLUDED.expires_at, created_at = EXCLUDED.created_at
-                 WHERE l.expires_at <= clock_timestamp() RETURNING fencing_token"
-            ))
-            .await?;
-        assert!(token > self.token.replace(token), "tokens only rise");
-        Some((owner.clone(), owner))
-    }
-
-    async fn give_back(&self, owner: String) -> bool {
-        let sql = format!(
-            "UPDATE distributed_locks SET expires_at = clock_timestamp()
-             WHERE lease_id = 'l-{owner}' AND expires_at > clock_timestamp() RETURNING 1::bigint"
-        );
-        self.ask(sql).await.is_some()
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_a_hundred_unlocks_in_a_race_none_hits_the_next_holder() {
-    // Users take and give back all the time, with a counter in the row; every holding that was cut short is one that an
-    // unlock claims, and no token goes back.
-    let server = server().await;
-    let url = server.superuser_url();
-    let mut session = user(&url).await;
-    run(&mut session, COMMON).await;
-    let users = Takers {
-        session: RefCell::new(Some(session)),
-        count: Cell::new(0),
-        token: Cell::new(0),
-    };
-    let backend = unlocker(&url, vec![common("distributed_locks")]);
-    let (source, resource) = id(LOCKS, "race");
-    let tally = race(&backend, &source, &resource, &users).await;
-    eprintln!("postgres rows: {tally:?}");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_answer_that_is_lost_is_an_unknown_outcome_and_everything_else_is_true() {
-    // The statement's answer stops in the proxy of the unlocking account; the watching one goes straight.
-    let server = server().await;
-    let url = server.superuser_url();
-    let mut first = user(&url).await;
-    run(&mut first, COMMON).await;
-    let proxy = Proxy::start(server.port()).await;
-    let through = url.replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port()));
-    assert_ne!(through, url);
-    let postgres = PostgresConfig {
-        unlock_url: Some(through.as_str().into()),
-        ..postgres_config(&url, vec![common_by(LeaseTableRelease::Delete)])
-    };
-    let mut config = backend_config(&postgres);
-    config.timeout = Duration::from_millis(900);
-    let backend =
-        leasehold::backends::postgres::connect(&config, &postgres, leasehold::clock::Clock::start()).unwrap();
-    let (source, resource): (Source, Resource) = id(LOCKS, "a");
-    let session = tokio::sync::Mutex::new(first);
-    let take = async || {
-        run(&mut *session.lock().await, "TRUNCATE distributed_locks").await;
-        run(&mut *session.lock().await, ROW).await;
-        generation(&backend, &source, &resource).await
-    };
-    let is_held = async || {
-        let held = "SELECT count(*) FROM distributed_locks WHERE resource = 'a'";
-        number(&mut *session.lock().await, held).await == 1
-    };
-    let silence = Silence {
-        step_ms: 23,
-        span_ms: 800,
-        ..Silence::NEW_CONNECTIONS
-    };
-    let told = lose_answers(&backend, (&proxy, silence), (&source, &resource), take, is_held).await;
-    eprintln!("postgres rows: {told:?}");
 }

@@ -1,0 +1,57 @@
+//! What the inventory learns of a forced unlock.
+
+use std::time::Duration;
+
+use domain::names::{BackendName, Source};
+use domain::release::Release;
+use leasehold::backends::{Backend, announcing::Announcing};
+use leasehold::clock::Clock;
+use leasehold::inventory::{BackendInfo, Inventory, LookUp};
+use leasehold::observer::{self, Pace};
+use tokio_util::sync::CancellationToken;
+
+use super::super::{driver, key, run, start};
+use super::unlocker;
+use crate::support::eventually::eventually;
+use crate::support::unlocking::unlock;
+
+#[tokio::test]
+async fn the_inventory_learns_of_an_unlock_at_once() {
+    // No notifications, and the next pass in ten minutes: only the hint that follows the act can tell.
+    let redis = start().await;
+    run(&mut driver(&redis).await, &["SET", "lock:a", "one"]).await;
+    let backend: std::sync::Arc<dyn Backend> = std::sync::Arc::new(unlocker(&redis));
+    let (name, clock, stop) = (
+        BackendName::parse("cache").unwrap(),
+        Clock::start(),
+        CancellationToken::new(),
+    );
+    let _end = stop.clone().drop_guard();
+    let inventory = Inventory::new(vec![BackendInfo {
+        name: name.clone(),
+        kind: backend.kind(),
+        address: backend.address(),
+        poll_ms: 600_000,
+        capabilities: backend.capabilities(),
+    }]);
+    let told = backend.clone();
+    let describe = move |source: &Source| (told.safety(source), told.grain_ms(source));
+    let feed = inventory.feed(&name, clock.now(), describe).unwrap();
+    let pace = Pace {
+        poll: Duration::from_secs(600),
+        timeout: Duration::from_secs(10),
+        budget: Duration::from_secs(60),
+    };
+    let hints = observer::start(backend.clone(), feed, pace, clock.clone(), &stop);
+    let announcing = Announcing::new(backend, hints, |_, _| {});
+    let held = || {
+        let looked = inventory.look_up(&name, Some(&key()), "lock:a", clock.now());
+        matches!(looked, LookUp::Found(..))
+    };
+    eventually("it is seen", async || held()).await;
+    assert_eq!(
+        unlock(&announcing, &key(), &"lock:a".into()).await,
+        Release::Released
+    );
+    eventually("its release is seen", async || !held()).await;
+}
