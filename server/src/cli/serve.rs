@@ -48,7 +48,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
             return Ok(Exit::Usage.into());
         }
     };
-    crate::telemetry::start(&config.log)?;
+    crate::telemetry::start_pushing(&config.log, &config.telemetry)?;
     serve::doors::limits::raise_open_files();
     let stop = crate::shutdown::on_signal()?;
     serve(config, stop).await
@@ -76,5 +76,6 @@ async fn serve(config: Config, stop: CancellationToken) -> anyhow::Result<ExitCo
         ))?;
     }
     serving.ended().await;
+    crate::telemetry::flush().await;
     Ok(Exit::Ok.into())
 }
