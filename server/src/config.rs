@@ -50,8 +50,8 @@ pub use network::Network;
 pub use notify::NotifyConfig;
 pub use oidc::OidcConfig;
 pub use origin::Origin;
-pub use telemetry::TelemetryConfig;
 pub use sources::{FileSource, FlagSource, Sources};
+pub use telemetry::TelemetryConfig;
 
 use reader::{Reader, Section};
 

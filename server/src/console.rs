@@ -1,6 +1,7 @@
 //! Use cases: implements the pages' `Console` port by asking the inventory, and a backend where it must be fresh.
 
 mod charts;
+mod pushing;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use crate::clock::Clock;
 use crate::history::{self, History};
 use crate::identity::Who;
 use crate::inventory::{Inventory, LookUp, SEEN_MAX};
+use crate::telemetry;
 use crate::unlock;
 
 pub use charts::Sources;
@@ -276,7 +278,15 @@ impl Console for ServerConsole {
     }
 
     fn backends(&self) -> Answer<'_, Vec<BackendView>> {
-        Box::pin(async move { Ok(self.inventory.backends_visible(&self.visible, self.clock.now())) })
+        Box::pin(async move {
+            let mut views = self.inventory.backends_visible(&self.visible, self.clock.now());
+            let ours = views.iter_mut().find(|view| view.name == BackendName::builtin());
+            if let Some(ours) = ours {
+                ours.capabilities
+                    .extend(telemetry::exports().iter().map(pushing::told));
+            }
+            Ok(views)
+        })
     }
 
     fn lock_charts<'a>(&'a self, detail: &'a LockDetail, search: &'a str) -> Drawn<'a, LockCharts> {

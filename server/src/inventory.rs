@@ -30,6 +30,7 @@ mod watched;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use domain::backend::BackendKind;
 use domain::names::{BackendName, Resource, Source};
 use tokio::sync::watch;
 
@@ -92,6 +93,10 @@ impl Inventory {
         if let Some(slot) = self.slot(backend) {
             slot.write().shard.note_unlocked(source, resource);
         }
+    }
+
+    pub fn kind_of(&self, backend: &BackendName) -> Option<BackendKind> {
+        self.slot(backend).map(|slot| slot.info.kind)
     }
 
     fn bump(&self, changes: u64) {

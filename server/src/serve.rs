@@ -1,6 +1,7 @@
 //! Puts the server together: adapters, inventory, observers, console, routes; and takes it down in order.
 
 pub mod doors;
+mod metered;
 mod watched;
 
 use std::collections::HashMap;
@@ -118,6 +119,7 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
     let watched = watched(&backends, (&leases, &store), &clock);
     let names = watched.iter().map(|one| one.name().to_string()).collect();
     let (inventory, adapters) = watched::observe(watched, &clock, &stop);
+    metered::start(&inventory, &leases, &clock);
     let home = home(&access, address);
     let gate = Box::pin(open_gate(&store, &access, &home, &clock, &stop)).await?;
     let ground = Ground {

@@ -127,7 +127,6 @@ impl Shared {
         Ok(made)
     }
 
-
     fn metered(resource: Resource, reader: Option<push::Reader>) -> Self {
         let registry = prometheus::Registry::new();
         let exporter = opentelemetry_prometheus::exporter()

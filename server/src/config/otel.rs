@@ -193,7 +193,10 @@ mod tests {
     fn nothing_is_pushed_unless_it_is_asked_for() {
         // No variable; everything off; each signal off by itself; an exporter without an endpoint.
         assert_eq!(of(&[]).unwrap(), Otel::default());
-        let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://user:secret@collector:4318/x");
+        let endpoint = (
+            "OTEL_EXPORTER_OTLP_ENDPOINT",
+            "http://user:secret@collector:4318/x",
+        );
         assert_eq!(
             of(&[endpoint, ("OTEL_SDK_DISABLED", "TRUE")]).unwrap().metrics,
             None

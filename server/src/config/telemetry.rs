@@ -39,7 +39,10 @@ fn judge(text: &str) -> Result<(), String> {
     if filled.contains(['<', '>', '"', '\'', '\\', '{', '}']) || filled.chars().any(char::is_whitespace) {
         return Err("has characters that no address has".to_owned());
     }
-    if url.host_str().is_some_and(|host| host.contains("0af7651916cd43dd")) {
+    if url
+        .host_str()
+        .is_some_and(|host| host.contains("0af7651916cd43dd"))
+    {
         return Err("has {trace_id} in the name of the host".to_owned());
     }
     Ok(())

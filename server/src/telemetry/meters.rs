@@ -177,8 +177,7 @@ impl Meters {
             None => self.operations.record(seconds, &[name, system, operation]),
             Some(error) => {
                 let error = KeyValue::new(names::ERROR_TYPE, error);
-                self.operations
-                    .record(seconds, &[name, system, operation, error]);
+                self.operations.record(seconds, &[name, system, operation, error]);
             }
         }
     }

@@ -20,7 +20,9 @@ use crate::config::otel::{Otel, Protocol, Push};
 
 #[derive(Debug, Error)]
 pub enum PushError {
-    #[error("{path}: {source}; OTEL_EXPORTER_OTLP_CERTIFICATE, …_CLIENT_CERTIFICATE and …_CLIENT_KEY are PEM files")]
+    #[error(
+        "{path}: {source}; OTEL_EXPORTER_OTLP_CERTIFICATE, …_CLIENT_CERTIFICATE and …_CLIENT_KEY are PEM files"
+    )]
     File { path: String, source: std::io::Error },
     #[error("the certificates for pushing cannot be used: {0}")]
     Certificate(#[source] reqwest::Error),
@@ -108,12 +110,7 @@ pub(super) fn logs(
 }
 
 fn export(signal: &'static str, push: &Push, clock: &Clock) -> Arc<Export> {
-    Export::new(
-        signal,
-        push.address.clone(),
-        push.protocol.word(),
-        clock.clone(),
-    )
+    Export::new(signal, push.address.clone(), push.protocol.word(), clock.clone())
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, PushError> {
