@@ -130,7 +130,10 @@ impl Builder {
 fn is_traceparent(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let is_hex = |part: &str, len| {
-        part.len() == len && part.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+        part.len() == len
+            && part
+                .bytes()
+                .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
     };
     matches!(parts[..], ["00", trace, span, flags] if is_hex(trace, 32) && is_hex(span, 16) && is_hex(flags, 2))
 }
@@ -151,8 +154,15 @@ mod tests {
     #[test]
     fn only_what_is_a_traceparent_is_sent_as_one() {
         // The standard's example; and what somebody may have in a variable of that name.
-        assert!(is_traceparent("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"));
-        for other in ["", "1", "00-xyz-b7ad6b7169203331-01", "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01"] {
+        assert!(is_traceparent(
+            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        ));
+        for other in [
+            "",
+            "1",
+            "00-xyz-b7ad6b7169203331-01",
+            "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01",
+        ] {
             assert!(!is_traceparent(other), "{other}");
         }
     }

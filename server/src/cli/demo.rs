@@ -9,7 +9,9 @@ use tokio_util::sync::CancellationToken;
 use super::exit::Exit;
 use super::output::{print, report};
 use crate::clock::Clock;
-use crate::config::{AccessConfig, HistoryConfig, LISTEN_DEFAULT, LeaseConfig, LogConfig, NotifyConfig, TelemetryConfig};
+use crate::config::{
+    AccessConfig, HistoryConfig, LISTEN_DEFAULT, LeaseConfig, LogConfig, NotifyConfig, TelemetryConfig,
+};
 use crate::demo;
 use crate::demo::Webhook;
 use crate::identity::{NewPerson, NewToken, Secret, Who};

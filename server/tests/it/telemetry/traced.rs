@@ -140,7 +140,15 @@ async fn leasehold_run_hands_its_trace_on_and_sends_none_that_is_none() {
             .env_clear()
             .env("TRACEPARENT", value)
             .env("LEASEHOLD_TOKEN", &stage.token)
-            .args(["run", "--server", &stage.url(""), "--resource", resource, "--", "/bin/true"])
+            .args([
+                "run",
+                "--server",
+                &stage.url(""),
+                "--resource",
+                resource,
+                "--",
+                "/bin/true",
+            ])
             .output()
             .await
             .unwrap();
@@ -152,6 +160,9 @@ async fn leasehold_run_hands_its_trace_on_and_sends_none_that_is_none() {
         acquires.count() == 2 && of(&spans, trace, "POST /v1/locks/acquire").is_some()
     })
     .await;
-    let acquires = sink.spans().into_iter().filter(|span| span.name == "POST /v1/locks/acquire");
+    let acquires = sink
+        .spans()
+        .into_iter()
+        .filter(|span| span.name == "POST /v1/locks/acquire");
     assert_eq!(acquires.filter(|span| span.trace == trace).count(), 1);
 }
