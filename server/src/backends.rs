@@ -12,6 +12,7 @@ pub mod connect;
 pub mod error;
 pub mod etcd;
 pub mod hint;
+pub mod measured;
 pub mod postgres;
 pub mod redis;
 mod release;

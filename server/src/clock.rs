@@ -9,6 +9,21 @@ pub struct Clock {
     started: tokio::time::Instant,
 }
 
+/// Runs from when it was made; for how long something took.
+#[derive(Debug, Clone, Copy)]
+pub struct Stopwatch(std::time::Instant);
+
+impl Stopwatch {
+    #[expect(clippy::disallowed_methods, reason = "this is the one reader of clocks")]
+    pub fn start() -> Self {
+        Self(std::time::Instant::now())
+    }
+
+    pub fn seconds(self) -> f64 {
+        self.0.elapsed().as_secs_f64()
+    }
+}
+
 /// One moment on both clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Now {

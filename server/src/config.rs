@@ -19,12 +19,14 @@ pub mod network;
 pub mod notify;
 pub mod oidc;
 pub mod origin;
+pub mod otel;
 pub mod postgres;
 mod reader;
 pub mod redis;
 mod rules;
 mod secrets;
 pub mod sources;
+pub mod telemetry;
 pub mod tls;
 mod tree;
 
@@ -49,6 +51,7 @@ pub use notify::NotifyConfig;
 pub use oidc::OidcConfig;
 pub use origin::Origin;
 pub use sources::{FileSource, FlagSource, Sources};
+pub use telemetry::TelemetryConfig;
 
 use reader::{Reader, Section};
 
@@ -73,6 +76,8 @@ pub struct Config {
     pub history: HistoryConfig,
     /// `[notify]`
     pub notify: NotifyConfig,
+    /// `[telemetry]`
+    pub telemetry: TelemetryConfig,
     /// `[[backend]]`
     pub backends: Vec<BackendConfig>,
 }
@@ -110,6 +115,7 @@ impl Config {
             lease: LeaseConfig::read(root.section("lease", "lease")),
             history: HistoryConfig::read(root.section("history", "history")),
             notify: NotifyConfig::read(root.section("notify", "notify")),
+            telemetry: TelemetryConfig::read(root.section("telemetry", "telemetry")),
             backends: backend::read_all(root),
         }
     }
@@ -127,6 +133,7 @@ impl Default for Config {
             lease: LeaseConfig::default(),
             history: HistoryConfig::default(),
             notify: NotifyConfig::default(),
+            telemetry: TelemetryConfig::default(),
             backends: Vec::new(),
         }
     }

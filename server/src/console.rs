@@ -2,6 +2,7 @@
 
 mod charts;
 mod fallen;
+mod pushing;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +25,7 @@ use crate::clock::Clock;
 use crate::history::{self, History};
 use crate::identity::Who;
 use crate::inventory::{Inventory, LookUp, SEEN_MAX};
-use crate::{tasks, unlock};
+use crate::{tasks, telemetry, unlock};
 
 pub use charts::Sources;
 
@@ -273,7 +274,12 @@ impl Console for ServerConsole {
 
     fn backends(&self) -> Answer<'_, Vec<BackendView>> {
         Box::pin(async move {
-            let views = self.inventory.backends_visible(&self.visible, self.clock.now());
+            let mut views = self.inventory.backends_visible(&self.visible, self.clock.now());
+            let ours = views.iter_mut().find(|view| view.name == BackendName::builtin());
+            if let Some(ours) = ours {
+                ours.capabilities
+                    .extend(telemetry::exports().iter().map(pushing::told));
+            }
             Ok(fallen::with_tasks(views, tasks::fallen()))
         })
     }

@@ -10,6 +10,7 @@
 pub mod events;
 mod grants;
 pub mod limits;
+mod metered;
 mod prune;
 mod recorder;
 mod rollups;
@@ -18,6 +19,7 @@ mod store;
 pub(crate) mod turn;
 mod values;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use domain::detail::{EventKind, SeenEvent};
@@ -105,6 +107,7 @@ impl History {
                 at,
                 owner_id: None,
                 fencing_token: None,
+                trace_id: None,
             };
             events.push(edge(EventKind::WatchedAgain, gap.ended));
             events.push(edge(EventKind::Unwatched, gap.began));
@@ -133,8 +136,18 @@ pub fn together(written: Vec<SeenEvent>, mut seen: Vec<SeenEvent>, most: usize) 
             event.fencing_token,
         )
     };
-    let known: std::collections::HashSet<_> = seen.iter().map(key).collect();
-    seen.extend(written.into_iter().filter(|event| !known.contains(&key(event))));
+    let known: HashMap<_, _> = seen
+        .iter()
+        .enumerate()
+        .map(|(place, event)| (key(event), place))
+        .collect();
+    for event in written {
+        match known.get(&key(&event)) {
+            // Only what was written knows its trace.
+            Some(place) => seen[*place].trace_id = event.trace_id,
+            None => seen.push(event),
+        }
+    }
     newest_first(&mut seen);
     seen.truncate(most);
     seen
@@ -162,6 +175,7 @@ mod tests {
             at: DateTime::from_timestamp_micros(ms * 1_000 + micros).unwrap(),
             owner_id: None,
             fencing_token: None,
+            trace_id: None,
         }
     }
 

@@ -14,6 +14,7 @@ mod form_page;
 pub mod health;
 pub mod inventory;
 pub mod lease;
+mod metrics;
 pub mod pages;
 pub mod people;
 pub mod problem;
@@ -42,6 +43,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::lease::LeaseService;
+use crate::telemetry;
 
 pub use audit::Desk;
 pub use settings::Settings;
@@ -81,6 +83,7 @@ pub fn api(state: AppState, leases: Arc<LeaseService>, desk: Arc<Desk>) -> Route
         .routes(routes!(events::stream))
         .routes(routes!(health::alive))
         .routes(routes!(health::ready))
+        .routes(routes!(metrics::scrape))
         .split_for_parts();
     let docs = docs::router(&description);
     let description = Arc::new(description);
@@ -123,7 +126,20 @@ pub fn guarded(router: Router, desk: Arc<Desk>) -> Router {
 
 /// Without the query: one-time links and the codes of identity providers stand there.
 fn span<B>(request: &Request<B>) -> tracing::Span {
-    tracing::debug_span!("request", method = %request.method(), path = request.uri().path())
+    let span = tracing::debug_span!(
+        "request",
+        otel.kind = "server",
+        otel.name = %format_args!("{} {}", request.method(), route(request)),
+        method = %request.method(),
+        path = request.uri().path()
+    );
+    telemetry::trace::adopt(&span, request.headers());
+    span
+}
+
+fn route<B>(request: &Request<B>) -> &str {
+    let matched = request.extensions().get::<axum::extract::MatchedPath>();
+    matched.map_or("no route", axum::extract::MatchedPath::as_str)
 }
 
 /// What every answer goes through, pages included; the first sees the request first and the answer last. One layer made

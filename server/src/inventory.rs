@@ -31,6 +31,7 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use domain::backend::BackendKind;
 use domain::names::{BackendName, Resource, Source};
 use tokio::sync::watch;
 
@@ -96,6 +97,10 @@ impl Inventory {
         if let Some(slot) = self.slot(backend) {
             slot.write().shard.note_unlocked(source, resource);
         }
+    }
+
+    pub fn kind_of(&self, backend: &BackendName) -> Option<BackendKind> {
+        self.slot(backend).map(|slot| slot.info.kind)
     }
 
     fn bump(&self, changes: u64) {

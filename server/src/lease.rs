@@ -11,6 +11,7 @@ mod caller;
 mod chance;
 mod core;
 pub mod error;
+mod events;
 pub mod examine;
 mod fence;
 mod flights;
@@ -21,6 +22,7 @@ mod reading;
 pub mod store;
 mod tally;
 mod tending;
+mod traced;
 mod waiting;
 
 use std::path::Path;
@@ -50,6 +52,7 @@ pub use metrics::LeaseMetrics;
 pub use reading::{LeasePage, ResourceNow, Seen, WaiterNow};
 pub use store::{RejectionRow, RejectionsAsked};
 pub use tally::{TakenTally, Tallied, Tally, What};
+pub use traced::Traced;
 
 /// An outage is told within 2 s.
 const PATIENCE: Duration = Duration::from_millis(1_850);
@@ -138,6 +141,11 @@ impl LeaseService {
         &self.core.tally
     }
 
+    /// Which traces did what, for whoever writes history.
+    pub fn traced(&self) -> &Traced {
+        &self.core.traced
+    }
+
     /// Waiters of this process.
     pub fn waiters(&self) -> usize {
         self.core.waiting.count()
@@ -164,6 +172,20 @@ impl LeaseService {
     /// # Errors
     /// `Lost` with how, `NotFound`, `LifetimeReached` once its life cannot be longer.
     pub async fn renew(
+        &self,
+        caller: &Caller,
+        lease: LeaseId,
+        ttl: Option<Ttl>,
+    ) -> Result<Renewed, LeaseError> {
+        let answer = self.try_renew(caller, lease, ttl).await;
+        self.core.metrics.renews.note(&answer);
+        if let Err(LeaseError::Lost(how)) = &answer {
+            events::lost(lease, how);
+        }
+        answer
+    }
+
+    async fn try_renew(
         &self,
         caller: &Caller,
         lease: LeaseId,
@@ -204,7 +226,16 @@ impl LeaseService {
             scope: caller.scope.clone(),
             unbind: None,
         };
-        ended(self.ask(Lane::Main, release).await?)
+        let answer = self.ask(Lane::Main, release).await.and_then(ended);
+        let attempts = &self.core.metrics.give_backs;
+        match &answer {
+            Ok(Ended::Before(_)) => attempts.lost.one(),
+            other => attempts.note(other),
+        }
+        if let Ok(Ended::Now(ended)) = &answer {
+            events::released(ended);
+        }
+        answer
     }
 
     /// Ends exactly this lease, or nothing. Who and why is kept with it and told to its owner. `delay` keeps everybody
@@ -221,12 +252,17 @@ impl LeaseService {
         names::words("by", &revocation.by)?;
         names::words("reason", &revocation.reason)?;
         names::words("auditId", &revocation.audit_id)?;
+        let audit_id = revocation.audit_id.clone();
         let revoke = Operation::Revoke {
             lease,
             revocation,
             delay_ms: i64::try_from(delay.as_millis()).unwrap_or(i64::MAX),
         };
-        ended(self.ask(Lane::Main, revoke).await?)
+        let answer = self.ask(Lane::Main, revoke).await.and_then(ended);
+        if let Ok(Ended::Now(ended)) = &answer {
+            events::revoked(ended, &audit_id);
+        }
+        answer
     }
 
     async fn ask(&self, lane: Lane, operation: Operation) -> Result<Answer, LeaseError> {

@@ -1,6 +1,7 @@
 //! Puts the server together: adapters, inventory, observers, console, routes; and takes it down in order.
 
 pub mod doors;
+mod metered;
 pub mod reload;
 mod taking_down;
 mod watched;
@@ -121,6 +122,7 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
     let leases = Box::pin(opening).await?;
     let builtin = Watched::builtin(&leases, &store, &clock);
     let watching = Watching::start(&backends, builtin, &clock, &stop);
+    metered::start(&watching.inventory, &leases, &clock);
     let home = home(&access, address);
     let gate = Box::pin(open_gate(&store, &access, &home, &clock, &stop)).await?;
     let ground = Ground {

@@ -1,14 +1,42 @@
-//! Logging: what is written, and how it looks. To standard error, so that output stays for data.
+//! Telemetry: what is written to standard error, what monitoring systems scrape, and what is pushed to them.
+//!
+//! Owns the process's one meter provider with its two readers, the exporters, and how they do. Knows no lock: whoever has
+//! something to tell or to look at tells it here. Like the log it is the process's: servers in one process share it.
+//!
+//! **Invariant:** nothing waits for a collector; exporters have threads of their own, and what does not fit is dropped.
 
-use std::io::IsTerminal;
-use std::sync::{Mutex, PoisonError};
+pub mod exports;
+mod filter;
+mod layers;
+pub mod meters;
+pub mod names;
+pub mod prefixes;
+mod push;
+pub mod trace;
 
+pub use filter::set_filter;
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use opentelemetry::metrics::MeterProvider as _;
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::logs::SdkLoggerProvider;
+use opentelemetry_sdk::metrics::SdkMeterProvider;
+use opentelemetry_sdk::trace::SdkTracerProvider;
 use thiserror::Error;
-use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::ParseError;
 use tracing_subscriber::util::TryInitError;
 
-use crate::config::{LogConfig, LogFormat};
+use self::exports::Export;
+use self::meters::Meters;
+use crate::clock::Clock;
+use crate::config::otel::{Otel, OtelError};
+use crate::config::telemetry::TRACE_ID;
+use crate::config::{LogConfig, TelemetryConfig, otel};
+
+/// What was not pushed when the process ends gets this long.
+const FLUSH_MAX: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Error)]
 pub enum TelemetryError {
@@ -18,61 +46,167 @@ pub enum TelemetryError {
     Started(#[from] TryInitError),
     #[error("the log filter cannot be set")]
     Reload(#[from] tracing_subscriber::reload::Error),
+    #[error(transparent)]
+    Variable(#[from] OtelError),
+    #[error(transparent)]
+    Push(#[from] push::PushError),
+    #[error("metrics cannot be kept: {0}")]
+    Registry(#[from] opentelemetry_sdk::error::OTelSdkError),
 }
 
-/// The filter that counts, and what sets another; none before logging was started.
-static FILTER: Mutex<Option<(String, Box<SetFilter>)>> = Mutex::new(None);
-
-type SetFilter = dyn Fn(EnvFilter) -> Result<(), tracing_subscriber::reload::Error> + Send;
-
-/// From now on this filter. Answers whether it is another one.
-///
-/// # Errors
-/// It does not parse (the configuration has checked it).
-pub fn set_filter(filter: &str) -> Result<bool, TelemetryError> {
-    let parsed = EnvFilter::builder().parse(filter)?;
-    let mut held = FILTER.lock().unwrap_or_else(PoisonError::into_inner);
-    match held.as_mut() {
-        Some((now, set)) if now != filter => {
-            set(parsed)?;
-            filter.clone_into(now);
-            Ok(true)
-        }
-        _ => Ok(false),
-    }
+struct Shared {
+    meters: Meters,
+    registry: prometheus::Registry,
+    provider: SdkMeterProvider,
+    tracer: Option<SdkTracerProvider>,
+    logger: Option<SdkLoggerProvider>,
+    exports: Vec<Arc<Export>>,
+    trace_url: Option<String>,
 }
 
-fn keep(
-    filter: &str,
-    set: impl Fn(EnvFilter) -> Result<(), tracing_subscriber::reload::Error> + Send + 'static,
-) {
-    let mut held = FILTER.lock().unwrap_or_else(PoisonError::into_inner);
-    *held = Some((filter.to_owned(), Box::new(set)));
+static SHARED: OnceLock<Shared> = OnceLock::new();
+
+fn shared() -> &'static Shared {
+    SHARED.get_or_init(|| Shared::metered(push::resource(&Otel::default()), None))
 }
 
-/// Starts logging for this process.
+/// Starts logging for this process, and nothing else: for commands.
 ///
 /// # Errors
 /// The filter does not parse (the configuration has checked it), or logging was started before.
 pub fn start(config: &LogConfig) -> Result<(), TelemetryError> {
-    use tracing_subscriber::util::SubscriberInitExt;
-    let filter = EnvFilter::builder().parse(&config.filter)?;
-    let builder = tracing_subscriber::fmt().with_writer(std::io::stderr);
-    match config.format {
-        LogFormat::Human => {
-            let builder = builder.with_ansi(std::io::stderr().is_terminal());
-            let builder = builder.with_env_filter(filter).with_filter_reloading();
-            let handle = builder.reload_handle();
-            builder.finish().try_init()?;
-            keep(&config.filter, move |filter| handle.reload(filter));
-        }
-        LogFormat::Json => {
-            let builder = builder.json().flatten_event(true);
-            let builder = builder.with_env_filter(filter).with_filter_reloading();
-            let handle = builder.reload_handle();
-            builder.finish().try_init()?;
-            keep(&config.filter, move |filter| handle.reload(filter));
-        }
+    layers::start(config, None, None)
+}
+
+/// Starts logging for this process, and pushes what the `OTEL_*` variables ask for. Call it on the runtime.
+///
+/// # Errors
+/// As [`start`]; a variable or a certificate does not fit.
+pub fn start_pushing(log: &LogConfig, config: &TelemetryConfig) -> Result<(), TelemetryError> {
+    let otel = otel::of_process()?;
+    let mut made = Shared::new(&otel)?;
+    made.trace_url.clone_from(&config.trace_url);
+    let kept = SHARED.get_or_init(|| made);
+    layers::start(log, kept.tracer.as_ref(), kept.logger.as_ref())?;
+    if let Some(tracer) = &kept.tracer {
+        use opentelemetry::trace::TracerProvider as _;
+        trace::switch_on(tracer.tracer("leasehold"), otel.ignores_callers);
+    }
+    for export in &kept.exports {
+        tracing::info!(
+            otel.signal = export.signal,
+            "{} are pushed to {} by {}",
+            export.signal,
+            export.address,
+            export.protocol
+        );
     }
     Ok(())
+}
+
+impl Shared {
+    fn new(otel: &Otel) -> Result<Self, TelemetryError> {
+        let (clock, resource) = (Clock::start(), push::resource(otel));
+        let mut exports = Vec::new();
+        let pushed = otel
+            .metrics
+            .as_ref()
+            .map(|push| push::metrics(push, &clock))
+            .transpose()?;
+        let reader = pushed.map(|(reader, export)| {
+            exports.push(export);
+            reader
+        });
+        let mut made = Self::metered(resource.clone(), reader);
+        if let Some(push) = &otel.traces {
+            let (provider, export) = push::traces(push, resource.clone(), &clock)?;
+            made.tracer = Some(provider);
+            exports.push(export);
+        }
+        if let Some(push) = &otel.logs {
+            let (provider, export) = push::logs(push, resource, &clock)?;
+            made.logger = Some(provider);
+            exports.push(export);
+        }
+        made.exports = exports;
+        Ok(made)
+    }
+
+    fn metered(resource: Resource, reader: Option<push::Reader>) -> Self {
+        let registry = prometheus::Registry::new();
+        let exporter = opentelemetry_prometheus::exporter()
+            .with_registry(registry.clone())
+            .scope_info_enabled(false)
+            .build();
+        let mut builder = SdkMeterProvider::builder().with_resource(resource);
+        match exporter {
+            Ok(exporter) => builder = builder.with_reader(exporter),
+            Err(error) => tracing::error!("there are no metrics to scrape: {error}"),
+        }
+        if let Some(reader) = reader {
+            builder = builder.with_reader(reader);
+        }
+        let provider = builder.build();
+        Self {
+            meters: Meters::new(provider.meter("leasehold")),
+            registry,
+            provider,
+            tracer: None,
+            logger: None,
+            exports: Vec::new(),
+            trace_url: None,
+        }
+    }
+}
+
+/// The instruments.
+pub fn meters() -> &'static Meters {
+    &shared().meters
+}
+
+/// Where things are pushed, and how that goes.
+pub fn exports() -> &'static [Arc<Export>] {
+    &shared().exports
+}
+
+/// All metrics as Prometheus reads them.
+///
+/// # Errors
+/// They cannot be written as text.
+pub fn scrape() -> Result<String, prometheus::Error> {
+    prometheus::TextEncoder::new().encode_to_string(&shared().registry.gather())
+}
+
+/// Where a trace can be looked at, if that was configured.
+pub fn trace_link(trace_id: &str) -> Option<String> {
+    let template = shared().trace_url.as_ref()?;
+    Some(template.replace(TRACE_ID, trace_id))
+}
+
+/// Pushes what is left, for [`FLUSH_MAX`] at most: a collector that hangs keeps nobody from ending.
+pub async fn flush() {
+    let Some(shared) = SHARED.get().filter(|shared| !shared.exports.is_empty()) else {
+        return;
+    };
+    let (done, ended) = tokio::sync::oneshot::channel();
+    // Not the runtime's thread: it would be waited for.
+    let pushing = std::thread::Builder::new().name("last push".to_owned());
+    let pushing = pushing.spawn(move || {
+        std::thread::scope(|scope| {
+            scope.spawn(|| shared.provider.shutdown_with_timeout(FLUSH_MAX));
+            scope.spawn(|| {
+                let tracer = shared.tracer.as_ref();
+                tracer.map(|one| one.shutdown_with_timeout(FLUSH_MAX))
+            });
+            scope.spawn(|| {
+                let logger = shared.logger.as_ref();
+                logger.map(|one| one.shutdown_with_timeout(FLUSH_MAX))
+            });
+        });
+        let _ = done.send(());
+    });
+    let is_in_time = pushing.is_ok() && tokio::time::timeout(FLUSH_MAX, ended).await.is_ok();
+    if !is_in_time {
+        tracing::warn!("the last metrics, traces or logs could not be pushed in time");
+    }
 }

@@ -1,4 +1,4 @@
-//! Real lock servers that exist for one demo or one test: Postgres, Redis, etcd, ZooKeeper and Alertmanager, each on free loopback
+//! Real lock servers that exist for one demo or one test: Postgres, Redis, etcd, ZooKeeper, Alertmanager and Prometheus, each on free loopback
 //! ports, with its data in a temporary folder, stopped and removed when its value is dropped.
 //!
 //! Owns: finding the programs, dropping root, ports, readiness, faults (stop, kill, pause, restart), and leaving
@@ -23,6 +23,7 @@ mod postgres;
 mod proc_table;
 mod process;
 mod programs;
+mod prometheus;
 mod redis;
 mod server;
 mod tls;
@@ -32,7 +33,8 @@ pub use alertmanager::{Alertmanager, AlertmanagerOptions};
 pub use etcd::{Etcd, EtcdOptions};
 pub use ports::free_port;
 pub use postgres::{Postgres, PostgresOptions};
-pub use programs::{MissingServer, promtool};
+pub use programs::MissingServer;
+pub use prometheus::{Prometheus, PrometheusOptions, promtool};
 pub use redis::{Redis, RedisOptions};
 pub use server::Server;
 pub use tls::Tls;
@@ -83,6 +85,14 @@ impl Throwaway {
     /// See [`StartError`]; a port taken meanwhile is retried with another one.
     pub async fn alertmanager(options: AlertmanagerOptions) -> Result<Alertmanager, StartError> {
         Alertmanager::start(options).await
+    }
+
+    /// Starts a Prometheus with its OTLP receiver on a free port and returns once it says that it is ready.
+    ///
+    /// # Errors
+    /// See [`StartError`]; a port taken meanwhile is retried with another one.
+    pub async fn prometheus(options: PrometheusOptions) -> Result<Prometheus, StartError> {
+        Prometheus::start(options).await
     }
 }
 

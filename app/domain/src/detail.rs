@@ -75,6 +75,9 @@ pub struct SeenEvent {
     pub at: chrono::DateTime<chrono::Utc>,
     pub owner_id: Option<OwnerId>,
     pub fencing_token: Option<crate::token::FencingToken>,
+    /// The trace that did it, where there was one. Stays on the server: the page's HTML has it.
+    #[serde(skip)]
+    pub trace_id: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -8,7 +8,8 @@ use super::markup::Markup;
 
 const ROWS_MAX: usize = 12;
 
-pub fn seen(events: &[SeenEvent]) -> Markup {
+/// `link` tells where a trace can be looked at.
+pub fn seen(events: &[SeenEvent], link: &dyn Fn(&str) -> Option<String>) -> Markup {
     let mut it = Markup::new();
     it.wrap(
         "section",
@@ -36,7 +37,7 @@ pub fn seen(events: &[SeenEvent]) -> Markup {
                 });
                 it.wrap("tbody", &[], |it| {
                     for event in events.iter().take(ROWS_MAX) {
-                        row(it, event, newest);
+                        row(it, event, newest, link);
                     }
                 });
             });
@@ -45,7 +46,7 @@ pub fn seen(events: &[SeenEvent]) -> Markup {
     it
 }
 
-fn row(it: &mut Markup, event: &SeenEvent, newest: DateTime<Utc>) {
+fn row(it: &mut Markup, event: &SeenEvent, newest: DateTime<Utc>, link: &dyn Fn(&str) -> Option<String>) {
     let is_of_another_day = event.at.date_naive() != newest.date_naive();
     let class = if is_of_another_day { "ink2 dated" } else { "ink2" };
     it.wrap("tr", &[], |it| {
@@ -71,6 +72,22 @@ fn row(it: &mut Markup, event: &SeenEvent, newest: DateTime<Utc>) {
             }
             if let Some(token) = event.fencing_token {
                 it.said("span", &[("class", "ink3")], &format!(" token {token}"));
+            }
+            if let Some(trace) = &event.trace_id {
+                it.said("span", &[], " ");
+                let title = format!("trace {trace}");
+                match link(trace) {
+                    Some(href) => it.said(
+                        "a",
+                        &[("href", &href), ("rel", "noreferrer"), ("title", &title)],
+                        "trace",
+                    ),
+                    None => it.said(
+                        "span",
+                        &[("class", "ink3 mono"), ("title", &title)],
+                        &trace[..8.min(trace.len())],
+                    ),
+                };
             }
         });
     });

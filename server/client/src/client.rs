@@ -24,6 +24,7 @@ pub struct Client {
 pub struct Builder {
     server: String,
     token: Option<String>,
+    traceparent: Option<String>,
     patience: Duration,
     hears_events: bool,
 }
@@ -51,6 +52,7 @@ impl Client {
         Builder {
             server: server.to_owned(),
             token: None,
+            traceparent: None,
             patience: PATIENCE_DEFAULT,
             hears_events: true,
         }
@@ -62,6 +64,13 @@ impl Builder {
     #[must_use]
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
+        self
+    }
+
+    /// The trace that requests belong to, as W3C writes it. One that is malformed is not sent: a trace is not worth a lease.
+    #[must_use]
+    pub fn traceparent(mut self, traceparent: impl Into<String>) -> Self {
+        self.traceparent = Some(traceparent.into()).filter(|text| is_traceparent(text));
         self
     }
 
@@ -94,6 +103,9 @@ impl Builder {
             value.set_sensitive(true);
             headers.insert(AUTHORIZATION, value);
         }
+        if let Some(Ok(value)) = self.traceparent.map(HeaderValue::try_from) {
+            headers.insert("traceparent", value);
+        }
         // The one that is there already wins, and is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut http = reqwest::Client::builder()
@@ -114,6 +126,18 @@ impl Builder {
     }
 }
 
+/// `00-`, 32 and 16 hexadecimal digits and two more.
+fn is_traceparent(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let is_hex = |part: &str, len| {
+        part.len() == len
+            && part
+                .bytes()
+                .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+    };
+    matches!(parts[..], ["00", trace, span, flags] if is_hex(trace, 32) && is_hex(span, 16) && is_hex(flags, 2))
+}
+
 fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let ip = host
@@ -126,6 +150,22 @@ fn is_loopback(url: &Url) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_is_a_traceparent_is_sent_as_one() {
+        // The standard's example; and what somebody may have in a variable of that name.
+        assert!(is_traceparent(
+            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        ));
+        for other in [
+            "",
+            "1",
+            "00-xyz-b7ad6b7169203331-01",
+            "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01",
+        ] {
+            assert!(!is_traceparent(other), "{other}");
+        }
+    }
 
     #[test]
     fn what_is_no_server_or_no_token_is_refused() {

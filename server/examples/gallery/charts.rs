@@ -57,7 +57,7 @@ pub(crate) fn of(detail: &LockDetail, search: &str, now: Moment) -> LockCharts {
         ownership: ownership.into_string(),
         hold_time: hold::hold_time(&holds, Some(Now { held_ms, is_long }), "of this lock", None)
             .into_string(),
-        seen: seen::seen(&detail.seen).into_string(),
+        seen: seen::seen(&detail.seen, &|_| None).into_string(),
     }
 }
 

@@ -21,6 +21,8 @@ use crate::clock::Now;
 use crate::db::Db;
 use crate::history::turn::Turn;
 use crate::lease::LeaseService;
+use crate::telemetry::meters;
+use crate::telemetry::meters::Firing;
 
 const EVERY_MS: i64 = 1_000;
 /// Rows of history that one round takes in, and so often at most.
@@ -99,6 +101,7 @@ impl Evaluator {
     async fn round(&mut self) -> Result<(), sqlx::Error> {
         let Some(token) = self.turn.token().await else {
             self.is_first = true;
+            meters().firing(Firing::new());
             return Ok(());
         };
         self.rounds += 1;
@@ -130,6 +133,7 @@ impl Evaluator {
                     .contains(&(alert.rule.clone(), alert.subject.clone()))
         };
         let outcome = round(&rules, before, seen.found.clone(), &unknown, at);
+        meters().firing(firing(&rules, &outcome.active));
         let resolved: Vec<Active> = outcome.over.iter().map(|(alert, _)| alert.clone()).collect();
         let told = notices(&rules, &outcome.active, &resolved, &silences, &path, at);
         self.write(token, outcome, told, &unchanged, &silences, at).await
@@ -346,6 +350,18 @@ fn counted(leases: &LeaseService) -> [(Counts, u64); 2] {
         (Counts::RenewalFailed, metrics.losses.read()),
         (Counts::ReleaseFailed, metrics.release_failures.read()),
     ]
+}
+
+/// By rule and severity; every rule that is on, so that one that fires is seen to rise from 0.
+fn firing(rules: &[Rule], active: &[Active]) -> Firing {
+    let of = |rule: &Rule| (rule.id.to_string(), rule.severity.wire());
+    let rules = rules.iter().filter(|rule| rule.is_enabled);
+    rules
+        .map(|rule| {
+            let fires = |alert: &&Active| alert.rule == rule.id && alert.is_firing();
+            (of(rule), active.iter().filter(fires).count() as u64)
+        })
+        .collect()
 }
 
 /// Words that run on with the time are written now and then only.

@@ -9,7 +9,9 @@ use tokio_util::sync::CancellationToken;
 use super::exit::Exit;
 use super::output::{print, report};
 use crate::clock::Clock;
-use crate::config::{AccessConfig, HistoryConfig, LISTEN_DEFAULT, LeaseConfig, LogConfig, NotifyConfig};
+use crate::config::{
+    AccessConfig, HistoryConfig, LISTEN_DEFAULT, LeaseConfig, LogConfig, NotifyConfig, TelemetryConfig,
+};
 use crate::demo;
 use crate::demo::{Demo, Webhook};
 use crate::identity::{NewPerson, NewToken, Secret, Who};
@@ -32,7 +34,7 @@ pub struct Args {
 /// # Errors
 /// None of the servers is installed, one of them does not start, or the port cannot be had.
 pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
-    crate::telemetry::start(&LogConfig::default())?;
+    crate::telemetry::start_pushing(&LogConfig::default(), &TelemetryConfig::default())?;
     let stop = crate::shutdown::on_signal()?;
     report("starting Postgres, Redis and etcd, each in a folder of its own");
     let mut demo = demo::start(stop.clone()).await?;
@@ -85,6 +87,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     report("ending the servers");
     demo.end().await;
+    crate::telemetry::flush().await;
     served
 }
 

@@ -70,6 +70,10 @@ pub struct Args {
     /// Token that says who you are
     #[arg(long, value_name = "TOKEN", env = "LEASEHOLD_TOKEN", hide_env_values = true, value_parser = parse_token)]
     pub token: Option<SecretString>,
+    /// Trace that the requests belong to, where there is one
+    #[arg(long, value_name = "TRACEPARENT", env = "TRACEPARENT", hide = true)]
+    // Whatever it is, it keeps no command from running.
+    pub traceparent: Option<std::ffi::OsString>,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<std::ffi::OsString>,
@@ -101,6 +105,9 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut builder = Client::builder(args.server.as_str());
     if let Some(token) = &args.token {
         builder = builder.token(token.expose_secret());
+    }
+    if let Some(trace) = args.traceparent.as_ref().and_then(|text| text.to_str()) {
+        builder = builder.traceparent(trace);
     }
     let client = match builder.build() {
         Ok(client) => client,

@@ -58,7 +58,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
             return Ok(Exit::Usage.into());
         }
     };
-    crate::telemetry::start(&told.config.log)?;
+    crate::telemetry::start_pushing(&told.config.log, &told.config.telemetry)?;
     serve::doors::limits::raise_open_files();
     let asked = shutdown::on_signal()?;
     // From now on: a SIGHUP during the start waits, it does not end the process.
@@ -99,7 +99,9 @@ async fn serve(
             link.expose()
         ))?;
     }
-    match serving.ended().await {
+    let ended = serving.ended().await;
+    crate::telemetry::flush().await;
+    match ended {
         None => Ok(Exit::Ok.into()),
         Some(why) => Err(anyhow::anyhow!(why)),
     }

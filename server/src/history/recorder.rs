@@ -186,7 +186,7 @@ impl Recorder {
         }
         let write = async {
             let mut tx = self.db.begin().await?;
-            store::insert(&mut tx, &self.own.iter().collect::<Vec<_>>()).await?;
+            store::insert(&mut tx, &self.own.iter().collect::<Vec<_>>(), &self.leases).await?;
             if sums_due {
                 self.gathered.write(&mut tx).await?;
             }
@@ -226,7 +226,7 @@ impl Recorder {
             |change: &&Change| written_before.is_none_or(|before| change.at.timestamp_millis() > before);
         let news: Vec<&Change> = taken.changes.iter().filter(is_new).collect();
         let rows: Vec<&Change> = rows(&news).into_iter().chain(&self.own).collect();
-        store::insert(&mut tx, &rows).await?;
+        store::insert(&mut tx, &rows, &self.leases).await?;
         let runs_due = sums_due || self.runs.has_ended();
         if runs_due {
             self.runs.write(&mut tx, sums_due).await?;
@@ -245,6 +245,7 @@ impl Recorder {
         self.written(sums_due);
         // Folded and added up now that what was taken cannot come back; written with the next sums.
         for change in news {
+            super::metered::changed(self.inventory.kind_of(&change.backend), change);
             let beat = self.runs.take(change);
             self.gathered.change(change, beat);
         }
@@ -293,6 +294,7 @@ fn event_of(tallied: Tallied, at: chrono::DateTime<chrono::Utc>) -> Option<Chang
         What::Rejected { owner, token } => (EventKind::Rejected, owner, token),
         What::Granted { .. }
         | What::Refused
+        | What::TimedOut
         | What::Waited { .. }
         | What::Released { .. }
         | What::Expired { .. }

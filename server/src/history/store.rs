@@ -11,6 +11,7 @@ use sqlx::{AssertSqlSafe, Row as _};
 use super::values::{pieces, values};
 use crate::db::{Db, Tx, on_either};
 use crate::inventory::Change;
+use crate::lease::LeaseService;
 
 /// A time that nobody watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,19 +38,23 @@ pub(super) async fn claim(tx: &mut Tx, token: i64, now_ms: i64) -> Result<Option
     }))
 }
 
-const COLUMNS: usize = 10;
+const COLUMNS: usize = 11;
 
 /// Everything but renewals, which are folded first.
-pub(super) async fn insert(tx: &mut Tx, changes: &[&Change]) -> Result<(), sqlx::Error> {
+pub(super) async fn insert(
+    tx: &mut Tx,
+    changes: &[&Change],
+    leases: &LeaseService,
+) -> Result<(), sqlx::Error> {
     for some in pieces(changes) {
-        insert_some(tx, some).await?;
+        insert_some(tx, some, leases).await?;
     }
     Ok(())
 }
 
-async fn insert_some(tx: &mut Tx, changes: &[&Change]) -> Result<(), sqlx::Error> {
+async fn insert_some(tx: &mut Tx, changes: &[&Change], leases: &LeaseService) -> Result<(), sqlx::Error> {
     let statement = format!(
-        "INSERT INTO lock_events (at, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, sampled)
+        "INSERT INTO lock_events (at, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, sampled, trace_id)
          VALUES {}",
         values(changes.len(), COLUMNS)
     );
@@ -66,11 +71,25 @@ async fn insert_some(tx: &mut Tx, changes: &[&Change]) -> Result<(), sqlx::Error
                 .bind(change.token.map(|token| token.to_string()))
                 .bind(change.ttl_ms.map(i64::from))
                 .bind(change.waiters.map(i64::from))
-                .bind(i64::from(change.is_sampled));
+                .bind(i64::from(change.is_sampled))
+                .bind(trace_of(leases, change));
         }
         query.execute(&mut **tx).await?.rows_affected()
     });
     Ok(())
+}
+
+/// Which trace did it, as far as this process did it.
+fn trace_of(leases: &LeaseService, change: &Change) -> Option<String> {
+    let token = change
+        .token
+        .filter(|_| change.backend == BackendName::builtin())?;
+    let is_end = match change.kind {
+        EventKind::Acquired | EventKind::Reclaimed => false,
+        EventKind::Released | EventKind::Revoked => true,
+        _ => return None,
+    };
+    leases.traced().of(&change.resource, token, is_end)
 }
 
 /// Postgres has no NUL in a text.
@@ -100,7 +119,7 @@ pub(super) async fn events(
     most: usize,
 ) -> Result<Vec<SeenEvent>, sqlx::Error> {
     // Renewals are in the lock's cadence, and a line that grows shorter is no news.
-    let select = "SELECT at, kind, owner_id, fencing_token FROM lock_events
+    let select = "SELECT at, kind, owner_id, fencing_token, trace_id FROM lock_events
         WHERE backend = $1 AND resource = $2 AND (CAST($3 AS TEXT) IS NULL OR source = $3)
           AND kind NOT IN ('renewed', 'fewer_waiting')
         ORDER BY at DESC, id DESC LIMIT $4";
@@ -122,6 +141,7 @@ pub(super) async fn events(
                 at,
                 owner_id: row.try_get::<Option<String>, _>(2)?.map(OwnerId::new),
                 fencing_token: token.and_then(|token| token.parse().ok()).map(FencingToken::new),
+                trace_id: row.try_get(4)?,
             });
         }
     });

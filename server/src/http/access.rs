@@ -29,8 +29,10 @@ use super::pages::set_headers;
 use super::problem::Problem;
 use super::settings::form::Form;
 use crate::audit::{Audit, Entry, Origin};
+use crate::clock::Stopwatch;
 use crate::identity::{Identity, IdentityError, Oidc, Subject, Who};
 use crate::lease::Caller;
+use crate::telemetry::meters;
 
 pub use door::OverTls;
 pub use origin::Proxies;
@@ -52,7 +54,26 @@ pub struct Gate {
 }
 
 /// Lets a request pass with [`Who`] and [`Caller`] in its extensions, or answers in its place.
-pub async fn guard(State(gate): State<Gate>, mut request: Request, next: Next) -> Response {
+pub async fn guard(State(gate): State<Gate>, request: Request, next: Next) -> Response {
+    let watch = Stopwatch::start();
+    let method = method_of(request.method());
+    let matched = request.extensions().get::<MatchedPath>().cloned();
+    let response = admit(gate, request, next).await;
+    let route = needs::pattern(matched.as_ref().map(MatchedPath::as_str));
+    meters().request(method, route, response.status().as_u16(), watch.seconds());
+    response
+}
+
+/// Methods that somebody made up are no attributes.
+fn method_of(method: &Method) -> &'static str {
+    let known = ["GET", "POST", "PUT", "DELETE", "HEAD", "PATCH", "OPTIONS"];
+    known
+        .into_iter()
+        .find(|one| *one == method.as_str())
+        .unwrap_or("_OTHER")
+}
+
+async fn admit(gate: Gate, mut request: Request, next: Next) -> Response {
     if let Some(answer) = door::refusal(&request, &gate.proxies, &gate.home) {
         return set_headers(answer).await;
     }

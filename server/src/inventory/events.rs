@@ -53,6 +53,7 @@ impl Recent {
             .filter(|event| event.source == source && *event.name == *name)
             .take(most)
             .map(|event| SeenEvent {
+                trace_id: None,
                 kind: event.kind,
                 at: event.at,
                 owner_id: event.owner.as_ref().map(OwnerId::new),

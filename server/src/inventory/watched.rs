@@ -1,7 +1,7 @@
 //! Every backend for whoever adds up history: how many locks of each template are held and waited for, and whether that is
 //! known now.
 
-use domain::backend::BackendStatus;
+use domain::backend::{BackendKind, BackendStatus};
 use domain::names::BackendName;
 
 use super::Inventory;
@@ -12,6 +12,7 @@ use crate::clock::Now;
 #[derive(Debug, Clone)]
 pub struct WatchedBackend {
     pub name: BackendName,
+    pub kind: BackendKind,
     /// Its rows are to be believed now.
     pub is_watched: bool,
     pub tells_waiters: bool,
@@ -28,6 +29,7 @@ impl Inventory {
             let can_wait = |can: &domain::backend::Capability| can.name == "waiters" && can.can;
             WatchedBackend {
                 name: slot.info.name.clone(),
+                kind: slot.info.kind,
                 is_watched,
                 tells_waiters: slot.info.capabilities.iter().any(can_wait),
                 groups: state.shard.groups.read(now.tick, !is_watched),

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::history::template;
 use domain::lease::{Lease, Metadata, Refusal, Ttl};
 use domain::names::{OwnerId, Resource};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use super::caller::Caller;
 use super::chance;
@@ -15,8 +17,10 @@ use super::error::LeaseError;
 use super::flights::{self, Seat};
 use super::operation::{AcquireOp, Done, Key, KeyName, Operation, Turn};
 use super::store::Lane;
-use super::{LeaseService, waiting};
+use super::{LeaseService, events, waiting};
 use crate::tasks;
+use crate::telemetry::meters;
+use crate::telemetry::meters::Of;
 
 /// An outage is told within 2 s.
 const PATIENCE: Duration = Duration::from_millis(1_850);
@@ -46,6 +50,17 @@ impl LeaseService {
     /// # Errors
     /// See [`LeaseError`]; `Unavailable` leaves open whether it was granted: the same key finds out.
     pub async fn acquire(&self, caller: &Caller, request: AcquireRequest) -> Result<Acquired, LeaseError> {
+        let resource = request.resource.clone();
+        let answer = self.try_acquire(caller, request).await;
+        match &answer {
+            Ok(Acquired::Granted { lease, .. }) => events::acquired(&resource, lease),
+            Ok(Acquired::Refused { .. }) => {}
+            Err(error) => unanswered(&resource, error),
+        }
+        answer
+    }
+
+    async fn try_acquire(&self, caller: &Caller, request: AcquireRequest) -> Result<Acquired, LeaseError> {
         caller.may_name(&request.resource)?;
         if self.core.stop.is_cancelled() {
             return Err(LeaseError::ShuttingDown);
@@ -82,16 +97,31 @@ impl LeaseService {
             Seat::Pilot(landing, passenger) => (landing, passenger),
         };
         let (core, all) = (self.core.clone(), self.flights.clone());
-        tasks::spawn("keyed acquire", CancellationToken::new(), async move {
-            let result = tokio::select! {
-                // All who asked have hung up.
-                () = landing.closed() => Err(LeaseError::Unavailable),
-                result = run(core, op, wait) => result,
-            };
-            all.land(&key, &landing, result);
-        });
+        tasks::spawn(
+            "keyed acquire",
+            CancellationToken::new(),
+            async move {
+                let result = tokio::select! {
+                    // All who asked have hung up.
+                    () = landing.closed() => Err(LeaseError::Unavailable),
+                    result = run(core, op, wait) => result,
+                };
+                all.land(&key, &landing, result);
+            }
+            .in_current_span(),
+        );
         flights::landed(passenger).await
     }
+}
+
+/// An attempt that the store does not tell of.
+fn unanswered(resource: &Resource, error: &LeaseError) {
+    let outcome = match error {
+        LeaseError::OutOfScope | LeaseError::KeyReused | LeaseError::Invalid(_) => "denied",
+        _ => "error",
+    };
+    let template = Arc::from(template::template(resource.as_bytes()));
+    meters().acquired(&Of::builtin(), &template, outcome);
 }
 
 /// The same request by meaning, whatever the order of its members.
@@ -153,7 +183,7 @@ async fn in_line(core: &Arc<Core>, op: Box<AcquireOp>, wait: Duration) -> Result
         .tick()
         .plus(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX));
     let work = waiting::wait(core.clone(), op, reply, until);
-    tasks::spawn("waiter", CancellationToken::new(), work);
+    tasks::spawn("waiter", CancellationToken::new(), work.in_current_span());
     let answer = tokio::time::timeout(wait + PATIENCE, answer).await;
     match answer {
         Ok(Ok(answer)) => answer,

@@ -12,6 +12,7 @@ use domain::lease::{How, LeaseId, Scope, StoreTime};
 use domain::names::Resource;
 use domain::observation::Tick;
 use futures::FutureExt as _;
+use opentelemetry::trace::SpanContext;
 use tokio::sync::{SetOnce, broadcast, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -22,9 +23,12 @@ use super::metrics::LeaseMetrics;
 use super::operation::{AcquireOp, Applied, Done, Operation, Turn};
 use super::store::{Lane, Store, StoreError};
 use super::tally::Tally;
+use super::traced::{Traced, Traces};
 use super::waiting::Waiting;
-use crate::clock::Clock;
+use crate::clock::{Clock, Stopwatch};
 use crate::tasks;
+use crate::telemetry::meters;
+use crate::telemetry::trace::{self, Commits};
 
 /// Operations of one transaction, and those that may wait for it.
 const BATCH_MAX: usize = 512;
@@ -45,6 +49,8 @@ pub(super) type Reply = oneshot::Sender<Result<Answer, LeaseError>>;
 struct Job {
     operation: Operation,
     reply: Reply,
+    /// The trace that asks, if there is one.
+    trace: Option<Box<SpanContext>>,
 }
 
 /// Names that look different now; none: something may have been missed.
@@ -55,6 +61,8 @@ pub(super) struct Core {
     pub(super) clock: Clock,
     pub(super) metrics: LeaseMetrics,
     pub(super) tally: Tally,
+    /// Which trace did what, for the events of history.
+    pub(super) traced: Traced,
     pub(super) waiting: Waiting,
     pub(super) followers: Followers,
     pub(super) changes: broadcast::Sender<Changed>,
@@ -85,6 +93,7 @@ impl Core {
             clock,
             metrics: LeaseMetrics::default(),
             tally: Tally::default(),
+            traced: Traced::default(),
             waiting: Waiting::default(),
             followers: Followers::default(),
             changes: broadcast::Sender::new(CHANGES_KEPT),
@@ -113,7 +122,11 @@ impl Core {
             Lane::Urgent => &self.urgent,
             Lane::Main => &self.main[place],
         };
-        if let Err(error) = queue.try_send(Job { operation, reply }) {
+        if let Err(error) = queue.try_send(Job {
+            operation,
+            reply,
+            trace: trace::here().map(Box::new),
+        }) {
             let (why, job) = match error {
                 mpsc::error::TrySendError::Full(job) => (LeaseError::Overloaded, job),
                 mpsc::error::TrySendError::Closed(job) => (LeaseError::ShuttingDown, job),
@@ -148,11 +161,32 @@ impl Core {
     }
 
     async fn apply(&self, lane: Lane, jobs: Vec<Job>) {
+        let traces = Traces::of(jobs.iter().map(|job| job.trace.as_deref()));
         let (operations, replies): (Vec<_>, Vec<_>) =
             jobs.into_iter().map(|job| (job.operation, job.reply)).unzip();
-        match self.try_apply(lane, &operations).await {
-            Ok(applied) => self.answer(&operations, replies, applied),
-            Err(error) => self.fail(&operations, replies, &error),
+        let commits = Commits::begin(traces.all(), self.system(), operations.len());
+        let watch = Stopwatch::start();
+        let applied = self.try_apply(lane, &operations).await;
+        meters().statement(self.system(), "lease_batch", applied.is_err(), watch.seconds());
+        match applied {
+            Ok(applied) => {
+                commits.end(None);
+                self.traced.note(&operations, &applied.done, &traces);
+                self.answer(&operations, replies, applied);
+            }
+            Err(error) => {
+                commits.end(Some("the store did not commit"));
+                self.fail(&operations, replies, &error);
+            }
+        }
+    }
+
+    /// Of the store, as traces and metrics say it.
+    fn system(&self) -> &'static str {
+        if self.store.has_one_writer() {
+            "sqlite"
+        } else {
+            "postgresql"
         }
     }
 
@@ -273,7 +307,10 @@ impl Core {
                 metrics.revocations.one();
                 metrics.held(lease);
             }
-            Done::Lost(..) if matches!(operation, Operation::Renew { .. }) => metrics.losses.one(),
+            Done::Lost(_, ending) if matches!(operation, Operation::Renew { .. }) => {
+                metrics.losses.one();
+                meters().lost(super::events::cause(&ending.how));
+            }
             // Released twice is released.
             Done::Lost(_, ending) if is_release(operation) && !matches!(ending.how, How::Released) => {
                 metrics.release_failures.one();

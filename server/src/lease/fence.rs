@@ -110,9 +110,11 @@ impl LeaseService {
     }
 
     async fn note(&self, rejection: Rejection) -> Result<(), LeaseError> {
+        let reason = rejection.reason;
         self.ask(Lane::Main, Operation::Reject(Box::new(rejection)))
             .await?;
         self.core.metrics.rejections.one();
+        crate::telemetry::meters().rejected(reason);
         Ok(())
     }
 }

@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use domain::lease::Lease;
 
+use super::error::LeaseError;
+
 #[derive(Debug, Default)]
 pub struct LeaseMetrics {
     /// Attempts by outcome.
@@ -33,6 +35,9 @@ pub struct LeaseMetrics {
     /// Releases of what had run out or was revoked, and those that the store did not take.
     pub release_failures: Counter,
     pub rejections: Counter,
+    /// Calls by what was answered.
+    pub renews: Attempts,
+    pub give_backs: Attempts,
     /// Transactions, and operations in them.
     pub batches: Counter,
     pub operations: Counter,
@@ -47,6 +52,40 @@ impl LeaseMetrics {
             .as_ref()
             .map_or(lease.acquired_at, |ending| ending.at);
         self.hold_ms.ms(ended.since(lease.acquired_at));
+    }
+}
+
+/// How calls about a lease went.
+#[derive(Debug, Default)]
+pub struct Attempts {
+    pub done: Counter,
+    /// The lease had ended before.
+    pub lost: Counter,
+    /// Not known, not in scope, or not possible any more.
+    pub denied: Counter,
+    pub error: Counter,
+}
+
+impl Attempts {
+    pub(super) fn note<T>(&self, answer: &Result<T, LeaseError>) {
+        match answer {
+            Ok(_) => self.done.one(),
+            Err(LeaseError::Lost(_)) => self.lost.one(),
+            Err(LeaseError::NotFound | LeaseError::OutOfScope | LeaseError::LifetimeReached { .. }) => {
+                self.denied.one();
+            }
+            Err(_) => self.error.one(),
+        }
+    }
+
+    /// By outcome; `done` is the word for success.
+    pub fn read(&self, done: &'static str) -> [(&'static str, u64); 4] {
+        [
+            (done, self.done.read()),
+            ("lost", self.lost.read()),
+            ("denied", self.denied.read()),
+            ("error", self.error.read()),
+        ]
     }
 }
 

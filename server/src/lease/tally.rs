@@ -27,9 +27,12 @@ pub enum What {
         reclaimed: bool,
     },
     Refused,
-    /// A wait ended, however.
+    /// Refused after a wait.
+    TimedOut,
+    /// A wait ended: `acquired`, `timeout` or `error`.
     Waited {
         ms: i64,
+        outcome: &'static str,
     },
     Released {
         held_ms: i64,

@@ -133,15 +133,14 @@ fn waited(op: &AcquireOp, ms: i64, answer: &Result<Answer, LeaseError>) -> Vec<T
         resource: op.resource.clone(),
         what,
     };
-    let mut all = vec![of(What::Waited { ms })];
-    if matches!(
-        answer,
-        Ok(Answer {
-            done: Done::Refused { .. },
-            ..
-        })
-    ) {
-        all.push(of(What::Refused));
+    let outcome = match answer.as_ref().map(|answer| &answer.done) {
+        Ok(Done::Acquired { .. }) => "acquired",
+        Ok(Done::Refused { .. }) => "timeout",
+        _ => "error",
+    };
+    let mut all = vec![of(What::Waited { ms, outcome })];
+    if outcome == "timeout" {
+        all.push(of(What::TimedOut));
     }
     all
 }

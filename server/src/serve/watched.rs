@@ -11,6 +11,7 @@ use crate::backends::Backend;
 use crate::backends::announcing::Announcing;
 use crate::backends::builtin::Builtin;
 use crate::backends::connect::connect;
+use crate::backends::measured::Measured;
 use crate::clock::Clock;
 use crate::config::BackendConfig;
 use crate::inventory::{BackendInfo, Inventory};
@@ -39,16 +40,20 @@ impl Watched {
         };
         Self {
             name: config.name.clone(),
-            adapter: connect(config, clock),
+            adapter: Arc::new(Measured::new(&config.name, connect(config, clock))),
             pace,
         }
     }
 
     pub(super) fn builtin(leases: &Arc<LeaseService>, store: &SecretString, clock: &Clock) -> Self {
         let address = address(store.expose_secret());
+        let (name, adapter) = (
+            BackendName::builtin(),
+            Builtin::new(leases.clone(), address, clock.clone()),
+        );
         Self {
-            name: BackendName::builtin(),
-            adapter: Arc::new(Builtin::new(leases.clone(), address, clock.clone())),
+            adapter: Arc::new(Measured::new(&name, Arc::new(adapter))),
+            name,
             pace: BUILTIN_PACE,
         }
     }

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use sqlx::postgres::PgConnectOptions;
 use tokio::time::timeout;
 
-use super::{alertmanager, etcd, postgres, redis, zookeeper};
+use super::{alertmanager, etcd, postgres, prometheus, redis, zookeeper};
 
 const PROBE_DEADLINE: Duration = Duration::from_secs(2);
 
@@ -32,6 +32,7 @@ pub(super) enum Probe {
     Etcd(SocketAddr),
     Zookeeper(SocketAddr),
     Alertmanager(SocketAddr),
+    Prometheus(SocketAddr),
 }
 
 impl Probe {
@@ -43,6 +44,7 @@ impl Probe {
                 Self::Etcd(address) => etcd::answers(*address).await,
                 Self::Zookeeper(address) => zookeeper::answers(*address).await,
                 Self::Alertmanager(address) => alertmanager::answers(*address).await,
+                Self::Prometheus(address) => prometheus::answers(*address).await,
             }
         };
         timeout(PROBE_DEADLINE, answer)

@@ -22,15 +22,6 @@ pub struct MissingServer {
 pub(super) fn find(what: &'static str, install: &'static str) -> Result<PathBuf, MissingServer> {
     find_in(what, &search_path()).ok_or(MissingServer { what, install })
 }
-
-/// Where Prometheus' own checker of rules is.
-///
-/// # Errors
-/// The command that installs it.
-pub fn promtool() -> Result<PathBuf, MissingServer> {
-    find("promtool", "scripts/setup monitoring")
-}
-
 /// The `PATH` for servers, which get no other variable of ours (`PGPORT` or `ETCD_NAME` would change them).
 pub(super) fn path_variable() -> OsString {
     env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/bin:/bin"))

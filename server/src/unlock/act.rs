@@ -13,6 +13,9 @@ use super::{UnlockError, Unlocks, note, store};
 use crate::audit::{Actor, Entry, Origin};
 use crate::backends::BackendError;
 use crate::identity::Who;
+use crate::telemetry::meters;
+use crate::telemetry::meters::Of;
+use tracing::Instrument as _;
 
 /// An outcome, to be written.
 #[derive(Debug, Clone)]
@@ -26,6 +29,17 @@ pub(super) struct Told {
 impl Unlocks {
     /// Asks the backend to end the holding that was looked at. `unlock` is claimed: its act is in the record.
     pub(super) async fn act(&self, who: &Who, unlock: Unlock) -> Result<Unlock, UnlockError> {
+        let span = tracing::debug_span!(
+            "forced_unlock",
+            unlock.id = unlock.id,
+            audit.id = unlock.act_row,
+            lock.backend = %unlock.backend,
+            lock.resource = %note::short(&unlock.resource)
+        );
+        Box::pin(self.do_act(who, unlock)).instrument(span).await
+    }
+
+    async fn do_act(&self, who: &Who, unlock: Unlock) -> Result<Unlock, UnlockError> {
         if unlock.break_glass.is_some() {
             tracing::error!(
                 lock.backend = %unlock.backend, lock.resource = %note::short(&unlock.resource), unlock.id = unlock.id,
@@ -51,9 +65,11 @@ impl Unlocks {
         };
         tracing::info!(
             lock.backend = %told.unlock.backend, lock.resource = %note::short(&told.unlock.resource),
+            event = "forced_unlock", audit.id = told.unlock.act_row,
             unlock.id = told.unlock.id, unlock.state = state.wire(),
             "forced unlock by {}: {}", who.name(), state.wire()
         );
+        self.count(&told);
         let written = self.write(&told).await;
         if let Err(error) = written {
             tracing::error!("the outcome of a forced unlock could not be recorded yet: {error}");
@@ -67,6 +83,21 @@ impl Unlocks {
             }),
             (None, _) => self.standing(told).await,
         }
+    }
+
+    fn count(&self, told: &Told) {
+        let Some(kind) = self.inventory.kind_of(&told.unlock.backend) else {
+            return;
+        };
+        let of = Of {
+            name: told.unlock.backend.as_str().into(),
+            system: kind.wire(),
+        };
+        let tier = match told.unlock.break_glass {
+            Some(_) => "break_glass",
+            None => told.unlock.tier.wire(),
+        };
+        meters().unlocked(&of, told.state.wire(), tier);
     }
 
     async fn ask(&self, who: &Who, unlock: &Unlock) -> Result<Release, BackendError> {

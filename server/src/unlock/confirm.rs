@@ -18,6 +18,7 @@ use crate::audit::Entry;
 use crate::identity::Who;
 use crate::notify::enqueue;
 use crate::tasks;
+use tracing::Instrument as _;
 
 /// What was typed.
 #[derive(Debug, Clone)]
@@ -41,10 +42,15 @@ impl Unlocks {
         let (told, answer) = tokio::sync::oneshot::channel();
         let (unlocks, who, id) = (self.clone(), who.clone(), id.to_owned());
         // Not the server's token: an act that has begun is not cut by a shutdown while there is time.
-        tasks::spawn("forced unlock", CancellationToken::new(), async move {
-            // Nobody waits any more: it is in the record.
-            let _ = told.send(Box::pin(unlocks.check_and_act(&who, &id, confirmation)).await);
-        });
+        tasks::spawn(
+            "forced unlock",
+            CancellationToken::new(),
+            async move {
+                // Nobody waits any more: it is in the record.
+                let _ = told.send(Box::pin(unlocks.check_and_act(&who, &id, confirmation)).await);
+            }
+            .in_current_span(),
+        );
         answer.await.unwrap_or(Err(UnlockError::CutOff))
     }
 

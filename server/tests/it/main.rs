@@ -52,6 +52,8 @@ mod security;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+mod telemetry;
+#[cfg(test)]
 mod throwaway;
 #[cfg(test)]
 mod truth;

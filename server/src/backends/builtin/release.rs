@@ -4,6 +4,7 @@
 use domain::generation::Generation;
 use domain::lease::{How, LeaseId, Revocation};
 use domain::names::{Resource, Source};
+use domain::observation::Inspection;
 use domain::release::{Act, Release};
 
 use super::{Builtin, failed};
@@ -31,13 +32,17 @@ pub(super) async fn release(
     }
     let id = wanted.as_str().strip_prefix(PREFIX).and_then(LeaseId::parse);
     let acted = match id {
-        Some(id) => revoke(builtin, id, act).await?,
+        Some(id) => revoke(builtin, (id, &seen), act).await?,
         None => Acted::Missed,
     };
     settle(builtin, source, resource, wanted, acted).await
 }
 
-async fn revoke(builtin: &Builtin, lease: LeaseId, act: &Act) -> Result<Acted, BackendError> {
+async fn revoke(
+    builtin: &Builtin,
+    (lease, seen): (LeaseId, &Inspection),
+    act: &Act,
+) -> Result<Acted, BackendError> {
     let revocation = Revocation {
         by: act.by.clone(),
         reason: act.reason.clone(),
@@ -45,7 +50,15 @@ async fn revoke(builtin: &Builtin, lease: LeaseId, act: &Act) -> Result<Acted, B
     };
     let delay = builtin.service.lock_delay();
     match builtin.service.revoke(lease, revocation, delay).await {
-        Ok(Ended::Now(_)) => Ok(Acted::Done),
+        Ok(Ended::Now(ended)) => {
+            if let Some(lock) = &seen.lock {
+                builtin
+                    .service
+                    .traced()
+                    .revoked(&lock.resource, ended.token.number());
+            }
+            Ok(Acted::Done)
+        }
         // Our own act, asked for again after its answer was lost.
         Ok(Ended::Before(How::Revoked(before))) if before.audit_id == act.audit_id => Ok(Acted::Done),
         Ok(Ended::Before(_)) | Err(LeaseError::NotFound) => Ok(Acted::Missed),

@@ -104,7 +104,17 @@ fn every_key_of_the_loader_is_described_and_no_other() {
     // The example has every kind of backend, so the loader asks for every key while reading it.
     let known = load_example(EXAMPLE, &[]).known;
     // Tables are headings, not rows.
-    let headings = ["lease", "history", "notify", "backend", "tls", "proxy", "oidc"].map(str::to_owned);
+    let headings = [
+        "lease",
+        "history",
+        "notify",
+        "telemetry",
+        "backend",
+        "tls",
+        "proxy",
+        "oidc",
+    ]
+    .map(str::to_owned);
     let known: BTreeSet<String> = known.into_iter().filter(|key| !headings.contains(key)).collect();
     let described: BTreeSet<String> = rows().into_keys().collect();
     assert_eq!(known, described);

@@ -42,7 +42,7 @@ impl Sources {
     ) -> LockCharts {
         let wall = self.clock.now().wall.timestamp_millis();
         let ranged = Ranged::read(search, fitting(detail), wall);
-        let seen = seen::seen(&detail.seen).into_string();
+        let seen = seen::seen(&detail.seen, &crate::telemetry::trace_link).into_string();
         let reading = tokio::time::timeout(PATIENCE, self.read(detail, &ranged));
         let Ok(Ok(read)) = reading.await else {
             return LockCharts {

@@ -15,8 +15,11 @@ use domain::names::{BackendName, Resource};
 use super::STEPS_S;
 use super::lines::Lines;
 use crate::history::limits::LOOK_MS_MAX;
+use crate::history::metered;
 use crate::inventory::{Change, GROUPS_MAX, OTHER, WatchedBackend};
 use crate::lease::{Tallied, What};
+use crate::telemetry::meters;
+use crate::telemetry::meters::Of;
 
 /// Names of resources whose template is remembered.
 const TEMPLATES_KEPT: usize = 20_000;
@@ -106,6 +109,16 @@ impl Gatherer {
                 let grown = is.held_ms > was.held_ms || is.believers > was.believers;
                 if !is_writer || !was_there || !grown {
                     continue;
+                }
+                let times = is.believers.saturating_sub(was.believers);
+                if times > 0 {
+                    meters().suspected(
+                        &Of {
+                            name: backend.name.as_str().into(),
+                            system: backend.kind.wire(),
+                        },
+                        times,
+                    );
                 }
                 let sum = self.round.entry(key).or_default();
                 sum.held_ms += is.held_ms - was.held_ms;
@@ -202,8 +215,10 @@ impl Gatherer {
 
     /// What the lease service of this process did.
     pub(in crate::history) fn tallied(&mut self, all: &[Tallied]) {
+        let of = Of::builtin();
         for one in all {
             let key = (BackendName::builtin(), self.template_of(&one.resource));
+            metered::tallied(&of, &key.1, one);
             let sum = self.round.entry(key).or_default();
             match &one.what {
                 What::Granted { ttl_ms, reclaimed } => {
@@ -211,8 +226,8 @@ impl Gatherer {
                     sum.reclaimed += u64::from(*reclaimed);
                     sum.ttls.add(*ttl_ms);
                 }
-                What::Refused => sum.refused += 1,
-                What::Waited { ms } => {
+                What::Refused | What::TimedOut => sum.refused += 1,
+                What::Waited { ms, .. } => {
                     sum.waits.add(*ms);
                     sum.heavy
                         .add(&one.resource.text(), u64::try_from(*ms).unwrap_or(0));

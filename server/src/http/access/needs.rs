@@ -17,6 +17,8 @@ pub enum Need {
 pub const TABLE: &[(&str, &str, Need)] = &[
     ("GET", "/healthz", Need::Nobody),
     ("GET", "/readyz", Need::Nobody),
+    // Whether all of it may be seen is asked there.
+    ("GET", "/metrics", Need::May(Right::View)),
     ("GET", "/pkg/{*file}", Need::Nobody),
     ("GET", "/fonts/{*file}", Need::Nobody),
     ("GET", "/favicon.svg", Need::Nobody),
@@ -204,6 +206,12 @@ pub const TABLE: &[(&str, &str, Need)] = &[
     ("GET", "/api/{question}", Need::May(Right::View)),
 ];
 
+/// As the table writes it, for metrics: never what was asked for.
+pub fn pattern(matched: Option<&str>) -> &'static str {
+    let known = matched.and_then(|path| TABLE.iter().find(|(_, pattern, _)| is_same(pattern, path)));
+    known.map_or("no route", |(_, pattern, _)| pattern)
+}
+
 /// None: there is no such route, or nobody has said what it needs.
 pub fn need(method: &Method, matched: Option<&str>) -> Option<Need> {
     // Pages that are not there are told so to people who are signed in.
@@ -239,7 +247,7 @@ fn is_same(pattern: &str, path: &str) -> bool {
 
 /// People look at it, so who is not signed in is led to the sign-in page.
 pub fn is_page(path: &str) -> bool {
-    !path.starts_with("/v1/") && !path.starts_with("/api/")
+    !path.starts_with("/v1/") && !path.starts_with("/api/") && path != "/metrics"
 }
 
 #[cfg(test)]

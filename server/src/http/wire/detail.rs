@@ -79,6 +79,9 @@ pub struct SeenWire {
     at: DateTime<Utc>,
     owner_id: Option<String>,
     fencing_token: Option<String>,
+    /// The trace that did it, where its client was in one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace_id: Option<String>,
 }
 
 impl From<LockDetail> for DetailWire {
@@ -165,6 +168,7 @@ impl From<SeenEvent> for SeenWire {
             at: event.at,
             owner_id: event.owner_id.map(|owner| owner.to_string()),
             fencing_token: event.fencing_token.map(|token| token.to_string()),
+            trace_id: event.trace_id,
         }
     }
 }

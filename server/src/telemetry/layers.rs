@@ -1,0 +1,101 @@
+//! Who hears of what `tracing` tells: standard error, and the collector for traces and for logs.
+//!
+//! **Invariant:** what exporting itself logs is not exported: that would never end.
+
+use std::io::IsTerminal;
+
+use opentelemetry::trace::TracerProvider as _;
+use opentelemetry_appender_tracing::layer::OpenTelemetryTracingBridge;
+use opentelemetry_sdk::logs::SdkLoggerProvider;
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use tracing_subscriber::filter::{ParseError, filter_fn};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer, Registry};
+
+use super::{TelemetryError, filter};
+use crate::config::{LogConfig, LogFormat};
+
+/// Of whoever carries what is exported.
+const CARRIERS: [&str; 8] = [
+    "opentelemetry",
+    "tonic",
+    "h2",
+    "hyper",
+    "hyper_util",
+    "reqwest",
+    "tower",
+    "leasehold::telemetry",
+];
+
+type Boxed = Box<dyn Layer<Registry> + Send + Sync>;
+
+pub(super) fn start(
+    config: &LogConfig,
+    tracer: Option<&SdkTracerProvider>,
+    logger: Option<&SdkLoggerProvider>,
+) -> Result<(), TelemetryError> {
+    if tracer.is_none() && logger.is_none() {
+        // One filter for everything: what it does not want costs nothing.
+        let (filter, handle) = filter::changeable(&config.filter, written_filter)?;
+        tracing_subscriber::registry()
+            .with(vec![written(config)])
+            .with(filter)
+            .try_init()?;
+        filter::keep(&config.filter, written_filter, handle);
+        return Ok(());
+    }
+    let (filter, handle) = filter::changeable(&config.filter, written_filter)?;
+    let mut layers: Vec<Boxed> = vec![written(config).with_filter(filter).boxed()];
+    layers.extend(tracer.map(traces));
+    let mut exported = None;
+    if let Some(logger) = logger {
+        let (filter, handle) = filter::changeable(&config.filter, exported_filter)?;
+        layers.push(
+            OpenTelemetryTracingBridge::new(logger)
+                .with_filter(filter)
+                .boxed(),
+        );
+        exported = Some(handle);
+    }
+    tracing_subscriber::registry().with(layers).try_init()?;
+    filter::keep(&config.filter, written_filter, handle);
+    if let Some(handle) = exported {
+        filter::keep(&config.filter, exported_filter, handle);
+    }
+    Ok(())
+}
+
+fn written_filter(filter: &str) -> Result<EnvFilter, ParseError> {
+    EnvFilter::builder().parse(filter)
+}
+
+fn exported_filter(filter: &str) -> Result<EnvFilter, ParseError> {
+    let mut filter = EnvFilter::builder().parse(filter)?;
+    for carrier in CARRIERS {
+        filter = filter.add_directive(format!("{carrier}=off").parse()?);
+    }
+    Ok(filter)
+}
+
+fn written(config: &LogConfig) -> Boxed {
+    let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    match config.format {
+        LogFormat::Human => layer.with_ansi(std::io::stderr().is_terminal()).boxed(),
+        LogFormat::Json => layer.json().flatten_event(true).boxed(),
+    }
+}
+
+/// Our own spans, whatever the level of the log.
+fn traces(provider: &SdkTracerProvider) -> Boxed {
+    tracing_opentelemetry::layer()
+        .with_tracer(provider.tracer("leasehold"))
+        .with_location(false)
+        .with_threads(false)
+        .with_target(false)
+        .with_tracked_inactivity(false)
+        .with_filter(filter_fn(|meta| {
+            meta.is_span() && meta.target().starts_with("leasehold")
+        }))
+        .boxed()
+}

@@ -1,0 +1,269 @@
+//! Every metric: its name, what it is and means, its attributes, its buckets. docs/monitoring.md is held to this table.
+//!
+//! **Invariant:** names of locks, owners, tokens and users are never attributes; of names only templates, and few of them.
+
+pub const BACKEND: &str = "distributed_lock.backend";
+pub const SYSTEM: &str = "distributed_lock.system.name";
+pub const PREFIX: &str = "distributed_lock.prefix";
+pub const OUTCOME: &str = "distributed_lock.outcome";
+pub const END: &str = "distributed_lock.end";
+pub const CAUSE: &str = "distributed_lock.cause";
+pub const TIER: &str = "distributed_lock.tier";
+pub const DETECTOR: &str = "distributed_lock.detector";
+pub const OPERATION: &str = "distributed_lock.operation";
+pub const SEVERITY: &str = "distributed_lock.severity";
+pub const RULE: &str = "distributed_lock.rule";
+pub const ERROR_TYPE: &str = "error.type";
+pub const METHOD: &str = "http.request.method";
+pub const ROUTE: &str = "http.route";
+pub const STATUS: &str = "http.response.status_code";
+pub const DB_SYSTEM: &str = "db.system.name";
+pub const DB_OPERATION: &str = "db.operation.name";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sort {
+    Counter,
+    Histogram,
+    UpDown,
+    Gauge,
+}
+
+impl Sort {
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Histogram => "histogram",
+            Self::UpDown => "up-down counter",
+            Self::Gauge => "gauge",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Metric {
+    pub name: &'static str,
+    pub sort: Sort,
+    pub unit: &'static str,
+    pub help: &'static str,
+    pub attributes: &'static [&'static str],
+    /// Upper ends of a histogram's buckets, in seconds.
+    pub bounds: &'static [f64],
+}
+
+const fn of(
+    name: &'static str,
+    sort: Sort,
+    unit: &'static str,
+    attributes: &'static [&'static str],
+    help: &'static str,
+) -> Metric {
+    Metric {
+        name,
+        sort,
+        unit,
+        help,
+        attributes,
+        bounds: &[],
+    }
+}
+
+const fn histogram(
+    name: &'static str,
+    attributes: &'static [&'static str],
+    bounds: &'static [f64],
+    help: &'static str,
+) -> Metric {
+    Metric {
+        bounds,
+        ..of(name, Sort::Histogram, "s", attributes, help)
+    }
+}
+
+const WAITS: &[f64] = &[
+    0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0,
+];
+const HOLDS: &[f64] = &[
+    0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3_600.0, 14_400.0, 86_400.0,
+];
+const OPERATIONS: &[f64] = &[
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
+];
+const REQUESTS: &[f64] = &[
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
+];
+
+pub const ACQUIRE_ATTEMPTS: Metric = of(
+    "distributed_lock.acquire.attempts",
+    Sort::Counter,
+    "{attempt}",
+    &[BACKEND, SYSTEM, PREFIX, OUTCOME],
+    "Attempts to take a lock, by outcome",
+);
+pub const WAIT_DURATION: Metric = histogram(
+    "distributed_lock.wait.duration",
+    &[BACKEND, SYSTEM, PREFIX, OUTCOME],
+    WAITS,
+    "How long owners stood in line",
+);
+pub const WAITER_ACTIVE: Metric = of(
+    "distributed_lock.waiter.active",
+    Sort::UpDown,
+    "{waiter}",
+    &[BACKEND, SYSTEM, PREFIX],
+    "Owners that stand in line now",
+);
+pub const RENEW_ATTEMPTS: Metric = of(
+    "distributed_lock.renew.attempts",
+    Sort::Counter,
+    "{attempt}",
+    &[BACKEND, SYSTEM, OUTCOME],
+    "Attempts to renew a lease, by outcome",
+);
+pub const RELEASE_ATTEMPTS: Metric = of(
+    "distributed_lock.release.attempts",
+    Sort::Counter,
+    "{attempt}",
+    &[BACKEND, SYSTEM, OUTCOME],
+    "Attempts to give a lease back, by outcome",
+);
+pub const HOLD_DURATION: Metric = histogram(
+    "distributed_lock.hold.duration",
+    &[BACKEND, SYSTEM, PREFIX, END],
+    HOLDS,
+    "How long locks were held, by how that ended",
+);
+pub const LEASE_ACTIVE: Metric = of(
+    "distributed_lock.lease.active",
+    Sort::UpDown,
+    "{lease}",
+    &[BACKEND, SYSTEM, PREFIX],
+    "Locks that are held now",
+);
+pub const LEASE_OLDEST_AGE: Metric = of(
+    "distributed_lock.lease.oldest.age",
+    Sort::Gauge,
+    "s",
+    &[BACKEND, SYSTEM],
+    "How long the lock that is held longest has been held",
+);
+pub const LEASE_EXPIRATIONS: Metric = of(
+    "distributed_lock.lease.expirations",
+    Sort::Counter,
+    "{lease}",
+    &[BACKEND, SYSTEM, CAUSE],
+    "Leases that time ended",
+);
+pub const LEASE_RECLAIMS: Metric = of(
+    "distributed_lock.lease.reclaims",
+    Sort::Counter,
+    "{lease}",
+    &[BACKEND, SYSTEM, CAUSE],
+    "Grants over a lease that had run out",
+);
+pub const LEASE_LOSSES: Metric = of(
+    "distributed_lock.lease.losses",
+    Sort::Counter,
+    "{lease}",
+    &[BACKEND, SYSTEM, CAUSE],
+    "Leases whose owner learnt at a renewal that it had lost them",
+);
+pub const FORCE_UNLOCKS: Metric = of(
+    "distributed_lock.force_unlocks",
+    Sort::Counter,
+    "{unlock}",
+    &[BACKEND, SYSTEM, OUTCOME, TIER],
+    "Forced unlocks by what came of them",
+);
+pub const FENCING_REJECTIONS: Metric = of(
+    "distributed_lock.fencing.rejections",
+    Sort::Counter,
+    "{rejection}",
+    &[BACKEND, SYSTEM, CAUSE],
+    "Writes that were refused for their fencing token",
+);
+pub const DUAL_OWNER_SUSPICIONS: Metric = of(
+    "distributed_lock.dual_owner.suspicions",
+    Sort::Counter,
+    "{suspicion}",
+    &[BACKEND, SYSTEM, DETECTOR],
+    "Times that two owners seemed to believe in one lock",
+);
+pub const BACKEND_OPERATION_DURATION: Metric = histogram(
+    "distributed_lock.backend.operation.duration",
+    &[BACKEND, SYSTEM, OPERATION, ERROR_TYPE],
+    OPERATIONS,
+    "How long backends took to answer the console",
+);
+pub const BACKEND_SNAPSHOT_AGE: Metric = of(
+    "distributed_lock.backend.snapshot.age",
+    Sort::Gauge,
+    "s",
+    &[BACKEND, SYSTEM],
+    "Age of the last observation of a backend",
+);
+pub const BACKEND_COVERAGE: Metric = of(
+    "distributed_lock.backend.coverage",
+    Sort::Gauge,
+    "1",
+    &[BACKEND, SYSTEM],
+    "Share of a backend that the last observation saw; absent while it is not known",
+);
+pub const CLOCK_OFFSET: Metric = of(
+    "distributed_lock.clock.offset",
+    Sort::Gauge,
+    "s",
+    &[BACKEND, SYSTEM],
+    "The clock of a backend minus the console's",
+);
+pub const ALERT_ACTIVE: Metric = of(
+    "distributed_lock.alert.active",
+    Sort::Gauge,
+    "{alert}",
+    &[SEVERITY, RULE],
+    "Alerts that fire now, from the server that evaluates",
+);
+pub const TASK_PANICS: Metric = of(
+    "leasehold.task.panics",
+    Sort::Counter,
+    "{panic}",
+    &[],
+    "Panics of tasks of the console",
+);
+pub const HTTP_DURATION: Metric = histogram(
+    "http.server.request.duration",
+    &[METHOD, ROUTE, STATUS, ERROR_TYPE],
+    REQUESTS,
+    "How long the console took to answer requests",
+);
+pub const DB_DURATION: Metric = histogram(
+    "db.client.operation.duration",
+    &[DB_SYSTEM, DB_OPERATION, ERROR_TYPE],
+    OPERATIONS,
+    "How long transactions on the console's own store took",
+);
+
+/// All of them, in the order of the documents.
+pub const ALL: &[Metric] = &[
+    ACQUIRE_ATTEMPTS,
+    WAIT_DURATION,
+    WAITER_ACTIVE,
+    RENEW_ATTEMPTS,
+    RELEASE_ATTEMPTS,
+    HOLD_DURATION,
+    LEASE_ACTIVE,
+    LEASE_OLDEST_AGE,
+    LEASE_EXPIRATIONS,
+    LEASE_RECLAIMS,
+    LEASE_LOSSES,
+    FORCE_UNLOCKS,
+    FENCING_REJECTIONS,
+    DUAL_OWNER_SUSPICIONS,
+    BACKEND_OPERATION_DURATION,
+    BACKEND_SNAPSHOT_AGE,
+    BACKEND_COVERAGE,
+    CLOCK_OFFSET,
+    ALERT_ACTIVE,
+    TASK_PANICS,
+    HTTP_DURATION,
+    DB_DURATION,
+];

@@ -1,0 +1,9 @@
+//! Telemetry as monitoring systems get it: scraped, pushed, decoded; and what a bad collector does to us: nothing.
+
+mod bounded;
+mod collectors;
+mod pushed;
+mod scraped;
+mod sink;
+mod stage;
+mod traced;

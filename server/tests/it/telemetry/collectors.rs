@@ -1,0 +1,88 @@
+//! Collectors that are dead or hang.
+
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use super::stage::Stage;
+use crate::support::eventually::eventually;
+
+async fn changes_nothing(endpoint: &str, protocol: &str) {
+    let mut stage = Stage::start(&[
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", protocol),
+        ("OTEL_EXPORTER_OTLP_TIMEOUT", "1000"),
+        ("OTEL_METRIC_EXPORT_INTERVAL", "200"),
+        ("OTEL_BSP_SCHEDULE_DELAY", "100"),
+        ("OTEL_BLRP_SCHEDULE_DELAY", "100"),
+        ("LEASEHOLD_LOG", "info,leasehold::lock=debug"),
+    ])
+    .await;
+    for number in 0..100 {
+        let lease = stage.acquire(&format!("jobs:{number}"), None).await;
+        stage.release(&lease, None).await;
+    }
+    eventually("the page says that it fails", async || {
+        let page = stage.text("/backends").await;
+        ["metrics", "traces", "logs"].iter().all(|signal| {
+            page.split(&format!("pushes {signal}"))
+                .nth(1)
+                .is_some_and(|rest| rest.split("</tr>").next().unwrap().contains("pushes failed"))
+        })
+    })
+    .await;
+    let page = stage.text("/backends").await;
+    assert!(page.contains("nothing has arrived yet"));
+    // Polls go on: the service's own backend is live.
+    eventually("the backend is live", async || {
+        stage.json("/v1/backends").await[0]["status"] == json!("live")
+    })
+    .await;
+    assert_eq!(stage.stop().await, Some(0), "{}", stage.log());
+    assert!(stage.log().contains("cannot be pushed to"), "{}", stage.log());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_collector_that_is_not_there_changes_nothing_and_is_told_of() {
+    // Nobody listens on this port; leases, pages and the end of the process go on as ever.
+    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let endpoint = format!("http://user:s3cret@{}", closed.local_addr().unwrap());
+    drop(closed);
+    changes_nothing(&endpoint.replace("user:s3cret@", ""), "http/protobuf").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_collector_that_hangs_changes_nothing_and_is_told_of() {
+    // It takes connections and never says a word, by either protocol.
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let endpoint = format!("http://{}", silent.local_addr().unwrap());
+    let mut held = Vec::new();
+    let holding = async {
+        loop {
+            held.push(silent.accept().await.unwrap());
+        }
+    };
+    tokio::select! {
+        () = async {
+            changes_nothing(&endpoint, "grpc").await;
+            changes_nothing(&endpoint, "http/protobuf").await;
+        } => {}
+        () = holding => {}
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_variable_that_does_not_fit_keeps_the_server_from_starting() {
+    // An exporter that we lack: the error names the variable.
+    let out = std::process::Command::new(env!("CARGO_BIN_EXE_leasehold"))
+        .env_clear()
+        .env("OTEL_TRACES_EXPORTER", "zipkin")
+        .current_dir(tempfile::tempdir().unwrap().path())
+        .args(["serve", "--listen", "127.0.0.1:0"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(
+        !out.status.success() && said.contains("OTEL_TRACES_EXPORTER"),
+        "{said}"
+    );
+}

@@ -1,0 +1,190 @@
+//! `GET /metrics`: clean for promtool, complete, documented, and not for everybody.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use domain::access::{Grant, Role};
+use leasehold::identity::{NewToken, Who};
+use leasehold::telemetry::names::{ALL, Metric, Sort};
+use leasehold::throwaway::promtool;
+use serde_json::{Value, json};
+
+use crate::support::console::{Console, client, token};
+use crate::support::eventually::eventually;
+
+const DOCUMENT: &str = include_str!("../../../../docs/monitoring.md");
+
+/// As Prometheus writes it.
+fn scraped_name(metric: &Metric) -> String {
+    let name = metric.name.replace('.', "_");
+    match (metric.sort, metric.unit) {
+        (Sort::Counter, _) => format!("{name}_total"),
+        (_, "s") => format!("{name}_seconds"),
+        (_, "1") => format!("{name}_ratio"),
+        _ => name,
+    }
+}
+
+async fn ask(client: &reqwest::Client, url: String, body: Value) -> Value {
+    let answer = client.post(url).json(&body).send().await.unwrap();
+    answer.json().await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn promtool_finds_nothing_wrong_and_every_metric_is_there() {
+    // A grant, a refusal, a wait in vain, a renewal, a release and a refused write: then every metric has a series.
+    let console = Console::start("").await;
+    let lock_client = client(
+        token(&console.serving, Role::Client).await.expose(),
+        Duration::from_secs(30),
+    );
+    let acquire = |wait: u32| {
+        let body = json!({"resource": "a:1", "ownerId": "w", "ttlSeconds": 60, "waitSeconds": wait});
+        ask(&lock_client, console.url("/v1/locks/acquire"), body)
+    };
+    let lease = acquire(0).await;
+    let id = lease["leaseId"].as_str().unwrap();
+    acquire(0).await;
+    acquire(1).await;
+    let renewed = lock_client
+        .post(console.url(&format!("/v1/locks/{id}/renew")))
+        .send();
+    assert_eq!(renewed.await.unwrap().status(), 200);
+    let write = json!({"resource": "a:1", "token": 0, "source": "db"});
+    lock_client
+        .post(console.url("/v1/fencing/check"))
+        .json(&write)
+        .send()
+        .await
+        .unwrap();
+    let released = lock_client.delete(console.url(&format!("/v1/locks/{id}"))).send();
+    assert_eq!(released.await.unwrap().status(), 200);
+    let names: Vec<String> = ALL.iter().map(scraped_name).collect();
+    let page = std::cell::RefCell::new(String::new());
+    let missing = || {
+        let page = page.borrow();
+        let is_missing = |name: &&String| !page.contains(&format!("# TYPE {name} "));
+        names.iter().filter(is_missing).cloned().collect::<Vec<_>>()
+    };
+    let all = tokio::time::timeout(Duration::from_secs(30), async {
+        loop {
+            page.replace(console.get("/metrics").await.text().await.unwrap());
+            if missing().is_empty() {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    assert!(all.is_ok(), "missing: {:?}", missing());
+    let page = page.into_inner();
+    let mut check = Command::new(promtool().unwrap())
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    check.stdin.take().unwrap().write_all(page.as_bytes()).unwrap();
+    let said = check.wait_with_output().unwrap();
+    let words = format!(
+        "{}{}",
+        String::from_utf8_lossy(&said.stdout),
+        String::from_utf8_lossy(&said.stderr)
+    );
+    assert!(said.status.success() && words.trim().is_empty(), "{words}");
+    // Names that belong to nobody's metrics.
+    for never in [
+        "a:1",
+        "ownerId",
+        "otel_scope",
+        "otel_metric_overflow",
+        "_ratio_ratio",
+    ] {
+        assert!(!page.contains(never), "{never} in\n{page}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn metrics_are_for_readers_of_everything() {
+    // Nobody; a reader of one prefix, who would learn of others' names; a reader of everything.
+    let console = Console::start("").await;
+    let url = console.url("/metrics");
+    assert_eq!(reqwest::get(&url).await.unwrap().status(), 401);
+    let new = NewToken {
+        name: "narrow".to_owned(),
+        grants: vec![Grant {
+            prefix: Some("tenant_1:".to_owned()),
+            ..Grant::everywhere(Role::Viewer)
+        }],
+        expires_in: None,
+    };
+    let narrow = console
+        .serving
+        .identity
+        .create_token(&Who::system("test"), new)
+        .await
+        .unwrap();
+    let of = |token: &str| client(token, Duration::from_secs(30)).get(&url).send();
+    assert_eq!(of(narrow.expose()).await.unwrap().status(), 403);
+    let viewer = token(&console.serving, Role::Viewer).await;
+    let answer = of(viewer.expose()).await.unwrap();
+    assert_eq!(answer.status(), 200);
+    let kind = answer.headers()["content-type"].to_str().unwrap();
+    assert!(kind.starts_with("text/plain; version=0.0.4"), "{kind}");
+}
+
+#[test]
+fn the_document_describes_every_metric_and_no_other() {
+    // Each row of the table: name, instrument, unit, and its attributes without the common prefix.
+    let rows: BTreeSet<String> = DOCUMENT
+        .lines()
+        .filter(|line| {
+            line.starts_with("| `distributed_lock.")
+                || line.starts_with("| `leasehold.")
+                || line.starts_with("| `http.")
+                || line.starts_with("| `db.")
+        })
+        .map(|line| line.split(" | ").take(3).collect::<Vec<_>>().join(" | "))
+        .collect();
+    let short = |attribute: &&str| attribute.trim_start_matches("distributed_lock.").to_owned();
+    let expected: BTreeSet<String> = ALL
+        .iter()
+        .map(|metric| {
+            let attributes: Vec<_> = metric.attributes.iter().map(short).collect();
+            let attributes = if attributes.is_empty() {
+                "none".to_owned()
+            } else {
+                attributes.join(", ")
+            };
+            format!(
+                "| `{}` | {} `{}` | {attributes}",
+                metric.name,
+                metric.sort.word(),
+                metric.unit
+            )
+        })
+        .collect();
+    assert_eq!(rows, expected);
+    for metric in ALL {
+        assert!(
+            DOCUMENT.contains(&scraped_name(metric)),
+            "{} is not written as Prometheus has it",
+            metric.name
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rule_that_is_on_is_there_with_0_before_it_fires() {
+    // `increase()` and alerts on absence need it.
+    let console = Console::start("").await;
+    eventually("rules are told", async || {
+        let page = console.get("/metrics").await.text().await.unwrap();
+        page.lines()
+            .any(|line| line.starts_with("distributed_lock_alert_active{") && line.ends_with(" 0"))
+    })
+    .await;
+}

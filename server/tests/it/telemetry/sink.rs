@@ -1,0 +1,138 @@
+//! A collector for OTLP over gRPC inside the test: keeps what it is sent, decoded.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use opentelemetry_proto::tonic::collector::logs::v1::logs_service_server::{LogsService, LogsServiceServer};
+use opentelemetry_proto::tonic::collector::logs::v1::{ExportLogsServiceRequest, ExportLogsServiceResponse};
+use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
+    TraceService, TraceServiceServer,
+};
+use opentelemetry_proto::tonic::collector::trace::v1::{
+    ExportTraceServiceRequest, ExportTraceServiceResponse,
+};
+use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tonic::transport::server::TcpIncoming;
+use tonic::{Request, Response, Status};
+
+/// A span or a log record.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Item {
+    /// Of a span its name, of a log record its text.
+    pub(super) name: String,
+    pub(super) trace: String,
+    pub(super) span: String,
+    pub(super) parent: String,
+    pub(super) attributes: HashMap<String, String>,
+    /// Of whoever sent it.
+    pub(super) service: String,
+}
+
+#[derive(Clone, Default)]
+struct Kept {
+    spans: Arc<Mutex<Vec<Item>>>,
+    logs: Arc<Mutex<Vec<Item>>>,
+}
+
+pub(super) struct Sink {
+    pub(super) url: String,
+    kept: Kept,
+    _stop: DropGuard,
+}
+
+impl Sink {
+    pub(super) async fn open() -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let (kept, stop) = (Kept::default(), CancellationToken::new());
+        let serving = tonic::transport::Server::builder()
+            .add_service(TraceServiceServer::new(kept.clone()))
+            .add_service(LogsServiceServer::new(kept.clone()));
+        let stopped = stop.clone().cancelled_owned();
+        leasehold::tasks::spawn("sink", CancellationToken::new(), async move {
+            let incoming = TcpIncoming::from(listener);
+            serving
+                .serve_with_incoming_shutdown(incoming, stopped)
+                .await
+                .unwrap();
+        });
+        Self {
+            url,
+            kept,
+            _stop: stop.drop_guard(),
+        }
+    }
+
+    pub(super) fn spans(&self) -> Vec<Item> {
+        self.kept.spans.lock().unwrap().clone()
+    }
+
+    pub(super) fn logs(&self) -> Vec<Item> {
+        self.kept.logs.lock().unwrap().clone()
+    }
+}
+
+fn text(value: Option<AnyValue>) -> String {
+    match value.and_then(|value| value.value) {
+        Some(any_value::Value::StringValue(text)) => text,
+        Some(any_value::Value::IntValue(number)) => number.to_string(),
+        Some(any_value::Value::BoolValue(value)) => value.to_string(),
+        Some(any_value::Value::DoubleValue(number)) => number.to_string(),
+        _ => String::new(),
+    }
+}
+
+fn pairs(all: Vec<KeyValue>) -> HashMap<String, String> {
+    all.into_iter().map(|one| (one.key, text(one.value))).collect()
+}
+
+fn hex(id: &[u8]) -> String {
+    id.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[tonic::async_trait]
+impl TraceService for Kept {
+    async fn export(
+        &self,
+        request: Request<ExportTraceServiceRequest>,
+    ) -> Result<Response<ExportTraceServiceResponse>, Status> {
+        for part in request.into_inner().resource_spans {
+            let of = pairs(part.resource.unwrap_or_default().attributes);
+            for span in part.scope_spans.into_iter().flat_map(|scope| scope.spans) {
+                self.spans.lock().unwrap().push(Item {
+                    name: span.name,
+                    trace: hex(&span.trace_id),
+                    span: hex(&span.span_id),
+                    parent: hex(&span.parent_span_id),
+                    attributes: pairs(span.attributes),
+                    service: of["service.name"].clone(),
+                });
+            }
+        }
+        Ok(Response::new(ExportTraceServiceResponse::default()))
+    }
+}
+
+#[tonic::async_trait]
+impl LogsService for Kept {
+    async fn export(
+        &self,
+        request: Request<ExportLogsServiceRequest>,
+    ) -> Result<Response<ExportLogsServiceResponse>, Status> {
+        for part in request.into_inner().resource_logs {
+            let of = pairs(part.resource.unwrap_or_default().attributes);
+            for record in part.scope_logs.into_iter().flat_map(|scope| scope.log_records) {
+                self.logs.lock().unwrap().push(Item {
+                    name: text(record.body),
+                    trace: hex(&record.trace_id),
+                    span: hex(&record.span_id),
+                    parent: String::new(),
+                    attributes: pairs(record.attributes),
+                    service: of["service.name"].clone(),
+                });
+            }
+        }
+        Ok(Response::new(ExportLogsServiceResponse::default()))
+    }
+}
