@@ -151,17 +151,9 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
         home: home.clone(),
     };
     let desk = desk(settings, &unlocks, (&notifier, &alerts), keeper);
-    let (router, doors) = (
-        router(state, sources, desk),
-        doors(listener, tls, &access, &clock),
-    );
-    let ending = Ending {
-        recording,
-        delivering,
-        leases: leases.clone(),
-        readiness: readiness.clone(),
-        stop,
-    };
+    let router = router(state, sources, desk);
+    let doors = doors(listener, tls, &access, &clock);
+    let ending = Ending::new((recording, delivering), &leases, &readiness, stop);
     let task = ending.serve(doors, router);
     Ok(Serving {
         address,

@@ -31,14 +31,29 @@ const _: () = {
 
 /// What is taken down after the doors are closed.
 pub(super) struct Ending {
-    pub(super) recording: Recording,
-    pub(super) delivering: Delivering,
-    pub(super) leases: Arc<LeaseService>,
-    pub(super) readiness: Arc<Readiness>,
-    pub(super) stop: CancellationToken,
+    recording: Recording,
+    delivering: Delivering,
+    leases: Arc<LeaseService>,
+    readiness: Arc<Readiness>,
+    stop: CancellationToken,
 }
 
 impl Ending {
+    pub(super) fn new(
+        (recording, delivering): (Recording, Delivering),
+        leases: &Arc<LeaseService>,
+        readiness: &Arc<Readiness>,
+        stop: CancellationToken,
+    ) -> Self {
+        Self {
+            recording,
+            delivering,
+            leases: leases.clone(),
+            readiness: readiness.clone(),
+            stop,
+        }
+    }
+
     /// Serves until it is stopped, or until what it cannot live without has died; then takes everything down.
     pub(super) fn serve(self, doors: Doors, router: axum::Router) -> JoinHandle<()> {
         let (readiness, stop) = (self.readiness.clone(), self.stop.clone());

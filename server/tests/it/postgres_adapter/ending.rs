@@ -8,7 +8,7 @@ use domain::release::{BlastRadius, CasualtyKind, Release};
 use leasehold::backends::Backend;
 use leasehold::backends::postgres::PostgresBackend;
 use leasehold::config::postgres::LeaseTablePreset;
-use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+use sqlx::{AssertSqlSafe, Executor, PgConnection};
 
 use super::releasing::{unlocker, unlocker_through};
 use super::rig::*;

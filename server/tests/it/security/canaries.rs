@@ -1,15 +1,16 @@
 //! Secrets of every kind are planted in a real server, which is then used and misused; none is found again in its logs, its
 //! pages, its answers, its record or its store.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+mod server;
+
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 
 use leasehold::http::access::needs::TABLE;
 use leasehold::throwaway::{Redis, RedisOptions, Throwaway};
 use reqwest::{Client, RequestBuilder, StatusCode, header, redirect};
 use serde_json::{Value, json};
 
+use self::server::{Server, output, serve, serve_setup};
 use crate::support::form::Form as _;
 
 const ADMIN: &str = "c4nary-admin-password";
@@ -72,73 +73,6 @@ password = "{etcd}"
         store = folder.join("leasehold.db").display(),
         live = redis.url(),
     )
-}
-
-fn leasehold(folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
-    command.current_dir(folder).env_clear();
-    command
-}
-
-/// What a command of the product prints, on both outputs.
-fn output(folder: &Path, args: &[&str], input: &str) -> String {
-    let mut command = leasehold(folder);
-    command
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
-}
-
-struct Server {
-    child: Child,
-    home: String,
-    log: Option<std::thread::JoinHandle<String>>,
-}
-
-impl Drop for Server {
-    /// A test that fails leaves none behind.
-    fn drop(&mut self) {
-        // Usually it has ended.
-        let _ended = self.child.kill().and_then(|()| self.child.wait());
-    }
-}
-
-fn serve(folder: &Path) -> Server {
-    let mut child = leasehold(folder)
-        .arg("serve")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut errors = child.stderr.take().unwrap();
-    let log = std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        errors.read_to_end(&mut bytes).unwrap();
-        String::from_utf8_lossy(&bytes).into_owned()
-    });
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let first = lines.next().unwrap().unwrap();
-    let home = first.strip_prefix("Leasehold: ").expect(&first).to_owned();
-    Server {
-        child,
-        home,
-        log: Some(log),
-    }
-}
-
-impl Server {
-    /// Stops it, and answers what it logged.
-    fn stop(mut self) -> String {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").arg(&id).status().unwrap().success());
-        self.child.wait().unwrap();
-        self.log.take().unwrap().join().unwrap()
-    }
 }
 
 /// All that the server says, beside the moments in which it shows a secret once.
@@ -389,23 +323,4 @@ async fn secrets_are_planted_everywhere_and_found_nowhere() {
             );
         }
     }
-}
-
-/// The line with the setup link that a first start prints, and nothing else does.
-fn serve_setup(folder: &Path) -> String {
-    let mut child = leasehold(folder)
-        .arg("serve")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let line = lines
-        .map(Result::unwrap)
-        .find(|line| line.contains("/setup?link="))
-        .unwrap();
-    let id = child.id().to_string();
-    assert!(Command::new("kill").arg(&id).status().unwrap().success());
-    child.wait().unwrap();
-    line
 }

@@ -1,6 +1,8 @@
 //! The holder changes between look and confirm, or while the act is under way: the next holder is never touched, whatever
 //! holds the lock. Through the whole server, on every kind of lock that is unlocked.
 
+mod kind;
+
 use std::time::Duration;
 
 use etcd_client::{Client as EtcdClient, PutOptions};
@@ -8,6 +10,7 @@ use leasehold::throwaway::{Etcd, EtcdOptions, Postgres, PostgresOptions, Redis, 
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
+use self::kind::Kind;
 use super::stage::{Caller, Held, Home, Reply, Stage, code, state};
 use crate::support::dice::{Dice, seed};
 use crate::support::eventually::eventually;
@@ -21,47 +24,6 @@ const TAKE_ROW: &str = "INSERT INTO distributed_locks VALUES ('{name}', '{owner}
 /// Who is looked at, and who has it then.
 const LOOKER: &str = "worker-7";
 const NEXT: &str = "worker-9";
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Lease,
-    RedisKey,
-    EtcdKey,
-    EtcdMutex,
-    Row,
-    Advisory,
-}
-
-impl Kind {
-    const ALL: [Self; 6] = [
-        Self::Lease,
-        Self::RedisKey,
-        Self::EtcdKey,
-        Self::EtcdMutex,
-        Self::Row,
-        Self::Advisory,
-    ];
-
-    const fn backend(self) -> &'static str {
-        match self {
-            Self::Lease => "builtin",
-            Self::RedisKey => "cache",
-            Self::EtcdKey | Self::EtcdMutex => "coord",
-            Self::Row | Self::Advisory => "orders-db",
-        }
-    }
-
-    /// As the console names it.
-    fn resource(self, number: usize) -> String {
-        match self {
-            Self::Lease | Self::Row => format!("jobs/{number}"),
-            Self::RedisKey => format!("lock:{number}"),
-            Self::EtcdKey => format!("/keys/{number}"),
-            Self::EtcdMutex => format!("/locks/{number}"),
-            Self::Advisory => format!("advisory:postgres:{number}"),
-        }
-    }
-}
 
 struct World {
     stage: Stage,

@@ -9,7 +9,7 @@ use super::super::releasing::unlocker;
 use super::super::rig::*;
 use super::is_alive;
 use crate::support::proxy::Proxy;
-use crate::support::unlocking::{Silence, Users, generation, lose_answers, race, unlock};
+use crate::support::unlocking::{Silence, Users, generation, lose_answers, race};
 
 /// Each holding is a session of its own.
 struct Takers {

@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, PgConnection};
 use super::super::rig::*;
 use super::{LOCKS, ROW, common_by, number, unlocker};
 use crate::support::proxy::Proxy;
-use crate::support::unlocking::{Silence, Users, generation, lose_answers, race, unlock};
+use crate::support::unlocking::{Silence, Users, generation, lose_answers, race};
 
 /// Takes the lock as the clients of a table with a counter in each row do; tokens must only rise.
 struct Takers {

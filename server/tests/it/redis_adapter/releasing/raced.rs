@@ -9,7 +9,7 @@ use redis::aio::MultiplexedConnection;
 use super::super::{Setup, driver, hash, key, run, start};
 use super::{exists, unlocker};
 use crate::support::proxy::Proxy;
-use crate::support::unlocking::{Silence, Users, generation, lose_answers, race, unlock};
+use crate::support::unlocking::{Silence, Users, generation, lose_answers, race};
 
 /// Takes a lock as clients do, with a value or field of its own each time.
 struct Takers {
