@@ -218,7 +218,7 @@ fn quiet(board: &Board) -> AnyView {
             view! { {span} }.into_any()
         };
         let end = quiet.may_end.then(|| {
-            let label = format!("End the silence on {}", quiet.matchers);
+            let label = format!("End now: the silence on {}", quiet.matchers);
             view! {
                 <form method="post" action=format!("/alerts/silences/{}/end", quiet.id)>
                     <button class="btn s" r#type="submit" aria-label=label>"End now"</button>

@@ -213,13 +213,6 @@ impl Core {
         self.metrics
             .operations
             .add(u64::try_from(operations.len()).unwrap_or(0));
-        let releases = operations
-            .iter()
-            .filter(|operation| is_release(operation))
-            .count();
-        self.metrics
-            .release_failures
-            .add(u64::try_from(releases).unwrap_or(0));
         for head in &applied.heads {
             self.hint(head, applied.read_at);
         }
@@ -283,6 +276,13 @@ impl Core {
         self.metrics
             .unavailable
             .add(u64::try_from(operations.len()).unwrap_or(0));
+        let releases = operations
+            .iter()
+            .filter(|operation| is_release(operation))
+            .count();
+        self.metrics
+            .release_failures
+            .add(u64::try_from(releases).unwrap_or(0));
         tracing::warn!(batch.operations = operations.len(), %error, "a batch of lease operations failed: {error}");
         for reply in replies {
             let _ = reply.send(Err(LeaseError::from(error)));

@@ -118,10 +118,15 @@ fn unreachable(view: &BackendView) -> String {
         |ms| format!("The last answer was {} ago.", human::age(ms)),
     );
     match &view.fault {
-        Some(fault) => format!(
-            "{last} {}. Alerts about its locks keep their state.",
-            fault.message
-        ),
+        Some(fault) => {
+            let mut why = fault.message.chars();
+            let first = why.next().map(|first| first.to_uppercase().collect::<String>());
+            let first = first.unwrap_or_default();
+            format!(
+                "{last} {first}{}. Alerts about its locks keep their state.",
+                why.as_str()
+            )
+        }
         None => format!("{last} Alerts about its locks keep their state."),
     }
 }
