@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use clap::CommandFactory as _;
+use clap::{Command, CommandFactory as _};
 use clap_complete::{Shell, generate};
 
 use super::Cli;
@@ -31,6 +31,15 @@ enum Kind {
     Fish,
 }
 
+/// Every command but those that only our own processes call.
+fn shown() -> Command {
+    let all = Cli::command();
+    let shown = all.get_subcommands().filter(|one| !one.is_hide_set()).cloned();
+    Command::new("leasehold")
+        .version(env!("CARGO_PKG_VERSION"))
+        .subcommands(shown.collect::<Vec<_>>())
+}
+
 /// # Errors
 /// Standard output cannot be written.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -40,7 +49,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Kind::Fish => Shell::Fish,
     };
     let mut out = Vec::new();
-    generate(shell, &mut Cli::command(), "leasehold", &mut out);
+    generate(shell, &mut shown(), "leasehold", &mut out);
     print(&String::from_utf8_lossy(&out))?;
     Ok(Exit::Ok.into())
 }

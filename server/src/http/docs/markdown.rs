@@ -123,7 +123,9 @@ fn heading(events: &[Event<'_>]) -> String {
 /// As the usual viewers make it; but a heading that begins with a word of code is found by that word alone.
 fn anchor(events: &[Event<'_>], words: &str) -> String {
     if let Some(Event::Code(code)) = events.first()
-        && code.chars().all(|c| c.is_ascii_lowercase() || c == '_')
+        && code
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
     {
         return code.to_string();
     }

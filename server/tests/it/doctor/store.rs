@@ -98,12 +98,6 @@ async fn a_backup_put_back_is_found_refused_and_mended_by_the_command_that_the_r
         output(command)
     };
     // A store that was served once has a witness.
-    let token = {
-        let mut command = stage.leasehold();
-        command.args(["run", "--help"]);
-        output(command).await.0
-    };
-    assert_eq!(token, 0);
     once_served(&stage).await;
     witness(3);
     stage.doctor().await.has_one_fault(&[
