@@ -41,12 +41,12 @@ pub struct Prometheus {
 /// # Errors
 /// It is not installed.
 pub fn promtool() -> Result<PathBuf, MissingServer> {
-    programs::find("promtool", INSTALL)
+    programs::find_newer("promtool", INSTALL)
 }
 
 impl Prometheus {
     pub(super) async fn start(options: PrometheusOptions) -> Result<Self, StartError> {
-        let program = programs::find("prometheus", INSTALL)?;
+        let program = programs::find_newer("prometheus", INSTALL)?;
         // Where `scripts/setup` puts it, another account may not look; it does not mind who runs it.
         let account = Account::ourselves();
         let folder = Folder::create("prometheus", account, "KILL");
