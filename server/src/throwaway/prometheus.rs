@@ -1,4 +1,4 @@
-//! A throwaway Prometheus with its OTLP receiver, and `promtool`.
+//! A throwaway Prometheus, and `promtool`. Debian builds it without the OTLP receiver.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -66,7 +66,6 @@ impl Prometheus {
                     format!("--config.file={}", config.display()),
                     "--storage.tsdb.path=data".to_owned(),
                     format!("--web.listen-address=127.0.0.1:{port}"),
-                    "--web.enable-otlp-receiver".to_owned(),
                 ],
                 marker: "Listening on",
                 probe: Probe::Prometheus((Ipv4Addr::LOCALHOST, port).into()),
