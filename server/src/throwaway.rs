@@ -87,7 +87,7 @@ impl Throwaway {
         Alertmanager::start(options).await
     }
 
-    /// Starts a Prometheus with its OTLP receiver on a free port and returns once it says that it is ready.
+    /// Starts a Prometheus on a free port and returns once it says that it is ready.
     ///
     /// # Errors
     /// See [`StartError`]; a port taken meanwhile is retried with another one.

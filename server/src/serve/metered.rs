@@ -161,7 +161,6 @@ fn share(view: &BackendView) -> Option<f64> {
         Coverage::Complete => Some(1.0),
         Coverage::Partial { seen, of, .. } => {
             let of = of.filter(|of| *of > 0)?;
-            #[expect(clippy::cast_precision_loss, reason = "counts of locks are far below 2^52")]
             let share = *seen as f64 / of as f64;
             Some(share.min(1.0))
         }

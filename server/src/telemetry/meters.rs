@@ -226,10 +226,6 @@ fn unlock(of: &Of, outcome: &'static str, tier: &'static str) -> [KeyValue; 4] {
     ]
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "milliseconds of a lease are far below 2^52"
-)]
 pub fn seconds(ms: i64) -> f64 {
     ms.max(0) as f64 / 1_000.0
 }

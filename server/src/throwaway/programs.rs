@@ -22,6 +22,16 @@ pub struct MissingServer {
 pub(super) fn find(what: &'static str, install: &'static str) -> Result<PathBuf, MissingServer> {
     find_in(what, &search_path()).ok_or(MissingServer { what, install })
 }
+
+/// What a distribution may have too old: ours, which `scripts/setup` put into the cache, comes first.
+pub(super) fn find_newer(what: &'static str, install: &'static str) -> Result<PathBuf, MissingServer> {
+    let ours = cache().map(|cache| cache.join("bin"));
+    match find_in(what, ours.as_slice()) {
+        Some(found) => Ok(found),
+        None => find(what, install),
+    }
+}
+
 /// The `PATH` for servers, which get no other variable of ours (`PGPORT` or `ETCD_NAME` would change them).
 pub(super) fn path_variable() -> OsString {
     env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/bin:/bin"))

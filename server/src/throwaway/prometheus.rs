@@ -1,4 +1,4 @@
-//! A throwaway Prometheus with its OTLP receiver, and `promtool`.
+//! A throwaway Prometheus, and `promtool`. Debian builds it without the OTLP receiver.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -41,12 +41,12 @@ pub struct Prometheus {
 /// # Errors
 /// It is not installed.
 pub fn promtool() -> Result<PathBuf, MissingServer> {
-    programs::find("promtool", INSTALL)
+    programs::find_newer("promtool", INSTALL)
 }
 
 impl Prometheus {
     pub(super) async fn start(options: PrometheusOptions) -> Result<Self, StartError> {
-        let program = programs::find("prometheus", INSTALL)?;
+        let program = programs::find_newer("prometheus", INSTALL)?;
         // Where `scripts/setup` puts it, another account may not look; it does not mind who runs it.
         let account = Account::ourselves();
         let folder = Folder::create("prometheus", account, "KILL");
@@ -66,7 +66,6 @@ impl Prometheus {
                     format!("--config.file={}", config.display()),
                     "--storage.tsdb.path=data".to_owned(),
                     format!("--web.listen-address=127.0.0.1:{port}"),
-                    "--web.enable-otlp-receiver".to_owned(),
                 ],
                 marker: "Listening on",
                 probe: Probe::Prometheus((Ipv4Addr::LOCALHOST, port).into()),

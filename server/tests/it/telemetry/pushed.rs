@@ -1,93 +1,96 @@
-//! A real Prometheus that is pushed to by OTLP and scrapes the same server: both say the same.
+//! A real Prometheus that scrapes a server which also pushes to a collector: both say the same.
+
+use std::collections::BTreeMap;
 
 use leasehold::throwaway::{Prometheus, PrometheusOptions, Throwaway};
 use serde_json::Value;
 
+use super::sink::Sink;
 use super::stage::Stage;
 use crate::support::eventually::eventually;
 
-async fn query(prometheus: &Prometheus, query: &str) -> Vec<(String, f64)> {
+/// Values of one metric, by its labels as attributes are written.
+type Values = BTreeMap<BTreeMap<String, String>, f64>;
+
+async fn scraped(prometheus: &Prometheus, name: &str) -> Values {
     let url = format!("{}/api/v1/query", prometheus.url());
-    let asked = reqwest::Client::new().get(url).query(&[("query", query)]);
+    let asked = reqwest::Client::new().get(url).query(&[("query", name)]);
     let answer: Value = asked.send().await.unwrap().json().await.unwrap();
     let rows = answer["data"]["result"].as_array().cloned().unwrap_or_default();
-    let mut rows: Vec<_> = rows
-        .iter()
-        .map(|row| {
-            let value = row["value"][1].as_str().unwrap().parse().unwrap();
-            (row["metric"].to_string(), value)
-        })
-        .collect();
-    rows.sort_by(|a: &(String, f64), b| a.0.cmp(&b.0));
-    rows
+    let of = |row: &Value| {
+        let labels = row["metric"].as_object().unwrap();
+        let own = labels
+            .iter()
+            .filter(|(name, _)| name.starts_with("distributed_lock"));
+        let own = own.map(|(name, value)| (name.clone(), value.as_str().unwrap().to_owned()));
+        (own.collect(), row["value"][1].as_str().unwrap().parse().unwrap())
+    };
+    rows.iter().map(of).collect()
+}
+
+fn pushed(sink: &Sink, name: &str) -> Values {
+    let all = sink.values().into_iter().filter(|((of, _), _)| of == name);
+    let written = |(name, value): (String, String)| (name.replace('.', "_"), value);
+    all.map(|((_, attributes), value)| (attributes.into_iter().map(written).collect(), value))
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_pushed_and_what_is_scraped_are_the_same() {
-    // Ten grants, three refusals, ten releases: counted alike by both ways, with the same names and labels.
-    let config =
-        "global: {scrape_interval: 1s}\notlp: {promote_resource_attributes: [service.name]}\n".to_owned();
-    let pushed_to = Throwaway::prometheus(PrometheusOptions {
-        config,
-        files: Vec::new(),
-    })
-    .await
-    .unwrap();
-    let endpoint = format!("{}/api/v1/otlp/v1/metrics", pushed_to.url());
+    // Ten grants, three refusals, ten releases: counted alike by both ways, under the same names and labels.
+    let sink = Sink::open().await;
     let stage = Stage::start(&[
-        ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", &endpoint),
+        ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", &sink.url),
+        ("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "grpc"),
         ("OTEL_METRIC_EXPORT_INTERVAL", "500"),
     ])
     .await;
-    let target = stage.url("");
-    let target = target.trim_start_matches("http://").trim_end_matches('/');
     let config = format!(
-        "global: {{scrape_interval: 1s}}\nscrape_configs:\n- job_name: leasehold\n  authorization: {{credentials: {}}}\n  static_configs: [{{targets: ['{target}']}}]\n",
-        stage.token
+        "global: {{scrape_interval: 1s}}\nscrape_configs:\n- job_name: leasehold\n  authorization: {{credentials: {}}}\n  \
+         static_configs: [{{targets: ['127.0.0.1:{}']}}]\n",
+        stage.token, stage.port
     );
-    let scraping = Throwaway::prometheus(PrometheusOptions {
+    let prometheus = Throwaway::prometheus(PrometheusOptions {
         config,
         files: Vec::new(),
     })
     .await
     .unwrap();
     for number in 0..10 {
-        let lease = stage.acquire(&format!("jobs:{number}"), None).await;
+        let resource = format!("jobs:{number}");
+        let lease = stage.acquire(&resource, None).await;
         if number < 3 {
-            let body =
-                serde_json::json!({"resource": format!("jobs:{number}"), "ownerId": "b", "ttlSeconds": 9});
+            let body = serde_json::json!({"resource": resource, "ownerId": "b", "ttlSeconds": 9});
             let (_, said) = stage.post("/v1/locks/acquire", &body, None).await;
             assert_eq!(said["acquired"], false);
         }
         stage.release(&lease, None).await;
     }
-    for (name, by, expected) in [
+    for (name, in_prometheus, sum) in [
         (
+            "distributed_lock.acquire.attempts",
             "distributed_lock_acquire_attempts_total",
-            "distributed_lock_outcome",
-            vec![10.0, 3.0],
+            13.0,
         ),
         (
+            "distributed_lock.hold.duration",
             "distributed_lock_hold_duration_seconds_count",
-            "distributed_lock_end",
-            vec![10.0],
+            10.0,
         ),
         (
+            "distributed_lock.release.attempts",
             "distributed_lock_release_attempts_total",
-            "distributed_lock_outcome",
-            vec![0.0, 0.0, 0.0, 10.0],
+            10.0,
         ),
         (
+            "distributed_lock.fencing.rejections",
             "distributed_lock_fencing_rejections_total",
-            "distributed_lock_cause",
-            vec![0.0, 0.0, 0.0],
+            0.0,
         ),
     ] {
-        let asked = format!("sum by (distributed_lock_backend, {by}) ({name})");
-        let values = |rows: &[(String, f64)]| rows.iter().map(|row| row.1).collect::<Vec<_>>();
         eventually(&format!("{name} is the same by both ways"), async || {
-            let (pushed, scraped) = (query(&pushed_to, &asked).await, query(&scraping, &asked).await);
-            pushed == scraped && values(&scraped) == expected
+            let (scraped, pushed) = (scraped(&prometheus, in_prometheus).await, pushed(&sink, name));
+            scraped == pushed && !scraped.is_empty() && scraped.values().sum::<f64>() == sum
         })
         .await;
     }

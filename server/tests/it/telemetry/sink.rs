@@ -1,10 +1,16 @@
 //! A collector for OTLP over gRPC inside the test: keeps what it is sent, decoded.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
 use opentelemetry_proto::tonic::collector::logs::v1::logs_service_server::{LogsService, LogsServiceServer};
 use opentelemetry_proto::tonic::collector::logs::v1::{ExportLogsServiceRequest, ExportLogsServiceResponse};
+use opentelemetry_proto::tonic::collector::metrics::v1::metrics_service_server::{
+    MetricsService, MetricsServiceServer,
+};
+use opentelemetry_proto::tonic::collector::metrics::v1::{
+    ExportMetricsServiceRequest, ExportMetricsServiceResponse,
+};
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
     TraceService, TraceServiceServer,
 };
@@ -12,6 +18,7 @@ use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTraceServiceRequest, ExportTraceServiceResponse,
 };
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value};
+use opentelemetry_proto::tonic::metrics::v1::{metric, number_data_point};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status};
@@ -29,10 +36,15 @@ pub(super) struct Item {
     pub(super) service: String,
 }
 
+/// By name and attributes.
+pub(super) type Series = BTreeMap<(String, BTreeMap<String, String>), f64>;
+
 #[derive(Clone, Default)]
 struct Kept {
     spans: Arc<Mutex<Vec<Item>>>,
     logs: Arc<Mutex<Vec<Item>>>,
+    /// Newest value of each series, by name and attributes; of histograms how many they have counted.
+    values: Arc<Mutex<Series>>,
 }
 
 pub(super) struct Sink {
@@ -47,6 +59,7 @@ impl Sink {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (kept, stop) = (Kept::default(), CancellationToken::new());
         let serving = tonic::transport::Server::builder()
+            .add_service(MetricsServiceServer::new(kept.clone()))
             .add_service(TraceServiceServer::new(kept.clone()))
             .add_service(LogsServiceServer::new(kept.clone()));
         let stopped = stop.clone().cancelled_owned();
@@ -66,6 +79,10 @@ impl Sink {
 
     pub(super) fn spans(&self) -> Vec<Item> {
         self.kept.spans.lock().unwrap().clone()
+    }
+
+    pub(super) fn values(&self) -> Series {
+        self.kept.values.lock().unwrap().clone()
     }
 
     pub(super) fn logs(&self) -> Vec<Item> {
@@ -89,6 +106,44 @@ fn pairs(all: Vec<KeyValue>) -> HashMap<String, String> {
 
 fn hex(id: &[u8]) -> String {
     id.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[tonic::async_trait]
+impl MetricsService for Kept {
+    async fn export(
+        &self,
+        request: Request<ExportMetricsServiceRequest>,
+    ) -> Result<Response<ExportMetricsServiceResponse>, Status> {
+        let parts = request.into_inner().resource_metrics.into_iter();
+        let scopes = parts.flat_map(|part| part.scope_metrics);
+        for metric in scopes.flat_map(|scope| scope.metrics) {
+            let points: Vec<_> = match metric.data {
+                Some(metric::Data::Sum(sum)) => sum.data_points.into_iter().map(number).collect(),
+                Some(metric::Data::Gauge(gauge)) => gauge.data_points.into_iter().map(number).collect(),
+                Some(metric::Data::Histogram(histogram)) => histogram
+                    .data_points
+                    .into_iter()
+                    .map(|point| (point.attributes, point.count as f64))
+                    .collect(),
+                _ => Vec::new(),
+            };
+            let mut values = self.values.lock().unwrap();
+            for (attributes, value) in points {
+                let attributes = pairs(attributes).into_iter().collect();
+                values.insert((metric.name.clone(), attributes), value);
+            }
+        }
+        Ok(Response::new(ExportMetricsServiceResponse::default()))
+    }
+}
+
+fn number(point: opentelemetry_proto::tonic::metrics::v1::NumberDataPoint) -> (Vec<KeyValue>, f64) {
+    let value = match point.value {
+        Some(number_data_point::Value::AsInt(value)) => value as f64,
+        Some(number_data_point::Value::AsDouble(value)) => value,
+        None => f64::NAN,
+    };
+    (point.attributes, value)
 }
 
 #[tonic::async_trait]

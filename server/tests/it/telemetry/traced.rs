@@ -146,6 +146,8 @@ async fn leasehold_run_hands_its_trace_on_and_sends_none_that_is_none() {
                 &stage.url(""),
                 "--resource",
                 resource,
+                "--ttl",
+                "30s",
                 "--",
                 "/bin/true",
             ])
