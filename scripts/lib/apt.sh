@@ -45,6 +45,7 @@ keep_off_at_boot() {
       etcd-server) systemctl disable --quiet etcd.service ;;
       nginx-light) systemctl disable --quiet nginx.service ;;
       caddy) systemctl disable --quiet caddy.service ;;
+      prometheus) systemctl disable --quiet prometheus.service ;;
       prometheus-alertmanager) systemctl disable --quiet prometheus-alertmanager.service ;;
     esac >/dev/null 2>&1 || true
   done

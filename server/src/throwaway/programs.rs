@@ -18,18 +18,9 @@ pub struct MissingServer {
     pub install: &'static str,
 }
 
-/// Looks in `PATH`, then where Debian hides the program and where `scripts/setup` puts what Debian has too old.
+/// Looks in `PATH`, then where Debian hides the program.
 pub(super) fn find(what: &'static str, install: &'static str) -> Result<PathBuf, MissingServer> {
     find_in(what, &search_path()).ok_or(MissingServer { what, install })
-}
-
-/// What a distribution may have too old: ours, which `scripts/setup` put into the cache, comes first.
-pub(super) fn find_newer(what: &'static str, install: &'static str) -> Result<PathBuf, MissingServer> {
-    let ours = cache().map(|cache| cache.join("bin"));
-    match find_in(what, ours.as_slice()) {
-        Some(found) => Ok(found),
-        None => find(what, install),
-    }
 }
 
 /// The `PATH` for servers, which get no other variable of ours (`PGPORT` or `ETCD_NAME` would change them).
@@ -41,16 +32,7 @@ fn search_path() -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = env::split_paths(&path_variable()).collect();
     folders.extend(["/usr/local/bin", "/usr/bin", "/usr/sbin"].map(PathBuf::from));
     folders.extend(postgres_folders(Path::new("/usr/lib/postgresql")));
-    folders.extend(cache().map(|cache| cache.join("bin")));
     folders
-}
-
-/// As in `scripts/lib/common.sh`.
-fn cache() -> Option<PathBuf> {
-    let named = env::var_os("LEASEHOLD_CACHE").map(PathBuf::from);
-    let of_user = || env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let at_home = || Some(PathBuf::from(env::var_os("HOME")?).join(".cache"));
-    named.or_else(|| Some(of_user().or_else(at_home)?.join("leasehold")))
 }
 
 /// Debian keeps each major version's programs in a folder of its own: the newest first.

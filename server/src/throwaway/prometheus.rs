@@ -19,7 +19,7 @@ use super::{
 };
 
 const WHAT: &str = "Prometheus";
-const INSTALL: &str = "scripts/setup monitoring";
+const INSTALL: &str = "apt-get install -y --no-install-recommends prometheus";
 
 #[derive(Debug, Clone, Default)]
 pub struct PrometheusOptions {
@@ -41,14 +41,13 @@ pub struct Prometheus {
 /// # Errors
 /// It is not installed.
 pub fn promtool() -> Result<PathBuf, MissingServer> {
-    programs::find_newer("promtool", INSTALL)
+    programs::find("promtool", INSTALL)
 }
 
 impl Prometheus {
     pub(super) async fn start(options: PrometheusOptions) -> Result<Self, StartError> {
-        let program = programs::find_newer("prometheus", INSTALL)?;
-        // Where `scripts/setup` puts it, another account may not look; it does not mind who runs it.
-        let account = Account::ourselves();
+        let program = programs::find("prometheus", INSTALL)?;
+        let account = Account::choose(WHAT)?;
         let folder = Folder::create("prometheus", account, "KILL");
         let folder = folder.map_err(|source| StartError::Io {
             what: WHAT,
