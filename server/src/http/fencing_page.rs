@@ -66,7 +66,8 @@ async fn show(
 impl FencingPage {
     /// None: the ledger cannot be read. History alone that cannot be is no reason to show nothing.
     async fn rows(&self, who: &Who, asked: LedgerAsked) -> Option<Rows> {
-        let scale = asked.range.scale(self.settings.now());
+        // To the end of this second: what was refused just now is in it, by the store's clock too.
+        let scale = asked.range.scale((self.settings.now() / 1_000 + 1) * 1_000);
         let visible = Visible::to(&who.grants);
         let ours = visible.on(&BackendName::builtin());
         let mut rejections = match ledger::read(&self.sources.leases, scale).await {

@@ -9,6 +9,8 @@ use tracing_subscriber::reload::{self, Handle};
 use super::TelemetryError;
 
 type Read = fn(&str) -> Result<EnvFilter, ParseError>;
+/// The filter, and what changes it.
+type Changeable<S> = (reload::Layer<EnvFilter, S>, Handle<EnvFilter, S>);
 type Set = dyn Fn(&str) -> Result<(), TelemetryError> + Send;
 
 /// What counts now, and what sets another; nothing before logging was started.
@@ -23,10 +25,7 @@ static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
 ///
 /// # Errors
 /// It does not parse.
-pub(super) fn changeable<S: 'static>(
-    filter: &str,
-    read: Read,
-) -> Result<(reload::Layer<EnvFilter, S>, Handle<EnvFilter, S>), ParseError> {
+pub(super) fn changeable<S: 'static>(filter: &str, read: Read) -> Result<Changeable<S>, ParseError> {
     read(filter).map(reload::Layer::new)
 }
 
