@@ -4,6 +4,7 @@ mod bounded;
 mod collectors;
 mod pushed;
 mod scraped;
+mod shipped;
 mod sink;
 mod stage;
 mod traced;

@@ -79,7 +79,7 @@ pub(super) fn told(rule: &Rule) -> Told {
             let below = decimal(value("below").unwrap_or(0), 1_000);
             Told::over(format!(
                 "{} < {below}",
-                selector("backend_coverage", &matchers, "")
+                selector("backend_coverage_ratio", &matchers, "")
             ))
         }
         kind => Told::PassedOn(why_not(kind)),

@@ -21,7 +21,7 @@ async fn scraped(prometheus: &Prometheus, name: &str) -> Values {
         let labels = row["metric"].as_object().unwrap();
         let own = labels
             .iter()
-            .filter(|(name, _)| name.starts_with("distributed_lock"));
+            .filter(|(name, _)| !["__name__", "instance", "job"].contains(&name.as_str()));
         let own = own.map(|(name, value)| (name.clone(), value.as_str().unwrap().to_owned()));
         (own.collect(), row["value"][1].as_str().unwrap().parse().unwrap())
     };
