@@ -1,7 +1,7 @@
 // The token ledger on a real writer that lost its lock: found by the navigation, filtered, followed to the lock's timeline.
 import { accessible, expect, fits, lookAt, test } from '../../demo';
 
-test('a writer that lost its lock is found in the ledger and followed to its timeline', async ({ page }) => {
+test('a writer that lost its lock is found in the ledger and followed to its timeline', async ({ page, forgive }) => {
   test.setTimeout(120_000);
   await expect(async () => {
     await page.goto('/fencing');
@@ -13,7 +13,9 @@ test('a writer that lost its lock is found in the ledger and followed to its tim
   await expect(page).toHaveURL(/owner=/);
   await expect(page.locator('#rejections tbody tr').first()).toBeVisible();
   await page.locator('#rejections tbody tr').first().locator('.res').click();
-  await expect(page.locator('#ownership')).toBeVisible();
+  // Between two writers nobody holds it for a while: its page says so, and shows it when the next one does.
+  forgive(/404/);
+  await expect(page.locator('#ownership')).toBeVisible({ timeout: 60_000 });
 });
 
 test('g and a letter lead to the pages of the server alone too', async ({ page }) => {
