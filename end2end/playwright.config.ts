@@ -8,7 +8,7 @@ export default defineConfig({
   expect: { timeout: 15_000 },
   // One for each program: the demo's tests mostly wait, the gallery's mostly compute.
   workers: 2,
-  retries: process.env.CI ? 1 : 0,
+  retries: process.env.CI ? 2 : 0,
   forbidOnly: Boolean(process.env.CI),
   reporter: [['list']],
   projects: [

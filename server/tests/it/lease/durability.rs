@@ -222,6 +222,28 @@ async fn a_promoted_or_restored_postgres_lifts_every_token() {
     stage.close().await;
 }
 
+#[tokio::test]
+async fn the_last_answer_survives_a_killed_postgres() {
+    // Trap 5 without a crowd: nothing follows the answer that could commit it late, and then comes kill -9.
+    let home = Home::postgres(tempfile::tempdir().unwrap(), PostgresOptions::default()).await;
+    let postgres = home.postgres.as_ref().unwrap();
+    let stage = home.serve().await;
+    for round in 0..3 {
+        let resource = format!("r{round}");
+        let lease = stage.acquire(&resource, "o", 30).await;
+        postgres.kill().await.unwrap();
+        postgres.restart().await.unwrap();
+        eventually("it serves again", || async {
+            let body = json!({"resource": "probe", "ownerId": "o", "ttlSeconds": 1});
+            stage.post("/v1/locks/acquire", body).await.0.is_success()
+        })
+        .await;
+        let kept = stage.resource(&resource).await["lastFencingToken"].as_u64();
+        assert_eq!(kept, Some(token(&lease)), "round {round}");
+    }
+    stage.close().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_acknowledged_token_survives_a_killed_postgres() {
     // Trap 5: kill -9 of the whole server under load; what was answered is there afterwards, and no token comes twice.
