@@ -45,6 +45,11 @@ on_both_stores!(
         let last = stage.acquire("r", "w4", 30).await;
         assert_eq!([&released, &revoked, &expired, &last].map(token), [1, 2, 3, 4]);
         assert_eq!(stage.resource("r").await["lastFencingToken"], 4);
+        // Nothing of it is held when the process ends, and the next one remembers nothing: the counter alone is left.
+        stage.delete(&last).await;
+        stage.close().await;
+        let stage = home.serve().await;
+        assert_eq!(token(&stage.acquire("r", "w5", 30).await), 5);
         stage.close().await;
     }
 );
