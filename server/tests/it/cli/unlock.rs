@@ -219,8 +219,9 @@ async fn names_cannot_move_the_cursor() {
 async fn at_a_terminal(console: &Console, args: &[&str], typed: &'static [&'static str]) -> (i32, String) {
     use std::io::{Read as _, Write as _};
     let quoted: Vec<String> = args.iter().map(|arg| domain::shell::quote(arg)).collect();
+    // `exec`: a shell that stays, as dash does, takes Ctrl-C too, and its own end would be the code that is seen.
     let line = format!(
-        "{} unlock --server {} builtin {}",
+        "exec {} unlock --server {} builtin {}",
         env!("CARGO_BIN_EXE_leasehold"),
         console.url(""),
         quoted.join(" ")
