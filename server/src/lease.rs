@@ -16,6 +16,7 @@ pub mod examine;
 mod fence;
 mod flights;
 mod followers;
+mod lanes;
 mod metrics;
 pub mod operation;
 mod reading;
@@ -101,7 +102,7 @@ impl LeaseService {
         }
         let store = open_store(store_url, clock.clone()).await?;
         let (core, queues) = Core::new(store, clock, stop);
-        let lanes = core::start(&core, queues);
+        let lanes = lanes::start(&core, queues);
         tending::start(&core);
         Ok(Arc::new(Self {
             core,

@@ -1,5 +1,5 @@
-//! What the parts of the service share, and the lanes: operations are gathered while the previous batch commits, applied
-//! as one transaction, and answered after its COMMIT.
+//! What the parts of the service share, and the way of an operation: handed over to a lane, applied with its batch as one
+//! transaction, and answered after its COMMIT.
 //!
 //! **Invariant:** renewals have a lane of their own; no flood of acquires delays them by more than one batch. A batch is
 //! never cancelled: a client that hangs up loses its answer, nothing else.
@@ -14,7 +14,6 @@ use domain::observation::Tick;
 use futures::FutureExt as _;
 use opentelemetry::trace::SpanContext;
 use tokio::sync::{SetOnce, broadcast, mpsc, oneshot};
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::error::LeaseError;
@@ -30,8 +29,7 @@ use crate::tasks;
 use crate::telemetry::meters;
 use crate::telemetry::trace::{self, Commits};
 
-/// Operations of one transaction, and those that may wait for it.
-const BATCH_MAX: usize = 512;
+/// Operations that may wait for a transaction.
 const QUEUE_MAX: usize = 32_768;
 const CONFLICT_RETRIES: usize = 5;
 const CHANGES_KEPT: usize = 1_024;
@@ -46,7 +44,7 @@ pub(super) struct Answer {
 
 pub(super) type Reply = oneshot::Sender<Result<Answer, LeaseError>>;
 
-struct Job {
+pub(super) struct Job {
     operation: Operation,
     reply: Reply,
     /// The trace that asks, if there is one.
@@ -79,8 +77,8 @@ pub(super) struct Core {
 
 /// The receiving ends, for whoever starts the lanes.
 pub(super) struct Queues {
-    urgent: mpsc::Receiver<Job>,
-    main: Vec<mpsc::Receiver<Job>>,
+    pub(super) urgent: mpsc::Receiver<Job>,
+    pub(super) main: Vec<mpsc::Receiver<Job>>,
 }
 
 impl Core {
@@ -160,7 +158,7 @@ impl Core {
         self.submit_by(Lane::Main, hash(&op.resource), release, reply);
     }
 
-    async fn apply(&self, lane: Lane, jobs: Vec<Job>) {
+    pub(super) async fn apply(&self, lane: Lane, jobs: Vec<Job>) {
         let traces = Traces::of(jobs.iter().map(|job| job.trace.as_deref()));
         let (operations, replies): (Vec<_>, Vec<_>) =
             jobs.into_iter().map(|job| (job.operation, job.reply)).unzip();
@@ -347,77 +345,4 @@ fn hash(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()
-}
-
-/// Serves the lanes until the service is closed and what was handed over is done. A store with one writer blocks while it
-/// writes: its batches have a thread of their own, where no task of the runtime comes between a commit and the next batch.
-pub(super) fn start(core: &Arc<Core>, queues: Queues) -> JoinHandle<()> {
-    let it = core.clone();
-    let died = move |why| {
-        // Told once: there is one set of lanes.
-        let _ = it.dead.set(why);
-    };
-    // The lanes end by themselves once closed: nothing may cut a batch in two.
-    if core.store.has_one_writer() {
-        tasks::vital_thread("lease writer", serve_one(core.clone(), queues), died)
-    } else {
-        tasks::vital("lease lanes", serve(core.clone(), queues), died)
-    }
-}
-
-async fn serve_one(core: Arc<Core>, queues: Queues) {
-    let Queues { mut urgent, main } = queues;
-    let Some(mut main) = main.into_iter().next() else {
-        return;
-    };
-    // Renewals first: whatever is asked of the main lane, they are in the very next batch.
-    while let Some(first) = next(&core, &mut urgent, Some(&mut main)).await {
-        let mut jobs = vec![first];
-        gather(&mut urgent, &mut jobs, BATCH_MAX);
-        gather(&mut main, &mut jobs, BATCH_MAX);
-        core.apply(Lane::Main, jobs).await;
-    }
-}
-
-async fn serve(core: Arc<Core>, queues: Queues) {
-    let Queues { urgent, main } = queues;
-    let one = |lane: Lane, mut queue: mpsc::Receiver<Job>| {
-        let core = core.clone();
-        async move {
-            while let Some(first) = next(&core, &mut queue, None).await {
-                let mut jobs = vec![first];
-                gather(&mut queue, &mut jobs, BATCH_MAX);
-                core.apply(lane, jobs).await;
-            }
-        }
-    };
-    let main = main.into_iter().map(|queue| one(Lane::Main, queue));
-    tokio::join!(one(Lane::Urgent, urgent), futures::future::join_all(main));
-}
-
-async fn next(
-    core: &Core,
-    one: &mut mpsc::Receiver<Job>,
-    other: Option<&mut mpsc::Receiver<Job>>,
-) -> Option<Job> {
-    let other = async {
-        match other {
-            Some(queue) => queue.recv().await,
-            None => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        biased;
-        job = one.recv() => job,
-        job = other => job,
-        () = core.closed.cancelled() => None,
-    }
-}
-
-fn gather(queue: &mut mpsc::Receiver<Job>, jobs: &mut Vec<Job>, most: usize) {
-    while jobs.len() < most
-        && let Ok(job) = queue.try_recv()
-    {
-        jobs.push(job);
-    }
 }
