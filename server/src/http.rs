@@ -57,7 +57,8 @@ struct RandomId;
 
 impl MakeRequestId for RandomId {
     fn make_request_id<B>(&mut self, _: &Request<B>) -> Option<RequestId> {
-        let id = format!("{:032x}", rand::random::<u128>());
+        let [high, low] = rand::random::<[u64; 2]>();
+        let id = format!("{high:016x}{low:016x}");
         HeaderValue::try_from(id).ok().map(RequestId::new)
     }
 }

@@ -123,7 +123,7 @@ async fn upsert(tx: &mut Tx, rows: &[(&Key, &Open)]) -> Result<(), sqlx::Error> 
          VALUES {}
          ON CONFLICT (backend, source, resource, at) WHERE kind = 'renewed'
          DO UPDATE SET run_count = excluded.run_count, run_until = excluded.run_until",
-        values(rows.len(), COLUMNS)
+        values(tx, rows.len(), COLUMNS)
     );
     on_either!(tx, Tx, |tx| {
         let mut query = sqlx::query(AssertSqlSafe(statement));

@@ -56,7 +56,7 @@ async fn insert_some(tx: &mut Tx, changes: &[&Change], leases: &LeaseService) ->
     let statement = format!(
         "INSERT INTO lock_events (at, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, sampled, trace_id)
          VALUES {}",
-        values(changes.len(), COLUMNS)
+        values(tx, changes.len(), COLUMNS)
     );
     on_either!(tx, Tx, |tx| {
         let mut query = sqlx::query(AssertSqlSafe(statement));

@@ -1,5 +1,7 @@
 //! Many rows in one statement: `VALUES ($1, $2), ($3, $4), …`, in a few sizes, so that each text is prepared once.
 
+use crate::db::Tx;
+
 /// Rows of one statement; what is left over takes the next smaller size.
 const SIZES: [usize; 3] = [256, 16, 1];
 
@@ -14,15 +16,25 @@ pub(super) fn pieces<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
     })
 }
 
-/// The placeholders of so many rows and columns.
-pub(super) fn values(rows: usize, columns: usize) -> String {
+/// The placeholders of so many rows and columns, as this store takes them best.
+pub(super) fn values(tx: &Tx, rows: usize, columns: usize) -> String {
+    placeholders(rows, columns, matches!(tx, Tx::Postgres(_)))
+}
+
+/// SQLite knows numbers of places as names, and sqlx asks for the name of each place, which SQLite finds by going through
+/// all of them: half of the work of writing history went there. Without numbers there are no names.
+fn placeholders(rows: usize, columns: usize, are_numbered: bool) -> String {
     use std::fmt::Write as _;
     let mut text = String::with_capacity(rows * columns * 7);
     for row in 0..rows {
         text.push_str(if row == 0 { "(" } else { ", (" });
         for column in 1..=columns {
             let comma = if column == 1 { "" } else { ", " };
-            let _ = write!(text, "{comma}${}", row * columns + column);
+            if are_numbered {
+                let _ = write!(text, "{comma}${}", row * columns + column);
+            } else {
+                let _ = write!(text, "{comma}?");
+            }
         }
         text.push(')');
     }
@@ -39,6 +51,7 @@ mod tests {
         let rows: Vec<usize> = (0..2 * 256 + 2 * 16 + 3).collect();
         assert_eq!(pieces(&rows).flatten().copied().collect::<Vec<_>>(), rows);
         assert_eq!(pieces(&rows).count(), 2 + 2 + 3);
-        assert_eq!(values(2, 3), "($1, $2, $3), ($4, $5, $6)");
+        assert_eq!(placeholders(2, 3, true), "($1, $2, $3), ($4, $5, $6)");
+        assert_eq!(placeholders(2, 3, false), "(?, ?, ?), (?, ?, ?)");
     }
 }

@@ -99,7 +99,7 @@ async fn admit(gate: Gate, mut request: Request, next: Next) -> Response {
         let (asked, body) = request.into_parts();
         gate.note(&who, &asked.method, asked.uri.path(), refusal).await;
         if refused_form::is_form(&asked) {
-            let form = Form::read(body).await;
+            let form = Box::pin(Form::read(body)).await;
             return set_headers(refused_form::answer(refusal, need, &who, &asked, form)).await;
         }
         let response = set_headers(answer(refusal, need, &who, &asked)).await;
@@ -176,9 +176,7 @@ impl Gate {
         let Some(secret) = cookie::read(headers, self.is_secure) else {
             return Ok(Who::anonymous(origin));
         };
-        let session = self
-            .identity
-            .session(&secret)
+        let session = Box::pin(self.identity.session(&secret))
             .await
             .map_err(|_| Problem::store_unavailable())?;
         let known = session.and_then(|session| Some((self.identity.person_of(&session)?, session)));
@@ -225,7 +223,8 @@ impl Gate {
             after: Some(serde_json::json!({"method": method.as_str(), "path": path})),
             ..Entry::new(Action::Deny, outcome, who.actor(None), who.origin.clone())
         };
-        if let Err(error) = self.audit.append(entry).await {
+        // In a box: what a request needs that is let in is moved with each of them.
+        if let Err(error) = Box::pin(self.audit.append(entry)).await {
             tracing::error!("a refusal could not be recorded: {error}");
         }
     }

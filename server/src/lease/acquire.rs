@@ -86,7 +86,7 @@ impl LeaseService {
         });
         match op.key.clone() {
             None => run(self.core.clone(), op, request.wait).await,
-            Some(key) => self.fly(key, op, request.wait).await,
+            Some(key) => Box::pin(self.fly(key, op, request.wait)).await,
         }
     }
 
@@ -144,7 +144,7 @@ async fn run(core: Arc<Core>, op: Box<AcquireOp>, wait: Duration) -> Result<Acqu
     let answer = if wait.is_zero() {
         at_once(&core, &op).await?
     } else {
-        in_line(&core, op, wait).await?
+        Box::pin(in_line(&core, op, wait)).await?
     };
     read(&core, answer)
 }

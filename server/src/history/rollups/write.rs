@@ -75,7 +75,7 @@ impl Gatherer {
         let statement = format!(
             "INSERT INTO history_rollups ({}) VALUES {} ON CONFLICT (step, at, backend, prefix, part) DO UPDATE SET {}",
             COLUMNS.join(", "),
-            values(rows.len(), COLUMNS.len()),
+            values(tx, rows.len(), COLUMNS.len()),
             set.join(", ")
         );
         on_either!(tx, Tx, |tx| {

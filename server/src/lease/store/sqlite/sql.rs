@@ -49,7 +49,8 @@ pub(super) const LOAD: &str = concat!(
         (SELECT json_group_array(json_array(issuer, key, fingerprint, lease_id, created_at)) FROM bound)"
 );
 
-pub(super) const DATA_VERSION: &str = "SELECT data_version FROM pragma_data_version";
+/// Itself and not by its table-valued function, which prepares it anew for each row.
+pub(super) const DATA_VERSION: &str = "PRAGMA data_version";
 
 /// The condition makes a rewound counter a row too few.
 pub(super) const COUNTER: &str = "INSERT INTO resource_tokens (resource, last_token, lease_id, locked_until)
