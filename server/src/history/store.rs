@@ -1,14 +1,16 @@
 //! The statements of history.
 
+mod columns;
+
 use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
 use domain::detail::{EventKind, SeenEvent};
 use domain::names::{BackendName, OwnerId, Resource, Source};
 use domain::token::FencingToken;
-use sqlx::{AssertSqlSafe, Row as _};
+use sqlx::{AssertSqlSafe, Row as _, Sqlite, Transaction};
 
-use super::values::{pieces, values};
+use super::values::{pieces, places};
 use crate::db::{Db, Tx, on_either};
 use crate::inventory::Change;
 use crate::lease::LeaseService;
@@ -46,36 +48,43 @@ pub(super) async fn insert(
     changes: &[&Change],
     leases: &LeaseService,
 ) -> Result<(), sqlx::Error> {
-    for some in pieces(changes) {
-        insert_some(tx, some, leases).await?;
+    match tx {
+        Tx::Postgres(tx) => columns::insert(tx, changes, leases).await,
+        Tx::Sqlite(tx) => {
+            for some in pieces(changes) {
+                insert_rows(tx, some, leases).await?;
+            }
+            Ok(())
+        }
     }
-    Ok(())
 }
 
-async fn insert_some(tx: &mut Tx, changes: &[&Change], leases: &LeaseService) -> Result<(), sqlx::Error> {
+async fn insert_rows(
+    tx: &mut Transaction<'static, Sqlite>,
+    changes: &[&Change],
+    leases: &LeaseService,
+) -> Result<(), sqlx::Error> {
     let statement = format!(
         "INSERT INTO lock_events (at, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, sampled, trace_id)
          VALUES {}",
-        values(tx, changes.len(), COLUMNS)
+        places(changes.len(), COLUMNS)
     );
-    on_either!(tx, Tx, |tx| {
-        let mut query = sqlx::query(AssertSqlSafe(statement));
-        for change in changes {
-            query = query
-                .bind(change.at.timestamp_millis())
-                .bind(change.kind.wire())
-                .bind(change.backend.as_str())
-                .bind(change.source.as_str())
-                .bind(change.resource.as_bytes())
-                .bind(change.owner.as_deref().map(without_nul))
-                .bind(change.token.map(|token| token.to_string()))
-                .bind(change.ttl_ms.map(i64::from))
-                .bind(change.waiters.map(i64::from))
-                .bind(i64::from(change.is_sampled))
-                .bind(trace_of(leases, change));
-        }
-        query.execute(&mut **tx).await?.rows_affected()
-    });
+    let mut query = sqlx::query(AssertSqlSafe(statement));
+    for change in changes {
+        query = query
+            .bind(change.at.timestamp_millis())
+            .bind(change.kind.wire())
+            .bind(change.backend.as_str())
+            .bind(change.source.as_str())
+            .bind(change.resource.as_bytes())
+            .bind(change.owner.as_deref().map(without_nul))
+            .bind(change.token.map(|token| token.to_string()))
+            .bind(change.ttl_ms.map(i64::from))
+            .bind(change.waiters.map(i64::from))
+            .bind(i64::from(change.is_sampled))
+            .bind(trace_of(leases, change));
+    }
+    query.execute(&mut **tx).await?;
     Ok(())
 }
 

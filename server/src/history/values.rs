@@ -16,25 +16,29 @@ pub(super) fn pieces<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
     })
 }
 
-/// The placeholders of so many rows and columns, as this store takes them best.
+/// The places of so many rows and columns, as this store takes them best.
 pub(super) fn values(tx: &Tx, rows: usize, columns: usize) -> String {
-    placeholders(rows, columns, matches!(tx, Tx::Postgres(_)))
+    match tx {
+        Tx::Sqlite(_) => places(rows, columns),
+        Tx::Postgres(_) => numbered(rows, columns),
+    }
 }
 
-/// SQLite knows numbers of places as names, and sqlx asks for the name of each place, which SQLite finds by going through
-/// all of them: half of the work of writing history went there. Without numbers there are no names.
-fn placeholders(rows: usize, columns: usize, are_numbered: bool) -> String {
+/// SQLite takes the number of a place for a name, and sqlx asks for the name of each place, which SQLite finds by going
+/// through all of them: half of the work of writing history went there. Without numbers there are no names.
+pub(super) fn places(rows: usize, columns: usize) -> String {
+    let row = format!("({})", vec!["?"; columns].join(", "));
+    vec![row; rows].join(", ")
+}
+
+fn numbered(rows: usize, columns: usize) -> String {
     use std::fmt::Write as _;
     let mut text = String::with_capacity(rows * columns * 7);
     for row in 0..rows {
         text.push_str(if row == 0 { "(" } else { ", (" });
         for column in 1..=columns {
             let comma = if column == 1 { "" } else { ", " };
-            if are_numbered {
-                let _ = write!(text, "{comma}${}", row * columns + column);
-            } else {
-                let _ = write!(text, "{comma}?");
-            }
+            let _ = write!(text, "{comma}${}", row * columns + column);
         }
         text.push(')');
     }
@@ -51,7 +55,7 @@ mod tests {
         let rows: Vec<usize> = (0..2 * 256 + 2 * 16 + 3).collect();
         assert_eq!(pieces(&rows).flatten().copied().collect::<Vec<_>>(), rows);
         assert_eq!(pieces(&rows).count(), 2 + 2 + 3);
-        assert_eq!(placeholders(2, 3, true), "($1, $2, $3), ($4, $5, $6)");
-        assert_eq!(placeholders(2, 3, false), "(?, ?, ?), (?, ?, ?)");
+        assert_eq!(numbered(2, 3), "($1, $2, $3), ($4, $5, $6)");
+        assert_eq!(places(2, 3), "(?, ?, ?), (?, ?, ?)");
     }
 }
