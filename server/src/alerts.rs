@@ -35,7 +35,7 @@ use crate::lease::LeaseService;
 use crate::tasks;
 
 pub use error::AlertError;
-pub use ledger::{Ledger, SqlLedger, Start};
+pub use ledger::{Ledger, Marks, SqlLedger, Start};
 pub use prometheus::prometheus;
 pub use rules::{KeptRule, RuleVersion};
 pub use store::{Kept, Over};

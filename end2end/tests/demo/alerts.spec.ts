@@ -161,7 +161,7 @@ test('the threshold is a line: dragged by mouse and keyboard, previewed, outdone
   await page.getByRole('button', { name: 'Save the rule' }).click();
   await expect(page.getByRole('status')).toContainText('Saved as version 1');
   await expect(number).toHaveValue(wanted);
-  await dragTo(page, 0.9);
+  await dragTo(page, 0.3);
   await page.getByRole('button', { name: 'Preview' }).click();
   await expect(page.locator('.pv figcaption')).toContainText(`saved ${wanted}, dashed`);
   await lookAt(page, 'alert-line');

@@ -45,6 +45,8 @@ pub(super) struct Evaluator {
     /// Up to where history was taken in; none: not begun.
     place: Option<i64>,
     has_caught_up: bool,
+    /// More was there than one round takes in.
+    is_behind: bool,
     recorded: Vec<Happened>,
     /// Failures of this process's lease service, and how many there were at the last look.
     failures: Vec<Happened>,
@@ -72,6 +74,7 @@ impl Evaluator {
             past: Arc::default(),
             place: None,
             has_caught_up: false,
+            is_behind: false,
             recorded: Vec::new(),
             failures: Vec::new(),
             rounds: 0,
@@ -165,7 +168,7 @@ impl Evaluator {
 
     /// What is due.
     async fn read(&mut self, due: Due, rules: &[Rule], at: i64) -> Result<(), sqlx::Error> {
-        if due.events || !self.has_caught_up {
+        if due.events || self.is_behind {
             self.learn(at).await?;
         }
         if due.records {
@@ -186,6 +189,7 @@ impl Evaluator {
         for _ in 0..STEPS {
             let rows = self.alerts.ledger.events(place, ROWS).await?;
             let is_all = (rows.len() as i64) < ROWS;
+            self.is_behind = !is_all;
             if let Some(past) = Arc::get_mut(&mut self.past) {
                 for (at, event) in rows {
                     place = place.max(at);
