@@ -35,7 +35,7 @@ use crate::lease::LeaseService;
 use crate::tasks;
 
 pub use error::AlertError;
-pub use ledger::{Ledger, SqlLedger, Start};
+pub use ledger::{Ledger, Marks, SqlLedger, Start};
 pub use prometheus::prometheus;
 pub use rules::{KeptRule, RuleVersion};
 pub use store::{Kept, Over};
@@ -87,7 +87,12 @@ impl Alerts {
     /// The store refuses or does not answer.
     pub async fn start(parts: Parts) -> Result<Arc<Self>, sqlx::Error> {
         let db = parts.audit.db().clone();
-        let ledger = SqlLedger::new(parts.history, db.clone(), parts.leases.clone());
+        let ledger = SqlLedger::new(
+            parts.history,
+            parts.audit.clone(),
+            parts.inventory.clone(),
+            parts.leases.clone(),
+        );
         let alerts = Arc::new(Self {
             db,
             audit: parts.audit,
@@ -105,6 +110,11 @@ impl Alerts {
             Evaluator::new(it.clone(), leases.clone(), notices.clone()).run(stop.clone())
         });
         Ok(alerts)
+    }
+
+    /// How often evaluating has asked the store: an idle server does not.
+    pub fn asked(&self) -> u64 {
+        self.ledger.asked() + self.shelf.asked()
     }
 
     pub(crate) fn now(&self) -> i64 {

@@ -17,6 +17,7 @@ mod read;
 pub mod verify;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use domain::audit::{Action, Phase};
 
@@ -35,6 +36,7 @@ pub struct Audit {
     db: Db,
     clock: Clock,
     heads: Arc<Heads>,
+    told: Arc<AtomicU64>,
 }
 
 /// Who acts, as the session or the token says.
@@ -104,6 +106,7 @@ impl Audit {
             db,
             clock,
             heads: Arc::new(heads),
+            told: Arc::default(),
         }
     }
 

@@ -6,6 +6,7 @@ mod backends;
 mod disk;
 mod door;
 pub mod finding;
+mod secrets;
 mod store;
 
 use std::collections::BTreeSet;
@@ -19,6 +20,7 @@ pub use finding::{Finding, Level};
 pub async fn examine(config: &Config, clock: &Clock) -> Vec<Finding> {
     let mut findings = door::examine(config).await;
     findings.extend(Box::pin(store::examine(config, clock)).await);
+    findings.extend(Box::pin(secrets::examine(config)).await);
     let asked = config.backends.iter().map(|one| backends::examine(one, clock));
     for of_one in futures::future::join_all(asked).await {
         findings.extend(of_one);

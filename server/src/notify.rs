@@ -5,7 +5,7 @@
 //!
 //! **Invariants:** a message is gone from the outbox only when its receiver took it, or as a dead letter that people see;
 //! of one receiver and one group, messages arrive in order; no address is connected to that the guard has not seen; no
-//! secret leaves but to its own receiver.
+//! secret leaves but to its own receiver, and where there is a key none lies in the store in clear.
 
 mod courier;
 mod delivering;
@@ -13,6 +13,7 @@ mod enqueue;
 mod error;
 mod fingerprint;
 pub mod guard;
+pub mod keys;
 pub mod limits;
 pub mod message;
 mod queue;
@@ -23,8 +24,10 @@ mod signature;
 mod standing;
 mod tending;
 mod trial;
+pub mod vault;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -46,17 +49,21 @@ pub use queue::{Delivery, DeliveryState, Wanted};
 pub use receiver::{Kind, NewReceiver, ReceiverView};
 pub use signature::sign;
 pub use trial::Trial;
+pub use vault::Vault;
 
 pub struct Notifier {
     audit: Audit,
     clock: Clock,
     guard: Guard,
+    vault: Vault,
     courier: Courier,
     /// Where people reach the console, without a slash at its end.
     home: String,
     resend: Duration,
     give_up: Duration,
     woken: Notify,
+    /// How often the outbox was looked at.
+    looks: AtomicU64,
     turns: delivering::Turns,
 }
 
@@ -64,6 +71,7 @@ impl Notifier {
     /// Begins to send what is in the outbox, until `stop`; what is being sent then is brought to its end.
     pub fn start(
         audit: Audit,
+        vault: Vault,
         config: &NotifyConfig,
         home: &str,
         clock: Clock,
@@ -75,10 +83,12 @@ impl Notifier {
             clock,
             courier: Courier::new(&guard),
             guard,
+            vault,
             home: home.to_owned(),
             resend: config.resend,
             give_up: config.give_up,
             woken: Notify::new(),
+            looks: AtomicU64::new(0),
             turns: delivering::Turns::default(),
         });
         let (worker, ending) = (notifier.clone(), stop.clone());
@@ -88,7 +98,12 @@ impl Notifier {
         (notifier, Delivering::new(task))
     }
 
-    /// After a commit that held an [`enqueue`]: it is sent at once. Without this it is sent within a second.
+    /// How often the outbox was looked at: that of an idle server on SQLite is not.
+    pub fn looks(&self) -> u64 {
+        self.looks.load(Ordering::Relaxed)
+    }
+
+    /// After a commit that held an [`enqueue`]: it is sent at once. On SQLite nothing else says that it is there.
     pub fn wake(&self) {
         self.woken.notify_one();
     }

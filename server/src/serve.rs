@@ -38,7 +38,7 @@ use crate::http::{self, AppState, ConsoleFor, Desk, Settings};
 use crate::identity::{Identity, Oidc, OidcSetupError};
 use crate::inventory::Inventory;
 use crate::lease::{LeaseConfig, LeaseOpenError, LeaseService};
-use crate::notify::{Delivering, Notifier};
+use crate::notify::{Delivering, Notifier, keys};
 use crate::shutdown::Readiness;
 use crate::tasks;
 use crate::unlock::Unlocks;
@@ -136,7 +136,7 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
     let readiness = Arc::new(Readiness::default());
     let db = gate.audit.db().history(store.expose_secret()).await?;
     let (history, recording) = ground.history(db.clone(), history);
-    let (notifier, delivering) = ground.notifier(&notify, &home);
+    let (notifier, delivering) = ground.notifier(&notify, store.expose_secret(), &home).await?;
     let (unlocks, alerts) = ground.acting(db, &notifier).await?;
     let sources = Sources::new(&history, &leases, (&unlocks, &alerts), &clock);
     let console = ServerConsole::new(watching.inventory.clone(), watching.roster.clone(), clock.clone());
@@ -203,9 +203,22 @@ impl Ground<'_> {
         Keeper::start(self.gate.audit.clone(), self.clock.clone(), self.stop.clone())
     }
 
-    fn notifier(&self, config: &NotifyConfig, home: &str) -> (Arc<Notifier>, Delivering) {
+    async fn notifier(
+        &self,
+        config: &NotifyConfig,
+        store: &str,
+        home: &str,
+    ) -> Result<(Arc<Notifier>, Delivering), sqlx::Error> {
         let (audit, clock) = (self.gate.audit.clone(), self.clock.clone());
-        Notifier::start(audit, config, home, clock, self.stop.clone())
+        let vault = keys::open(audit.db(), store, config).await?;
+        Ok(Notifier::start(
+            audit,
+            vault,
+            config,
+            home,
+            clock,
+            self.stop.clone(),
+        ))
     }
 
     async fn acting(

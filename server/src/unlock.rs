@@ -28,6 +28,7 @@ pub mod tiers;
 mod unseen;
 mod waiting;
 
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use domain::access::Right;
@@ -60,6 +61,8 @@ pub struct Unlocks {
     clock: Clock,
     /// Outcomes that are known here and could not be written yet.
     unwritten: Mutex<Vec<act::Told>>,
+    /// Looks for open unlocks.
+    rounds: AtomicU64,
 }
 
 impl Unlocks {
@@ -84,6 +87,7 @@ impl Unlocks {
             backends,
             clock,
             unwritten: Mutex::default(),
+            rounds: AtomicU64::new(0),
         });
         // With SQLite nobody else can be in the middle of an act; with Postgres another server may be, until its deadline.
         let is_alone = matches!(unlocks.db(), Db::Sqlite(_));

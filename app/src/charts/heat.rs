@@ -110,9 +110,17 @@ impl HeatMap {
                 ("width", &wide),
                 ("height", "26"),
             ];
-            it.linked(cell.href.as_deref(), &said, |it| {
+            let picture = |it: &mut Markup| {
                 it.told("rect", &mark, &said);
-            });
+            };
+            match &cell.href {
+                // Hundreds of them: no stop of the tab key. By keyboard one steps from the selected cell to the next.
+                Some(href) => {
+                    let link = [("href", href.as_str()), ("aria-label", &said), ("tabindex", "-1")];
+                    it.wrap("a", &link, picture);
+                }
+                None => picture(it),
+            }
         }
     }
 
@@ -211,6 +219,17 @@ mod tests {
                 .all(|word| behind.contains(&format!("<td>{word}</td>")))
         );
         assert!(!html.contains("<job"), "{html}");
+    }
+
+    #[test]
+    fn no_cell_is_a_stop_of_the_tab_key() {
+        // Would catch a map of twenty rows that takes a thousand presses to get past.
+        let html = map(20, 48).markup().into_string();
+        let (names, cells) = (
+            html.matches("<a ").count(),
+            html.matches(r#"tabindex="-1""#).count(),
+        );
+        assert_eq!((names - cells, cells), (20, 20 * 16));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Alerts: what fires, what is kept quiet, what is over, and the rules behind it.
 
 pub mod editor;
+mod foreseen;
 pub mod series;
 pub mod silence;
 pub mod versions;
@@ -160,7 +161,7 @@ fn open(board: &Board) -> AnyView {
         <section class="sec" aria-labelledby="open">
             <header><h2 id="open">"Firing and pending"</h2><span class="note">"each rule groups its own; one notification for each group"</span>
                 <a class="end link" href="#over">"History"</a></header>
-            <ol class="als">{lines}</ol>{none}{more}
+            {(!board.lines.is_empty()).then(|| view! { <ol class="als">{lines}</ol> })}{none}{more}
         </section>
     }
     .into_any()
@@ -238,7 +239,11 @@ fn quiet(board: &Board) -> AnyView {
     view! {
         <section class="sec" aria-labelledby="quiet">
             <header><h2 id="quiet">"Silences"</h2><span class="note">{format!("{} active", board.quiet.len())}</span>{make}</header>
-            <ol class="als">{lines.collect_view()}</ol>
+            {if board.quiet.is_empty() {
+                view! { <p class="al-none ink2">"Nothing is kept quiet."</p> }.into_any()
+            } else {
+                view! { <ol class="als">{lines.collect_view()}</ol> }.into_any()
+            }}
         </section>
     }
     .into_any()
@@ -306,7 +311,11 @@ fn rules(board: &Board) -> AnyView {
     view! {
         <section class="sec" aria-labelledby="rules">
             <header><h2 id="rules">"Rules"</h2><span class="note">{format!("{}", board.rules.len())}</span>{make}</header>
-            <ul class="als">{lines.collect_view()}</ul>
+            {if board.rules.is_empty() {
+                view! { <p class="al-none ink2">"There is no rule: nothing will fire."</p> }.into_any()
+            } else {
+                view! { <ul class="als">{lines.collect_view()}</ul> }.into_any()
+            }}
             <p class="small ink2 al-foot"><a class="link" href="/v1/rules?format=toml">"Export as TOML"</a>" or "<a class="link" href="/v1/rules?format=prometheus">"Prometheus"</a></p>
         </section>
     }

@@ -2,6 +2,7 @@
 //! who blocks whom now.
 
 mod map;
+mod steps;
 mod worst;
 
 use domain::blockers::Blocker;

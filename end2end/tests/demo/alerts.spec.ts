@@ -91,6 +91,83 @@ test('a rule is made from a chart, refused with what was typed, previewed, saved
   await expect(page.getByRole('status')).toContainText('The rule is removed');
 });
 
+/** Where the line over the preview's chart stands, from the foot of the chart to its head. */
+async function share(page: Page): Promise<number> {
+  return page.getByLabel(/^Threshold line/).evaluate((it: HTMLInputElement) => (Number(it.value) - Number(it.min)) / (Number(it.max) - Number(it.min)));
+}
+
+/** Takes the line with the mouse and lets it go at a share of the chart's height. */
+async function dragTo(page: Page, to: number): Promise<void> {
+  const plot = page.locator('.pv-plot');
+  await plot.scrollIntoViewIfNeeded();
+  const box = await plot.boundingBox();
+  if (box === null) throw new Error('no chart');
+  const [x, y] = [box.x + box.width / 2, (part: number) => box.y + box.height * (1 - part)];
+  await page.mouse.move(x, y(await share(page)));
+  await page.mouse.down();
+  await page.mouse.move(x, y(to), { steps: 5 });
+  await page.mouse.up();
+}
+
+// Catches a line that cannot be dragged, that counts before a typed number, or that is saved before its number was read.
+test('the threshold is a line: dragged by mouse and keyboard, previewed, outdone by a typed number, saved when it was read', async ({ page }) => {
+  test.setTimeout(150_000);
+  await expect(async () => {
+    await page.goto('/alerts/rules/new?condition=fencing_rejections&with.count=20');
+    await expect(page.locator('.pv-drag')).toBeVisible({ timeout: 1_000 });
+  }).toPass({ timeout: 90_000 });
+  const number = page.getByLabel('at least', { exact: true });
+  const line = page.getByLabel(/^Threshold line/);
+  await expect(line).toHaveValue('20');
+  await page.getByLabel('Name').fill('By the line');
+  await dragTo(page, 0.5);
+  const dragged = await line.inputValue();
+  expect(Number(dragged)).toBeLessThan(20);
+  expect(Math.abs(await share(page) - 0.5)).toBeLessThan(0.06);
+  // The number rides on the line before anything is sent.
+  expect(await page.locator('.pv-now').evaluate((it) => getComputedStyle(it).getPropertyValue('--whole-int'))).toBe(dragged);
+  await lookAt(page, 'alert-line-dragged');
+  await page.getByRole('button', { name: 'Preview' }).click();
+  await expect(number).toHaveValue(dragged);
+  await expect(line).toHaveValue(dragged);
+  await expect(page.getByLabel('Name')).toHaveValue('By the line');
+  await expect(page.locator('.pv figcaption')).toContainText(`threshold ${dragged}`);
+
+  // By keyboard to its foot, where every refused write fires; there it cannot be below what a threshold may be.
+  await line.focus();
+  await page.keyboard.press('ArrowDown');
+  expect(Number(await line.inputValue())).toBeLessThan(Number(dragged));
+  await page.keyboard.press('Home');
+  await page.getByRole('button', { name: 'Preview' }).focus();
+  await page.keyboard.press('Enter');
+  await expect(number).toHaveValue('1');
+  await expect(page.locator('.pv-fig b')).not.toHaveText('0');
+
+  // Both changed: what was typed counts, and it is said.
+  await number.fill('7');
+  await line.focus();
+  await page.keyboard.press('End');
+  await page.getByRole('button', { name: 'Preview' }).click();
+  await expect(page.getByRole('status')).toContainText('the number counts');
+  await expect(number).toHaveValue('7');
+
+  // Moved and saved at once: shown first.
+  await line.focus();
+  await page.keyboard.press('ArrowUp');
+  const wanted = await line.inputValue();
+  await page.getByRole('button', { name: 'Save the rule' }).click();
+  await expect(page.getByRole('status')).toContainText('Nothing is saved yet');
+  await expect(number).toHaveValue(wanted);
+  await page.getByRole('button', { name: 'Save the rule' }).click();
+  await expect(page.getByRole('status')).toContainText('Saved as version 1');
+  await expect(number).toHaveValue(wanted);
+  await dragTo(page, 0.3);
+  await page.getByRole('button', { name: 'Preview' }).click();
+  await expect(page.locator('.pv figcaption')).toContainText(`saved ${wanted}, dashed`);
+  await lookAt(page, 'alert-line');
+  await page.getByRole('button', { name: 'Remove' }).click();
+});
+
 test('a silence wants an end, says what it matches, keeps quiet and is ended', async ({ page, api, forgive }) => {
   test.setTimeout(150_000);
   forgive(/status of 422/);
@@ -155,6 +232,14 @@ test.describe('without a script, on a phone', () => {
     await page.getByRole('button', { name: 'Preview' }).click();
     await expect(page.locator('.pv-fig')).toContainText('in 7 days');
     await fits(page);
+    const line = page.getByLabel(/^Threshold line/);
+    if (await line.isVisible()) {
+      await line.focus();
+      await page.keyboard.press('ArrowUp');
+      const [at, unit] = [Number(await line.inputValue()), page.getByLabel('longer than its own p95 times')];
+      await page.getByRole('button', { name: 'Preview' }).click();
+      expect(Number(await unit.inputValue())).toBe(at);
+    }
     await page.goto('/alerts/silences/new?backend=redis-cache');
     await fits(page);
   });

@@ -1,5 +1,6 @@
 //! What the store knows of rules, silences and open alerts, kept in memory by its revision: every write raises it in its own
-//! transaction, so that a second in which nothing changed costs one small question, and a page none.
+//! transaction, so that a second in which nothing changed costs no more than one small question, and a page none. A file of SQLite
+//! belongs to one server: there it costs nothing.
 //!
 //! **Invariant:** who wrote reads what was written: a write of this process throws the copy away after its commit.
 
@@ -12,7 +13,7 @@ use domain::observation::Tick;
 use super::rules::KeptRule;
 use super::store::{self, Kept};
 use super::{Alerts, silences};
-use crate::db::{Tx, on_either};
+use crate::db::{Db, Tx, on_either};
 
 /// A copy that was found good so lately is taken unseen, in milliseconds: another server's writes are seen so late.
 const FRESH_MS: i64 = 1_500;
@@ -20,7 +21,7 @@ const FRESH_MS: i64 = 1_500;
 /// One revision.
 #[derive(Debug, Default)]
 pub(super) struct Book {
-    revision: i64,
+    pub(super) revision: i64,
     /// Also those that were removed.
     pub(super) rules: Vec<KeptRule>,
     /// Also those that ended since it was read.
@@ -34,6 +35,8 @@ pub(super) struct Shelf {
     copy: Mutex<Option<(Arc<Book>, Tick)>>,
     /// Own writes.
     writes: AtomicU64,
+    /// Questions to the store.
+    asked: AtomicU64,
 }
 
 impl Shelf {
@@ -41,6 +44,10 @@ impl Shelf {
     pub(super) fn wrote(&self) {
         self.writes.fetch_add(1, Ordering::SeqCst);
         *self.copy.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    pub(super) fn asked(&self) -> u64 {
+        self.asked.load(Ordering::Relaxed)
     }
 
     fn get(&self) -> Option<(Arc<Book>, Tick)> {
@@ -59,10 +66,23 @@ impl Shelf {
 impl Alerts {
     /// As it is now.
     pub(super) async fn book(&self) -> Result<Arc<Book>, sqlx::Error> {
+        self.book_of(None).await
+    }
+
+    /// The same, where the revision was read a moment ago.
+    pub(super) async fn book_of(&self, revision: Option<i64>) -> Result<Arc<Book>, sqlx::Error> {
+        // A file is one server's own: what it wrote itself has thrown the copy away.
+        if let (Db::Sqlite(_), Some((book, _))) = (&self.db, self.shelf.get()) {
+            return Ok(book);
+        }
         let writes = self.shelf.writes.load(Ordering::SeqCst);
         let at = self.clock.tick();
+        self.shelf.asked.fetch_add(1, Ordering::Relaxed);
         // Before what it tells of: a write between the two is read again, never missed.
-        let revision = store::revision(&self.db).await?;
+        let revision = match revision {
+            Some(revision) => revision,
+            None => store::revision(&self.db).await?,
+        };
         let known = self
             .shelf
             .get()

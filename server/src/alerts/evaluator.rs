@@ -1,6 +1,7 @@
 //! The evaluator: looks at everything once a second, and writes what changed together with who is to be told.
 
 mod look;
+mod news;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use domain::names::BackendName;
 use tokio_util::sync::CancellationToken;
 
 use self::look::{Seen, look_at};
+use self::news::{Due, News};
 use super::book::turn_page;
 use super::{Alerts, Notices, path, store};
 use crate::clock::Now;
@@ -30,8 +32,6 @@ const ROWS: i64 = 5_000;
 const STEPS: usize = 10;
 /// Hold times are learnt from so long ago, in milliseconds.
 const LEARN_MS: i64 = 7 * 24 * 3_600_000;
-/// What is recorded is read at least so often, in rounds.
-const RECORDS_EVERY: u64 = 3;
 const PRUNE_EVERY: u64 = 3_600;
 /// In a time without news the store is told so often that somebody evaluates, in milliseconds.
 const NOTE_EVERY_MS: i64 = UNWATCHED_AFTER_MS / 3;
@@ -45,11 +45,14 @@ pub(super) struct Evaluator {
     /// Up to where history was taken in; none: not begun.
     place: Option<i64>,
     has_caught_up: bool,
+    /// More was there than one round takes in.
+    is_behind: bool,
     recorded: Vec<Happened>,
     /// Failures of this process's lease service, and how many there were at the last look.
     failures: Vec<Happened>,
     counted: [(Counts, u64); 2],
     rounds: u64,
+    news: News,
     /// When the store was last told that somebody evaluates.
     noted_at: i64,
     is_first: bool,
@@ -71,9 +74,11 @@ impl Evaluator {
             past: Arc::default(),
             place: None,
             has_caught_up: false,
+            is_behind: false,
             recorded: Vec::new(),
             failures: Vec::new(),
             rounds: 0,
+            news: News::default(),
             noted_at: 0,
             is_first: true,
             is_failing: false,
@@ -107,19 +112,24 @@ impl Evaluator {
         self.rounds += 1;
         let now = self.alerts.clock.now();
         let at = now.wall.timestamp_millis();
-        let book = self.alerts.book().await?;
+        if self.is_first {
+            self.news = News::default();
+        }
+        let marks = self.alerts.ledger.marks(at).await?;
+        let book = self
+            .alerts
+            .book_of(marks.and_then(|marks| marks.revision))
+            .await?;
+        let due = self.news.due(marks, book.revision, at);
         let (rules, silences) = (book.rules(), book.silences(at));
         let mut before: Vec<Active> = book.open.iter().map(|kept| kept.alert.clone()).collect();
         drop(book);
         if self.is_first {
             self.skip_gap(&rules, &mut before, at).await?;
         }
-        self.learn(at).await?;
+        self.read(due, &rules, at).await?;
+        self.news.read(marks);
         self.note_failures(at);
-        if self.rounds % RECORDS_EVERY == 1 {
-            self.recorded = self.alerts.ledger.recorded(at - WINDOW_MS_MAX).await?;
-            self.note_refused(&rules, at).await?;
-        }
         if self.rounds % PRUNE_EVERY == 1 {
             store::prune(&self.alerts.db, at).await?;
         }
@@ -156,6 +166,20 @@ impl Evaluator {
         Ok(())
     }
 
+    /// What is due.
+    async fn read(&mut self, due: Due, rules: &[Rule], at: i64) -> Result<(), sqlx::Error> {
+        if due.events || self.is_behind {
+            self.learn(at).await?;
+        }
+        if due.records {
+            self.recorded = self.alerts.ledger.recorded(at - WINDOW_MS_MAX).await?;
+        }
+        if due.refused {
+            self.note_refused(rules, at).await?;
+        }
+        Ok(())
+    }
+
     /// Takes in what history has new.
     async fn learn(&mut self, now: i64) -> Result<(), sqlx::Error> {
         let mut place = match self.place {
@@ -165,6 +189,7 @@ impl Evaluator {
         for _ in 0..STEPS {
             let rows = self.alerts.ledger.events(place, ROWS).await?;
             let is_all = (rows.len() as i64) < ROWS;
+            self.is_behind = !is_all;
             if let Some(past) = Arc::get_mut(&mut self.past) {
                 for (at, event) in rows {
                     place = place.max(at);

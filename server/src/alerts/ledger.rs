@@ -1,6 +1,7 @@
 //! Where rules read the past from: one small port, so that roll-ups may stand behind it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use domain::alerts::{Counts, Happened, Refused};
 use domain::detail::EventKind;
@@ -8,12 +9,28 @@ use domain::history::{HistoryEvent, Run};
 use domain::names::{BackendName, LockId, OwnerId, Resource, Source};
 use domain::token::FencingToken;
 use futures::future::BoxFuture;
-use sqlx::Row as _;
+use sqlx::{PgPool, Row as _};
 
+use crate::audit::Audit;
 use crate::db::{Db, on_either};
+use crate::inventory::Inventory;
 use crate::lease::LeaseService;
 
 type Answer<'a, T> = BoxFuture<'a, Result<T, sqlx::Error>>;
+
+/// Sums of the minute that is over are complete after so long, in milliseconds.
+const REFUSED_LATELY_MS: i64 = 120_000;
+
+/// How far what is read here has come. The same again: nothing is new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Marks {
+    /// Of rules, silences and alerts, where reading it costs nothing more.
+    pub revision: Option<i64>,
+    pub events: i64,
+    /// Of refused writes, and of the record in which every unlock is.
+    pub records: (i64, i64),
+    pub refused: i64,
+}
 
 /// What happened, oldest first.
 pub trait Ledger: Send + Sync {
@@ -34,6 +51,12 @@ pub trait Ledger: Send + Sync {
 
     /// Refused writes and forced unlocks behind a moment.
     fn recorded(&self, since: i64) -> Answer<'_, Vec<Happened>>;
+
+    /// In memory where this server alone writes, otherwise by one small question. None: it cannot be told.
+    fn marks(&self, now: i64) -> Answer<'_, Option<Marks>>;
+
+    /// How often the store was asked.
+    fn asked(&self) -> u64;
 }
 
 /// Where reading begins.
@@ -49,15 +72,57 @@ pub struct SqlLedger {
     history: Db,
     console: Db,
     leases: Arc<LeaseService>,
+    audit: Audit,
+    inventory: Arc<Inventory>,
+    /// Questions to the store: a figure, and what a test of an idle server counts.
+    asked: AtomicU64,
 }
 
 impl SqlLedger {
-    pub const fn new(history: Db, console: Db, leases: Arc<LeaseService>) -> Self {
+    pub fn new(history: Db, audit: Audit, inventory: Arc<Inventory>, leases: Arc<LeaseService>) -> Self {
         Self {
             history,
-            console,
+            console: audit.db().clone(),
             leases,
+            audit,
+            inventory,
+            asked: AtomicU64::new(0),
         }
+    }
+
+    fn asks(&self) {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What other servers wrote counts too: all of it in one statement, each part by the end of an index. Refusals of the
+    /// last minutes are added up as they come: while there are any, the mark is never the same.
+    async fn shared_marks(pool: &PgPool, now: i64) -> Result<Marks, sqlx::Error> {
+        let select = "SELECT (SELECT revision FROM alert_evaluator), (SELECT coalesce(max(id), 0) FROM lock_events),
+            (SELECT coalesce(max(id), 0) FROM fencing_rejections), (SELECT coalesce(max(seq), 0) FROM audit_rows),
+            EXISTS (SELECT 1 FROM history_rollups WHERE step = 60 AND at >= $1 AND backend = $2 AND refused > 0)";
+        let query = sqlx::query(select)
+            .bind(now - REFUSED_LATELY_MS)
+            .bind(BackendName::builtin().as_str().to_owned());
+        let row = query.fetch_one(pool).await?;
+        let is_refused: bool = row.try_get(4)?;
+        Ok(Marks {
+            revision: row.try_get(0)?,
+            events: row.try_get(1)?,
+            records: (row.try_get(2)?, row.try_get(3)?),
+            refused: if is_refused { now } else { 0 },
+        })
+    }
+
+    /// This server's own file: what nobody wrote here nobody wrote.
+    fn own_marks(&self) -> Option<Marks> {
+        let count = |count: u64| count.cast_signed();
+        let metrics = self.leases.metrics();
+        Some(Marks {
+            revision: None,
+            events: count(self.inventory.journal().written()?),
+            records: (count(metrics.rejections.read()), count(self.audit.told())),
+            refused: count(metrics.refused.read()),
+        })
     }
 
     async fn read(&self, after: i64, most: i64) -> Result<Vec<(i64, HistoryEvent)>, sqlx::Error> {
@@ -189,6 +254,7 @@ impl Names {
 
 impl Ledger for SqlLedger {
     fn events(&self, after: i64, most: i64) -> Answer<'_, Vec<(i64, HistoryEvent)>> {
+        self.asks();
         Box::pin(self.read(after, most))
     }
 
@@ -235,12 +301,29 @@ impl Ledger for SqlLedger {
         })
     }
 
+    fn marks(&self, now: i64) -> Answer<'_, Option<Marks>> {
+        Box::pin(async move {
+            match &self.history {
+                Db::Sqlite(_) => Ok(self.own_marks()),
+                Db::Postgres(pool) => {
+                    self.asks();
+                    Ok(Some(Self::shared_marks(pool, now).await?))
+                }
+            }
+        })
+    }
+
+    fn asked(&self) -> u64 {
+        self.asked.load(Ordering::Relaxed)
+    }
+
     fn refused(&self, since: i64) -> Answer<'_, Vec<Refused>> {
         // By the minute, at its beginning.
         let select = "SELECT at, prefix, CAST(sum(refused) AS BIGINT) FROM history_rollups
             WHERE step = 60 AND at >= $1 AND backend = $2 AND refused > 0 GROUP BY at, prefix ORDER BY at";
         let backend = BackendName::builtin();
         Box::pin(async move {
+            self.asks();
             let rows: Vec<(i64, String, i64)> = on_either!(&self.history, Db, |pool| sqlx::query_as(select)
                 .bind(since)
                 .bind(backend.as_str())
@@ -258,6 +341,7 @@ impl Ledger for SqlLedger {
 
     fn recorded(&self, since: i64) -> Answer<'_, Vec<Happened>> {
         Box::pin(async move {
+            self.asks();
             let mut all = self.unlocks(since).await?;
             all.extend(self.rejections(since).await);
             all.sort_by_key(|one| one.at);

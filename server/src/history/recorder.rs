@@ -193,7 +193,10 @@ impl Recorder {
             tx.commit().await
         };
         match write.await {
-            Ok(()) => self.written(sums_due),
+            Ok(()) => {
+                self.inventory.journal().wrote();
+                self.written(sums_due);
+            }
             Err(error) => self.tell(&error),
         }
     }
@@ -228,6 +231,7 @@ impl Recorder {
         let rows: Vec<&Change> = rows(&news).into_iter().chain(&self.own).collect();
         store::insert(&mut tx, &rows, &self.leases).await?;
         let runs_due = sums_due || self.runs.has_ended();
+        let has_news = !rows.is_empty() || self.runs.has_any(sums_due);
         if runs_due {
             self.runs.write(&mut tx, sums_due).await?;
         }
@@ -238,6 +242,9 @@ impl Recorder {
             lost(&mut tx, taken, now).await?;
         }
         tx.commit().await?;
+        if has_news {
+            self.inventory.journal().wrote();
+        }
         self.is_writer = true;
         if runs_due {
             self.runs.written(sums_due);

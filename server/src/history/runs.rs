@@ -95,6 +95,11 @@ impl Runs {
         !self.ended.is_empty()
     }
 
+    /// Whether [`write`](Self::write) would write anything.
+    pub(super) fn has_any(&self, all: bool) -> bool {
+        self.has_ended() || (all && self.open.values().any(|of| of.is_dirty))
+    }
+
     /// Those that ended, and with `all` those that go on.
     pub(super) async fn write(&self, tx: &mut Tx, all: bool) -> Result<(), sqlx::Error> {
         let open = self.open.iter().filter(|(_, of)| all && of.is_dirty);

@@ -123,7 +123,8 @@ fn said(error: &NotifyError) -> (Fault, Option<String>) {
         | NotifyError::TooMany { .. }
         | NotifyError::NotDead { .. }
         | NotifyError::Store(_)
-        | NotifyError::NoChance => (None, Some(sentence(error))),
+        | NotifyError::NoChance
+        | NotifyError::Locked { .. } => (None, Some(sentence(error))),
     }
 }
 

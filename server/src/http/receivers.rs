@@ -36,9 +36,10 @@ pub(super) fn status(error: &NotifyError) -> StatusCode {
     match error {
         NotifyError::Invalid { .. } => StatusCode::UNPROCESSABLE_ENTITY,
         NotifyError::NotFound { .. } => StatusCode::NOT_FOUND,
-        NotifyError::Exists { .. } | NotifyError::TooMany { .. } | NotifyError::NotDead { .. } => {
-            StatusCode::CONFLICT
-        }
+        NotifyError::Exists { .. }
+        | NotifyError::TooMany { .. }
+        | NotifyError::NotDead { .. }
+        | NotifyError::Locked { .. } => StatusCode::CONFLICT,
         NotifyError::Store(_) | NotifyError::NoChance => StatusCode::SERVICE_UNAVAILABLE,
     }
 }
@@ -56,6 +57,7 @@ impl From<NotifyError> for Problem {
             NotifyError::Exists { .. } => plain("exists").with_field("name"),
             NotifyError::TooMany { .. } => plain("too_many"),
             NotifyError::NotDead { .. } => plain("not_dead"),
+            NotifyError::Locked { .. } => plain("locked_secret"),
             NotifyError::Store(_) | NotifyError::NoChance => Self::store_unavailable(),
         }
     }

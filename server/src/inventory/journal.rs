@@ -3,6 +3,7 @@
 //! **Invariant:** what did not fit is counted, so that a gap can be told.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, Utc};
@@ -49,12 +50,25 @@ pub struct Taken {
 pub struct Journal {
     /// None: nobody takes anything out.
     waiting: Mutex<Option<Taken>>,
+    /// How often something of it, or beside it, was written down.
+    written: AtomicU64,
 }
 
 impl Journal {
     /// From now on changes are kept for [`take`](Self::take).
     pub fn open(&self) {
         self.lock().get_or_insert_default();
+    }
+
+    /// After the commit of events: whoever reads them has something to read.
+    pub fn wrote(&self) {
+        self.written.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// How often events were written; none where nobody here writes them.
+    pub fn written(&self) -> Option<u64> {
+        let is_open = self.lock().is_some();
+        is_open.then(|| self.written.load(Ordering::SeqCst))
     }
 
     pub fn take(&self) -> Taken {

@@ -62,7 +62,7 @@ pub async fn postgres(url: &str) -> Result<Examined, LeaseOpenError> {
 
 /// A file in use has its log beside it and is read through that; one at rest is read as it lies, because reading through a
 /// log would make one.
-async fn look(path: &Path) -> Result<SqliteConnection, sqlx::Error> {
+pub(crate) async fn look(path: &Path) -> Result<SqliteConnection, sqlx::Error> {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     let is_at_rest = !Path::new(&log).exists();

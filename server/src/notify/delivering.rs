@@ -1,6 +1,7 @@
 //! The task that sends: looks for what is due, gives each receiver its turn, beside the others and never twice at once.
 
 use std::collections::HashSet;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -9,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::limits::{LOOK_EVERY, TEND_EVERY, TURNS_MAX};
 use super::{Notifier, ms, queue};
+use crate::db::Db;
 use crate::tasks;
 
 /// The sender, until it was stopped and what was on its way has been answered.
@@ -61,10 +63,16 @@ impl Drop for Turn {
 impl Notifier {
     pub(super) async fn deliver(self: Arc<Self>, stop: CancellationToken) {
         let mut tended_at = 0;
+        // Until then nothing falls due, unless somebody says so.
+        let mut quiet_until = 0;
         while !stop.is_cancelled() {
-            for id in self.due().await {
-                if self.turns.begin(&id) {
-                    self.clone().begin(id);
+            if self.now_ms() >= quiet_until {
+                let due = self.due().await;
+                quiet_until = if due.is_empty() { self.next_due().await } else { 0 };
+                for id in due {
+                    if self.turns.begin(&id) {
+                        self.clone().begin(id);
+                    }
                 }
             }
             if self.now_ms() - tended_at >= ms(TEND_EVERY) {
@@ -73,9 +81,9 @@ impl Notifier {
             }
             tokio::select! {
                 () = stop.cancelled() => {}
-                () = self.woken.notified() => {}
+                () = self.woken.notified() => quiet_until = 0,
                 () = tokio::time::sleep(LOOK_EVERY) => {}
-                () = self.turns.over.notified() => {}
+                () = self.turns.over.notified() => quiet_until = 0,
             }
         }
         while !self.turns.busy().is_empty() {
@@ -83,7 +91,16 @@ impl Notifier {
         }
     }
 
+    /// When something falls due by itself. On Postgres others put messages into the outbox, too: always now.
+    async fn next_due(&self) -> i64 {
+        match self.db() {
+            Db::Postgres(_) => 0,
+            Db::Sqlite(_) => queue::next_due(self.db()).await.unwrap_or(0),
+        }
+    }
+
     async fn due(&self) -> Vec<String> {
+        self.looks.fetch_add(1, Ordering::Relaxed);
         let due = queue::due(self.db(), self.now_ms()).await;
         due.unwrap_or_else(|error| {
             tracing::warn!("the outbox of notifications cannot be read: {error}");

@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use super::vault::VaultError;
+
 #[derive(Debug, Error)]
 pub enum NotifyError {
     /// `why` follows the field: "is not https".
@@ -24,6 +26,20 @@ pub enum NotifyError {
     Store(#[from] sqlx::Error),
     #[error("this machine gives no random numbers")]
     NoChance,
+    /// What opens a receiver cannot be sealed or opened; `why` says the mend.
+    #[error("{why}")]
+    Locked { why: String },
+}
+
+impl From<VaultError> for NotifyError {
+    fn from(error: VaultError) -> Self {
+        match error {
+            VaultError::NoChance => Self::NoChance,
+            VaultError::NoKey(_) | VaultError::OtherKey(_) | VaultError::Damaged => Self::Locked {
+                why: error.to_string(),
+            },
+        }
+    }
 }
 
 impl NotifyError {

@@ -39,6 +39,17 @@ pub(super) async fn due(db: &Db, now: i64) -> Result<Vec<String>, sqlx::Error> {
     Ok(ids)
 }
 
+/// When the next message or the next saying again falls due; the end of time where nothing waits.
+///
+/// # Errors
+/// The store does not answer.
+pub(super) async fn next_due(db: &Db) -> Result<i64, sqlx::Error> {
+    let select = "SELECT min(at) FROM (SELECT min(next_at) AS at FROM deliveries WHERE state = 'pending'
+        UNION ALL SELECT min(next_at) FROM standing_alerts) AS waiting";
+    let next: Option<i64> = on_either!(db, Db, |pool| sqlx::query_scalar(select).fetch_one(pool).await?);
+    Ok(next.unwrap_or(i64::MAX))
+}
+
 /// Takes some of what is due for a receiver. Should we go away, another takes them once the claim is over.
 ///
 /// # Errors

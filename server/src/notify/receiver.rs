@@ -75,6 +75,30 @@ pub struct Receiver {
     pub kind: Kind,
     pub(super) urls: Vec<Address>,
     pub(super) secret: Option<SecretString>,
+    /// Also where it cannot be opened.
+    pub(super) had_secret: bool,
+    /// Why address and secret cannot be opened: then both are missing here.
+    pub(super) locked: Option<String>,
+}
+
+impl Receiver {
+    /// # Errors
+    /// What is not given anew would be what nobody can open.
+    pub(super) fn check_whole(&self, has_new_urls: bool, has_new_secret: bool) -> Result<(), NotifyError> {
+        let Some(why) = &self.locked else {
+            return Ok(());
+        };
+        let missing = match (has_new_urls, has_new_secret || !self.had_secret) {
+            (true, true) => return Ok(()),
+            (false, _) => "urls",
+            (true, false) => "secret",
+        };
+        Err(NotifyError::invalid(
+            missing,
+            "is needed: what was kept cannot be opened",
+            format!("Write it anew, or mend the key: {why}."),
+        ))
+    }
 }
 
 /// As it is listed: without what opens it.
@@ -84,6 +108,8 @@ pub struct ReceiverView {
     pub kind: Kind,
     pub urls: Vec<String>,
     pub has_secret: bool,
+    /// Why it cannot be sent to at all: what opens it is sealed with a key that this server does not have.
+    pub locked: Option<String>,
     pub created_at: i64,
     pub created_by: String,
     pub last_ok_at: Option<i64>,
@@ -98,7 +124,8 @@ impl ReceiverView {
     /// Why the last message was not taken, if it was not.
     pub fn fault(&self) -> Option<&str> {
         let is_later = self.last_fault_at > self.last_ok_at;
-        self.last_fault.as_deref().filter(|_| is_later)
+        let last = self.last_fault.as_deref().filter(|_| is_later);
+        self.locked.as_deref().or(last)
     }
 }
 

@@ -12,44 +12,80 @@ use super::queue::{self, Delivery, Wanted};
 use super::receiver::{
     Address, Kind, NewReceiver, Receiver, ReceiverView, check_name, check_secret, check_urls,
 };
+use super::vault::VaultError;
 use super::{Notifier, NotifyError};
 use crate::audit::{Appended, Entry};
 use crate::db::{Db, Tx, on_either};
 use crate::identity::{Who, new_id};
 
+/// What is sealed of a receiver, as the vault knows the place.
+pub(super) const URLS: &str = "urls";
+pub(super) const SECRET: &str = "secret";
+
+pub(super) fn place(id: &str, what: &str) -> String {
+    format!("{id}:{what}")
+}
+
 /// # Errors
 /// The store does not answer.
 pub(super) async fn find(
-    db: &Db,
+    of: &Notifier,
     wanted: &'static str,
     value: &str,
 ) -> Result<Option<Receiver>, sqlx::Error> {
-    on_either!(db, Db, |pool| {
+    on_either!(of.db(), Db, |pool| {
         let mut query = sqlx::QueryBuilder::new("SELECT id, name, kind, urls, secret FROM receivers WHERE ");
         query.push(wanted);
         let row = query.build().bind(value).fetch_optional(pool).await?;
         row.map(|row| {
-            let (kind, urls): (String, String) = (row.try_get(2)?, row.try_get(3)?);
+            let (id, kind, urls): (String, String, String) =
+                (row.try_get(0)?, row.try_get(2)?, row.try_get(3)?);
+            let secret: Option<String> = row.try_get(4)?;
+            let had_secret = secret.is_some();
+            let opened = opened(of, &id, &urls, secret);
+            let locked = opened.as_ref().err().map(ToString::to_string);
+            let (urls, secret) = opened.unwrap_or_default();
             Ok(Receiver {
-                id: row.try_get(0)?,
+                id,
                 name: row.try_get(1)?,
                 // The store takes no other.
                 kind: Kind::parse(&kind).unwrap_or(Kind::Webhook),
-                urls: addresses(&urls),
-                secret: row.try_get::<Option<String>, _>(4)?.map(SecretString::from),
+                urls,
+                secret,
+                had_secret,
+                locked,
             })
         })
         .transpose()
     })
 }
 
+type Opened = (Vec<Address>, Option<SecretString>);
+
+fn opened(of: &Notifier, id: &str, urls: &str, secret: Option<String>) -> Result<Opened, VaultError> {
+    let urls = of.vault.open(&place(id, URLS), urls)?;
+    let secret = secret.map(|secret| of.vault.open(&place(id, SECRET), &secret));
+    Ok((addresses(urls.expose_secret()), secret.transpose()?))
+}
+
+fn sealed(
+    of: &Notifier,
+    id: &str,
+    urls: &[Address],
+    secret: Option<&SecretString>,
+) -> Result<(String, Option<String>), VaultError> {
+    let urls = of.vault.seal(&place(id, URLS), &stored(urls))?;
+    let secret = secret.map(|secret| of.vault.seal(&place(id, SECRET), secret.expose_secret()));
+    Ok((urls, secret.transpose()?))
+}
+
 /// # Errors
 /// There is none of this name, or the store does not answer.
-pub(super) async fn named(db: &Db, name: &str) -> Result<Receiver, NotifyError> {
+pub(super) async fn named(of: &Notifier, name: &str) -> Result<Receiver, NotifyError> {
     // Postgres takes no text that has one.
     let found = match name.contains('\0') {
         true => None,
-        false => find(db, "name = $1", name).await?,
+        false => find(of, "name = $1", name).await?,
     };
     found.ok_or_else(|| NotifyError::NotFound {
         what: "receiver",
@@ -122,13 +158,14 @@ impl Notifier {
                 let (id, kind, urls): (String, String, String) =
                     (row.try_get(0)?, row.try_get(2)?, row.try_get(3)?);
                 let kind = Kind::parse(&kind).unwrap_or(Kind::Webhook);
+                let opened = opened(self, &id, &urls, None);
+                let locked = opened.as_ref().err().map(ToString::to_string);
+                let (urls, _) = opened.unwrap_or_default();
                 views.push(ReceiverView {
                     name: row.try_get(1)?,
                     kind,
-                    urls: addresses(&urls)
-                        .iter()
-                        .map(|address| address.shown(kind))
-                        .collect(),
+                    urls: urls.iter().map(|address| address.shown(kind)).collect(),
+                    locked,
                     has_secret: row.try_get(4)?,
                     created_at: row.try_get(5)?,
                     created_by: row.try_get(6)?,
@@ -185,6 +222,7 @@ impl Notifier {
         }
         let id = new_id("a_").map_err(|_| NotifyError::NoChance)?;
         let after = told(&new.name, new.kind, &urls, new.secret.is_some());
+        let (sealed_urls, sealed_secret) = sealed(self, &id, &urls, new.secret.as_ref())?;
         let entry = entry(who, Action::ReceiverCreate, (None, Some(after)));
         let (mut tx, appended) = self.recorded(entry).await?;
         let insert = "INSERT INTO receivers (id, name, kind, urls, secret, created_at, created_by)
@@ -194,9 +232,7 @@ impl Notifier {
                 .bind(&id)
                 .bind(&new.name)
                 .bind(new.kind.wire());
-            let query = query
-                .bind(stored(&urls))
-                .bind(new.secret.as_ref().map(|secret| secret.expose_secret()));
+            let query = query.bind(sealed_urls).bind(sealed_secret);
             let query = query.bind(self.now_ms()).bind(who.name());
             query.execute(&mut **tx).await?.rows_affected()
         });
@@ -217,15 +253,17 @@ impl Notifier {
         urls: &[SecretString],
         secret: Option<SecretString>,
     ) -> Result<(), NotifyError> {
-        let receiver = named(self.db(), name).await?;
+        let receiver = named(self, name).await?;
         let has_new_secret = secret.is_some();
+        receiver.check_whole(!urls.is_empty(), has_new_secret)?;
         let secret = secret.or_else(|| receiver.secret.clone());
         check_secret(receiver.kind, secret.as_ref())?;
         let addresses = match urls.is_empty() {
             true => receiver.urls.clone(),
             false => check_urls(receiver.kind, urls, &self.guard).await?,
         };
-        let before = told(name, receiver.kind, &receiver.urls, receiver.secret.is_some());
+        let (sealed_urls, sealed_secret) = sealed(self, &receiver.id, &addresses, secret.as_ref())?;
+        let before = told(name, receiver.kind, &receiver.urls, receiver.had_secret);
         let mut after = told(name, receiver.kind, &addresses, secret.is_some());
         after["newSecret"] = json!(has_new_secret);
         after["newUrls"] = json!(addresses != receiver.urls);
@@ -233,11 +271,8 @@ impl Notifier {
         let (mut tx, appended) = self.recorded(entry).await?;
         let update = "UPDATE receivers SET urls = $1, secret = $2 WHERE id = $3";
         on_either!(&mut tx, Tx, |tx| {
-            let query = sqlx::query(update).bind(stored(&addresses));
-            let query = query
-                .bind(secret.as_ref().map(|secret| secret.expose_secret()))
-                .bind(&receiver.id);
-            query.execute(&mut **tx).await?;
+            let query = sqlx::query(update).bind(sealed_urls).bind(sealed_secret);
+            query.bind(&receiver.id).execute(&mut **tx).await?;
         });
         self.committed(tx, appended).await
     }
@@ -247,8 +282,8 @@ impl Notifier {
     /// # Errors
     /// There is no such receiver.
     pub async fn remove(&self, who: &Who, name: &str) -> Result<(), NotifyError> {
-        let receiver = named(self.db(), name).await?;
-        let before = told(name, receiver.kind, &receiver.urls, receiver.secret.is_some());
+        let receiver = named(self, name).await?;
+        let before = told(name, receiver.kind, &receiver.urls, receiver.had_secret);
         let entry = entry(who, Action::ReceiverRemove, (Some(before), None));
         let (mut tx, appended) = self.recorded(entry).await?;
         on_either!(&mut tx, Tx, |tx| {

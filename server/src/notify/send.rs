@@ -27,7 +27,7 @@ impl Notifier {
     }
 
     async fn try_serve(&self, id: &str) -> Result<(), sqlx::Error> {
-        let Some(receiver) = receivers::find(self.db(), "id = $1", id).await? else {
+        let Some(receiver) = receivers::find(self, "id = $1", id).await? else {
             return Ok(());
         };
         // Slack wants no more than about one a second.
@@ -65,7 +65,7 @@ impl Notifier {
             }
             Kind::Webhook | Kind::Slack => message::once(receiver, notice, &claimed.notice_id, self.place()),
         };
-        let (verdict, said) = self.post(&letters).await;
+        let (verdict, said) = self.post(receiver, &letters).await;
         let now = self.now_ms();
         let end = end(&verdict, claimed, now, ms(self.give_up));
         match &end {
@@ -120,7 +120,7 @@ impl Notifier {
 
     async fn tell_again(&self, receiver: &Receiver, alerts: &[NoticeAlert]) -> Verdict {
         let letters = message::standing(receiver, alerts, self.place());
-        let (verdict, said) = self.post(&letters).await;
+        let (verdict, said) = self.post(receiver, &letters).await;
         if verdict != Verdict::Taken {
             warn!(
                 receiver.name = receiver.name,
@@ -142,7 +142,18 @@ impl Notifier {
     }
 
     /// To every address. One that takes it is enough: peers of an Alertmanager are told again anyway.
-    async fn post(&self, letters: &[Letter]) -> (Verdict, String) {
+    async fn post(&self, receiver: &Receiver, letters: &[Letter]) -> (Verdict, String) {
+        if let Some(why) = &receiver.locked {
+            // Not never: the right key may be given while it waits.
+            let why = why.clone();
+            return (
+                Verdict::Later {
+                    why: why.clone(),
+                    after: None,
+                },
+                why,
+            );
+        }
         let now = self.clock.now().wall;
         let sends = letters
             .iter()

@@ -33,7 +33,10 @@ impl Notifier {
     /// # Errors
     /// There is no such receiver, or the record cannot be written.
     pub async fn try_out(&self, who: &Who, name: &str) -> Result<Vec<Trial>, NotifyError> {
-        let receiver = receivers::named(self.db(), name).await?;
+        let receiver = receivers::named(self, name).await?;
+        if let Some(why) = receiver.locked.clone() {
+            return Err(NotifyError::Locked { why });
+        }
         let entry = Entry {
             after: Some(json!({"receiver": name})),
             ..Entry::new(Action::ReceiverTest, "ok", who.actor(None), who.origin.clone())

@@ -2,6 +2,7 @@
 //! reading a lock again whose act nobody answered.
 
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use domain::known::Known;
@@ -13,22 +14,46 @@ use super::act::Told;
 use super::limits::{DEADLINE_SLACK, REREAD_EVERY, REREAD_FIRST, STILL_HELD_FOR, TEND_EVERY, TENDED_MAX};
 use super::store::{self, Tended, Value};
 use super::{Unlocks, note};
+use crate::db::Db;
 
 impl Unlocks {
     pub(super) async fn tend(&self) {
+        // Up to which row of the record nothing was open; none: something was.
+        let mut at_rest: Option<u64> = None;
         loop {
             tokio::time::sleep(TEND_EVERY).await;
-            if let Err(error) = self.round().await {
-                tracing::warn!("open forced unlocks cannot be tended: {error}");
+            self.write_unwritten().await;
+            let told = self.audit.told();
+            if at_rest == Some(told) {
+                continue;
+            }
+            match self.round().await {
+                Ok(is_any_open) => at_rest = Some(told).filter(|_| !is_any_open),
+                Err(error) => tracing::warn!("open forced unlocks cannot be tended: {error}"),
             }
         }
     }
 
-    async fn round(&self) -> Result<(), sqlx::Error> {
-        self.write_unwritten().await;
+    /// Whether something is open still.
+    async fn round(&self) -> Result<bool, sqlx::Error> {
+        self.rounds.fetch_add(1, Ordering::Relaxed);
         self.expire_old().await?;
         self.note_cut_off(false).await?;
-        self.reread().await
+        self.reread().await?;
+        match self.db() {
+            // Each begins and ends with a row of the record, which this server alone writes.
+            Db::Sqlite(pool) => {
+                let open =
+                    "SELECT EXISTS (SELECT 1 FROM unlocks WHERE state IN ('pending', 'outcome_unknown'))";
+                sqlx::query_scalar(open).fetch_one(pool).await
+            }
+            Db::Postgres(_) => Ok(true),
+        }
+    }
+
+    /// How often open unlocks were looked for: an idle server on SQLite does not.
+    pub fn rounds(&self) -> u64 {
+        self.rounds.load(Ordering::Relaxed)
     }
 
     async fn write_unwritten(&self) {

@@ -6,5 +6,6 @@ mod delivery;
 mod docs;
 mod guarded;
 mod pages;
+mod sealed;
 mod servers;
 mod stage;

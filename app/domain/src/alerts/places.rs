@@ -38,6 +38,10 @@ pub enum Counts {
 /// Refused writes of older tokens make two believers from the second on, within this time in milliseconds.
 const BELIEVES_FOR_MS: i64 = 300_000;
 
+/// A backend that never answered was asked so often before it counts as unreachable: as late as one that answered once, which
+/// is stale after two of its polls. So a start while it restarts too tells nobody, and a restart nothing anew.
+const ASKED_AT_START: usize = 3;
+
 /// What the rule's condition says of each backend, beside those for which it holds.
 pub fn judge_backends(
     index: usize,
@@ -76,6 +80,9 @@ fn judge_backend(rule: &Rule, view: &BackendView) -> Option<(Sign, i64, String)>
         Kind::BackendUnreachable => {
             let sign = match view.status {
                 BackendStatus::Starting => Sign::Unknown,
+                BackendStatus::Down if view.age_ms.is_none() && view.answers_ms.len() < ASKED_AT_START => {
+                    Sign::Unknown
+                }
                 BackendStatus::Stale | BackendStatus::Down => Sign::Holds,
                 BackendStatus::Live | BackendStatus::Partial => Sign::Clear,
             };

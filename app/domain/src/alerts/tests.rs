@@ -2,4 +2,5 @@
 
 mod played;
 mod previewed;
+mod started;
 mod written;

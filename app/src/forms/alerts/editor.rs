@@ -1,12 +1,9 @@
-//! One rule: its form, what it would have done, its versions.
+//! One rule: its form and its versions. What it would have done is in `foreseen.rs`.
 
-use chrono::DateTime;
-use domain::alerts::{About, Draft, Fault, Kind, Preview, Rule, Unit};
-use domain::{human, moment};
+use domain::alerts::{About, Draft, Fault, Kind, Param, Preview, Rule};
 use leptos::prelude::*;
 
-use super::series::{series, strips};
-use super::subject;
+use super::foreseen::{foreseen, line_of};
 use super::versions::{Version, versions};
 use crate::forms::chrome::{Chrome, Page, Place, page};
 use crate::forms::field::{Area, Field, alert, choice, done};
@@ -22,8 +19,8 @@ pub struct Editor {
     pub backends: Vec<String>,
     /// What the rule as written would have done, with the rule and how long it took in milliseconds.
     pub preview: Option<(Preview, Rule, i64)>,
-    /// What the saved version would have done, where it is another.
-    pub saved: Option<Preview>,
+    /// What the saved version would have done, where it is another, and its threshold.
+    pub saved: Option<(Preview, Option<i64>)>,
     /// Newest first.
     pub versions: Vec<Version>,
     pub paths: Vec<String>,
@@ -77,12 +74,22 @@ fn line(editor: &Editor, name: &'static str, label: &'static str, value: String)
     .view()
 }
 
+/// As it stands in its field.
+fn shown(draft: &Draft, param: &Param) -> String {
+    let given = draft.with.get(param.name).cloned();
+    given.unwrap_or_else(|| {
+        param
+            .default
+            .map(|value| param.unit.text(value))
+            .unwrap_or_default()
+    })
+}
+
 /// What the condition compares with.
 fn thresholds(editor: &Editor, kind: Kind) -> AnyView {
     let draft = &editor.draft;
     let fields = kind.info().params.iter().map(|param| {
-        let value = draft.with.get(param.name).cloned();
-        let value = value.unwrap_or_else(|| param.default.map(|value| param.unit.text(value)).unwrap_or_default());
+        let value = shown(draft, param);
         let id = format!("with.{}", param.name);
         let why = fault(editor, &id);
         let is_bad = why.is_some().then_some("true");
@@ -133,11 +140,12 @@ fn form(editor: &Editor, kind: Option<Kind>) -> AnyView {
         fault: fault(editor, "template"),
     };
     view! {
-        <form class="panel al-form" method="post" action="/alerts/rules" aria-label="rule">
+        <form class="panel al-form" id="rule" method="post" action="/alerts/rules" aria-label="rule">
             <header><h2>{info.title}</h2><span class="small ink2">{format!("fires when {}", info.when)}</span></header>
             <input r#type="hidden" name="id" value=draft.id.clone()/>
             <input r#type="hidden" name="condition" value=kind.wire()/>
             <input r#type="hidden" name="version" value=editor.version.map(|version| version.to_string()).unwrap_or_default()/>
+            {as_shown(editor)}
             {line(editor, "name", "Name", draft.name.clone())}
             <div class="al-grid">{thresholds(editor, kind)}</div>
             <div class="al-grid">
@@ -158,6 +166,19 @@ fn form(editor: &Editor, kind: Option<Kind>) -> AnyView {
             <label class="al-tick"><input r#type="checkbox" name="enabled" value="yes" checked=draft.enabled/>" On"</label>
             {buttons(editor)}
         </form>
+    }
+    .into_any()
+}
+
+/// What tells a line that was dragged from one that was not: where it stood, in which unit, beside which number.
+fn as_shown(editor: &Editor) -> AnyView {
+    let Some((param, line)) = line_of(editor) else {
+        return ().into_any();
+    };
+    view! {
+        <input r#type="hidden" name="line.was" value=line.number(line.value)/>
+        <input r#type="hidden" name="line.unit" value=line.suffix/>
+        <input r#type="hidden" name="line.typed" value=shown(&editor.draft, param)/>
     }
     .into_any()
 }
@@ -215,101 +236,6 @@ fn pick(editor: &Editor) -> AnyView {
             {why.map(|why| view! { <p class="fault">{why}</p> })}
             <ul class="als">{kinds.into_iter().collect_view()}</ul>
         </section>
-    }
-    .into_any()
-}
-
-fn foreseen(editor: &Editor) -> AnyView {
-    let Some((preview, rule, took_ms)) = &editor.preview else {
-        return ().into_any();
-    };
-    if let Some(why) = &preview.unknown {
-        return view! {
-            <section class="sec"><header><h2>"Preview"</h2></header>
-                <p class="ink2">{format!("What it would have done cannot be told: {why}.")}</p></section>
-        }
-        .into_any();
-    }
-    let main = rule.condition.kind.main_param();
-    let unit = main.map_or(Unit::Count, |param| param.unit);
-    let saved = editor.saved.as_ref().map(|saved| {
-        format!(
-            "The saved rule: {}.",
-            human::counted(saved.count, "time", "times")
-        )
-    });
-    // Of what was recorded beside history there is no list of locks.
-    let of = match preview.locks {
-        0 => String::new(),
-        locks => format!(" of {}", human::counted(locks, "lock", "locks")),
-    };
-    let said = format!(
-        "{}{of}, in {took_ms} ms; same code as the live rule, for included.",
-        human::counted(preview.events, "event", "events"),
-    );
-    let less = (preview.without_ttl > 0).then(|| {
-        format!(
-            "{} of {} acquisitions had no TTL recorded: less can be told of them.",
-            human::count(preview.without_ttl),
-            human::count(preview.acquisitions)
-        )
-    });
-    let gaps = (!preview.gaps.is_empty()).then(|| {
-        let gaps = human::counted(preview.gaps.len() as u64, "time", "times");
-        format!("Hatched: {gaps} that nobody watched; nothing fires or resolves in them.")
-    });
-    let span = span(preview);
-    let note = if preview.is_cut {
-        format!("only the last {span} were read: more happened than one preview reads")
-    } else {
-        format!("the last {span} of this installation")
-    };
-    let times = if preview.count == 1 { "time" } else { "times" };
-    view! {
-        <section class="sec" aria-labelledby="pv">
-            <header><h2 id="pv">"Preview"</h2><span class="note">{note}</span></header>
-            <p class="pv-fig"><b>{human::count(preview.count)}</b>{format!(" {times} in {span}")}</p>
-            <p class="small ink2">"would have fired. "{saved}" "{said}</p>
-            {series(preview, unit, rule.condition.main_value())}
-            {strips(preview, editor.saved.as_ref())}
-            <p class="small ink2">{gaps}" "{less}</p>
-            {table(preview, unit, &editor.paths)}
-        </section>
-    }
-    .into_any()
-}
-
-/// `7 days`; less where more happened than is read.
-fn span(preview: &Preview) -> String {
-    const DAY_MS: i64 = 24 * 3_600_000;
-    let ms = preview.to - preview.from;
-    if ms % DAY_MS == 0 {
-        human::counted((ms / DAY_MS).unsigned_abs(), "day", "days")
-    } else {
-        human::period(ms / 60_000 * 60_000)
-    }
-}
-
-fn table(preview: &Preview, unit: Unit, paths: &[String]) -> AnyView {
-    if preview.firings.is_empty() {
-        return ().into_any();
-    }
-    let rows = preview.firings.iter().rev().take(20).enumerate().map(|(index, firing)| {
-        let at = DateTime::from_timestamp_millis(firing.at).unwrap_or_default();
-        let path = paths.get(index).cloned().unwrap_or_default();
-        let held = firing.until.map_or_else(|| "on".to_owned(), |until| human::period((until - firing.at) / 1_000 * 1_000));
-        view! { <tr>
-            <td class="num"><time datetime=moment::iso(at)>{moment::dated(at).replace(" UTC", "")}</time></td>
-            <td class="al-cut">{subject(&firing.subject, &path)}</td>
-            <td class="num">{unit.shown(firing.measure)}</td><td class="num">{held}</td>
-        </tr> }
-    });
-    view! {
-        <div class="scroll"><table class="t">
-            <caption class="sr">"When it would have fired, newest first"</caption>
-            <thead><tr><th scope="col">"at, UTC"</th><th scope="col">{format!("newest of {}", human::count(preview.count))}</th><th scope="col" class="num">"measured"</th><th scope="col" class="num">"for"</th></tr></thead>
-            <tbody>{rows.collect_view()}</tbody>
-        </table></div>
     }
     .into_any()
 }

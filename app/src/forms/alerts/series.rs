@@ -1,8 +1,8 @@
-//! The series of a preview with its threshold, and a strip of ticks for each version where it would have fired; drawn whole, no
+//! The series of a preview with its threshold, which is a line that one drags, and a strip of ticks for each version where it would have fired; drawn whole, no
 //! script. What is stretched to the width stands in one drawing, words in others that are not.
 
 use chrono::DateTime;
-use domain::alerts::{Preview, Unit};
+use domain::alerts::{Line, Param, Preview, Unit};
 use leptos::prelude::*;
 
 const WIDTH: i64 = 600;
@@ -11,26 +11,67 @@ const HEIGHT: i64 = 130;
 const WORDS: i64 = 14;
 const DAYS: i64 = 7;
 
-/// `limit` is the threshold, in the unit of the measure.
-pub fn series(preview: &Preview, unit: Unit, limit: Option<i64>) -> AnyView {
+/// The threshold of a series.
+pub(super) struct Threshold {
+    /// In the unit of the measure.
+    pub at: Option<i64>,
+    /// Of the saved version, where that is another.
+    pub saved: Option<i64>,
+    /// Where it can be dragged.
+    pub line: Option<(&'static Param, Line)>,
+}
+
+/// What the chart spans from its foot to its head, in the unit of the measure.
+#[derive(Clone, Copy)]
+struct Span {
+    low: i64,
+    high: i64,
+}
+
+impl Span {
+    fn of(most: i64, threshold: &Threshold) -> Self {
+        if let Some((_, line)) = &threshold.line {
+            // The same as the line's own: where it is dropped it is read.
+            return Self {
+                low: line.min,
+                high: line.max,
+            };
+        }
+        let high = most.max(threshold.at.unwrap_or(0)).max(1) * 11 / 10 + 1;
+        Self { low: 0, high }
+    }
+
+    fn y(self, value: i64) -> i64 {
+        HEIGHT - (value.clamp(self.low, self.high) - self.low) * HEIGHT / (self.high - self.low).max(1)
+    }
+}
+
+pub(super) fn series(preview: &Preview, unit: Unit, threshold: &Threshold) -> AnyView {
     let most = preview.series.iter().filter_map(|point| point.measure).max();
     let Some(most) = most else {
         return ().into_any();
     };
-    let top = (most.max(limit.unwrap_or(0)).max(1)) * 11 / 10 + 1;
-    let y = |value: i64| HEIGHT - value.clamp(0, top) * HEIGHT / top;
-    let line = limit.map(|limit| {
-        view! { <line x1="0" x2=WIDTH y1=y(limit) y2=y(limit) class="pv-limit"></line> }
-    });
-    let shown = limit.map(|limit| format!("; threshold {}", unit.shown(limit)));
+    let span = Span::of(most, threshold);
+    let fixed = threshold.at.filter(|_| threshold.line.is_none());
+    let rule =
+        |at: i64, class| view! { <line x1="0" x2=WIDTH y1=span.y(at) y2=span.y(at) class=class></line> };
+    let saved = threshold.saved.filter(|saved| Some(*saved) != threshold.at);
+    let shown = threshold.at.map(|at| format!("; threshold {}", unit.shown(at)));
+    let was = saved.map(|at| format!("; saved {}, dashed", unit.shown(at)));
+    let mark = if threshold.line.is_some() {
+        "pv-at pv-still"
+    } else {
+        "pv-at"
+    };
     let marks = [
-        limit.map(|limit| (limit, "pv-at")),
+        threshold.at.map(|at| (at, mark)),
+        saved.map(|at| (at, "")),
         Some((most, "")),
         Some((0, "")),
     ];
     let mut taken: Vec<i64> = Vec::new();
     let marks = marks.into_iter().flatten().filter_map(|(value, class)| {
-        let place = y(value);
+        let place = span.y(value);
         let is_free = taken.iter().all(|other| (other - place).abs() >= WORDS);
         is_free.then(|| {
             taken.push(place);
@@ -41,14 +82,37 @@ pub fn series(preview: &Preview, unit: Unit, limit: Option<i64>) -> AnyView {
     let marks = marks.collect_view();
     view! {
         <figure class="pv">
-            <figcaption class="small ink2">{format!("worst of any match, at most {}", unit.shown(most))}{shown}</figcaption>
+            <figcaption class="small ink2">{format!("worst of any match, at most {}", unit.shown(most))}{shown}{was}</figcaption>
             <svg class="pv-y" aria-hidden="true">{marks}</svg>
             <svg class="pv-plot" viewBox=format!("0 0 {WIDTH} {HEIGHT}") preserveAspectRatio="none" role="img" aria-label="worst measure over the time of the preview">
                 {gaps(preview, HEIGHT)}
-                <path d=path(preview, &y) class="pv-line"></path>
-                {line}
+                <path d=path(preview, &|value| span.y(value)) class="pv-line"></path>
+                {saved.map(|at| rule(at, "pv-limit pv-saved"))}
+                {fixed.map(|at| rule(at, "pv-limit"))}
             </svg>
+            {threshold.line.as_ref().map(|(_, line)| draggable(line))}
         </figure>
+    }
+    .into_any()
+}
+
+/// A slider whose thumb is the line. It belongs to the rule's form and needs no script; where the browser can, the number
+/// follows it (style/component/threshold_line.css).
+fn draggable(line: &Line) -> AnyView {
+    let label = match line.word {
+        "" => "Threshold line".to_owned(),
+        word => format!("Threshold line, in {word}"),
+    };
+    let ten = 10_i64.pow(u32::try_from(line.places).unwrap_or(0));
+    let mark = if line.word == "times" { "×" } else { line.suffix };
+    // In the last digit of the number, as whole numbers.
+    let whole = |value: i64| line.number(value).replace('.', "");
+    view! {
+        <input class="pv-drag" form="rule" r#type="range" name="line" aria-label=label autocomplete="off"
+            min=line.number(line.min) max=line.number(line.max) step=line.number(line.step) value=line.number(line.value)/>
+        <span class="pv-now" aria-hidden="true" data-low=whole(line.min) data-high=whole(line.max) data-step=whole(line.step)
+            data-ten=ten data-places=line.places data-unit=mark></span>
+        <p class="pv-how small ink3">"Drag the line, or move it with the arrow keys, and preview. A number typed above counts before it."</p>
     }
     .into_any()
 }
@@ -83,7 +147,7 @@ fn gaps(preview: &Preview, height: i64) -> AnyView {
 }
 
 /// One tick for each firing: of the rule as it is written, and as it is saved where that is another.
-pub fn strips(preview: &Preview, saved: Option<&Preview>) -> AnyView {
+pub(super) fn strips(preview: &Preview, saved: Option<&Preview>) -> AnyView {
     let word = if saved.is_some() { "edited" } else { "fires" };
     let days = (0..DAYS).map(|index| {
         let at = preview.from + (preview.to - preview.from) * index / DAYS;

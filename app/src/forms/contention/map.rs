@@ -1,4 +1,4 @@
-//! The map, its legend, and the sentence of the selected cell.
+//! The map, its legend, and the sentence of the selected cell, with the ways on to its neighbours.
 
 use chrono::DateTime;
 use domain::charts::scale::TimeScale;
@@ -10,6 +10,7 @@ use domain::human;
 use domain::moment::iso;
 use leptos::prelude::*;
 
+use super::steps::steps;
 use super::{Shown, address, locks, ranges};
 use crate::charts::heat::{self as drawing, HeatMap};
 
@@ -88,6 +89,31 @@ fn picked(shown: &Shown) -> Option<(&Row, usize)> {
     (most.2 > 0).then_some((most.0, most.1))
 }
 
+/// Where the sentence of a cell is shown.
+fn cell_address(shown: &Shown, row: &Row, at: &str) -> String {
+    let cell = [
+        ("backend", row.backend.as_str()),
+        ("prefix", &row.prefix),
+        ("at", at),
+    ];
+    address(&shown.asked, &cell)
+}
+
+/// To a neighbour, and to where its neighbours are: the next press of the tab key goes on from there.
+fn step(shown: &Shown, to: Option<(usize, usize)>, word: &'static str) -> AnyView {
+    let found = &shown.found;
+    let Some((row, place)) = to.and_then(|(row, place)| Some((found.rows.get(row)?, place))) else {
+        return view! { <span class="ink3" aria-hidden="true">{word}</span> }.into_any();
+    };
+    let at = DateTime::from_timestamp_millis(found.span.start(place)).map_or_else(String::new, iso);
+    let said = format!(
+        "{word}: {}, {}",
+        domain::escape::visible(&row.prefix),
+        span_words(&found.span, place)
+    );
+    view! { <a class="link" href=format!("{}#cell", cell_address(shown, row, &at)) aria-label=said>{word}</a> }.into_any()
+}
+
 fn map(shown: &Shown) -> HeatMap {
     let found = &shown.found;
     let span = &found.span;
@@ -109,14 +135,7 @@ fn map_row(shown: &Shown, row: &Row) -> drawing::Row {
     let cells = row.cells.iter().enumerate().map(|(place, cell)| {
         let waited = cell.as_ref().map(|sum| sum.waiting_ms);
         let at = DateTime::from_timestamp_millis(span.start(place)).map_or_else(String::new, iso);
-        let href = || {
-            let cell = [
-                ("backend", row.backend.as_str()),
-                ("prefix", &row.prefix),
-                ("at", &at),
-            ];
-            address(&shown.asked, &cell)
-        };
+        let href = || cell_address(shown, row, &at);
         drawing::Cell {
             heat: waited.map(|ms| heat(ms, span.cell_ms)),
             word: word(waited),
@@ -184,13 +203,28 @@ fn selected(shown: &Shown) -> AnyView {
     });
     let locks = locks(row.backend.as_str(), &row.prefix)
         .map(|href| view! { " "<a class="link" href=href>"its locks"</a> });
+    let rows: Vec<Vec<bool>> = shown.found.rows.iter().map(waited).collect();
+    let here = shown.found.rows.iter().position(|it| std::ptr::eq(it, row));
+    let next = steps(&rows, (here.unwrap_or_default(), place));
     view! {
-        <p class="cell small" id="cell">
-            <b><bdi class="mono">{domain::escape::visible(&row.prefix).into_owned()}</bdi>{format!(", {}", span_words(span, place))}</b>
-            <span class="ink2">{sentence}</span>{locks}
-        </p>
+        <div class="cell small" id="cell">
+            <p><b><bdi class="mono">{domain::escape::visible(&row.prefix).into_owned()}</bdi>{format!(", {}", span_words(span, place))}</b>
+            <span class="ink2">{sentence}</span>{locks}</p>
+            <nav class="steps" aria-label="cells beside it">
+                {step(shown, next.earlier, "Earlier")}" "{step(shown, next.later, "Later")}" "
+                {step(shown, next.above, "Row above")}" "{step(shown, next.below, "Row below")}
+            </nav>
+        </div>
     }
     .into_any()
+}
+
+/// Where there is something to say.
+fn waited(row: &Row) -> Vec<bool> {
+    let cells = row.cells.iter();
+    cells
+        .map(|cell| cell.as_ref().is_some_and(|sum| sum.waiting_ms > 0))
+        .collect()
 }
 
 fn told(row: &Row, sum: &Rollup) -> String {

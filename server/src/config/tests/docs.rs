@@ -20,6 +20,8 @@ fn load_example(text: &str, variables: &[(&str, &str)]) -> Loaded {
         let name = rest.split('"').next().unwrap();
         let secret = if name.contains("url") {
             "postgres://leasehold_unlock@db/orders"
+        } else if name.contains("secret_key") {
+            "0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0"
         } else {
             "secret"
         };

@@ -8,7 +8,7 @@ use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use domain::access::Right;
-use domain::alerts::{Draft, Fault, Kind, Rule};
+use domain::alerts::{Draft, Fault, Kind, Rule, moved_to};
 
 use super::{Asked, chrome, said};
 use crate::alerts::{AlertError, RuleVersion, path};
@@ -55,7 +55,7 @@ impl Asked {
         if let Some(saved) = saved.filter(|saved| *saved != rule)
             && let Ok(before) = self.alerts.preview(&saved).await
         {
-            shown.saved = Some(before);
+            shown.saved = Some((before, saved.condition.main_value()));
         }
         shown.preview = Some((preview, rule, took_ms));
     }
@@ -188,16 +188,61 @@ fn draft_of(form: &Form) -> Draft {
     }
 }
 
+/// What became of the line over the preview's chart.
+enum Line {
+    Still,
+    /// Its threshold is in the draft now.
+    Moved(String),
+    /// So was the number, which counts: it was typed.
+    Outdone,
+}
+
+/// Of number and line that one counts which is not as it was shown.
+fn follow_the_line(form: &Form, draft: &mut Draft) -> Line {
+    let Some(main) = Kind::parse(&draft.condition).and_then(Kind::main_param) else {
+        return Line::Still;
+    };
+    let suffix = form.text("line.unit");
+    let [at, was] = ["line", "line.was"].map(|name| {
+        form.find(name)
+            .and_then(|number| moved_to(main, &number, &suffix))
+    });
+    let (Some(at), Some(was)) = (at, was) else {
+        return Line::Still;
+    };
+    let typed = draft.with.get(main.name).map(|text| text.trim());
+    if at == was || typed == Some(main.unit.text(at).as_str()) {
+        return Line::Still;
+    }
+    if typed != form.find("line.typed").as_deref().map(str::trim) {
+        return Line::Outdone;
+    }
+    draft.with.insert(main.name.to_owned(), main.unit.text(at));
+    Line::Moved(main.unit.shown(at))
+}
+
 pub(super) async fn post_rule(State(asked): State<Arc<Asked>>, Viewer(who): Viewer, form: Form) -> Response {
-    let draft = draft_of(&form);
+    let mut draft = draft_of(&form);
+    let line = follow_the_line(&form, &mut draft);
     let any_prefix = form.text("any_prefix") == "yes";
     let version = form.text("version").parse().ok();
+    let is_save = form.text("act") == "save";
+    let done = match &line {
+        Line::Moved(at) if is_save => Some(format!(
+            "Nothing is saved yet: the line was moved to {at}. Look at what that would have done, then save."
+        )),
+        Line::Outdone => Some("The number and the line were both changed: the number counts.".to_owned()),
+        Line::Moved(_) | Line::Still => None,
+    };
+    let is_read = !matches!(line, Line::Moved(_));
     let shown = Editor {
         draft: draft.clone(),
         version,
+        done,
         ..Editor::default()
     };
-    if form.text("act") != "save" {
+    // Nobody keeps a threshold that they have not read as a number.
+    if !is_save || !is_read {
         return Box::pin(asked.editor(&who, StatusCode::OK, shown, any_prefix)).await;
     }
     match asked.alerts.save_rule(&who, draft, version, any_prefix).await {
@@ -211,6 +256,7 @@ pub(super) async fn post_rule(State(asked): State<Arc<Asked>>, Viewer(who): View
             let shown = Editor {
                 faults,
                 refusal: Some(why),
+                done: None,
                 ..shown
             };
             Box::pin(asked.editor(&who, status, shown, any_prefix)).await

@@ -49,7 +49,7 @@ impl From<ReceiverView> for ReceiverWire {
             created_by: view.created_by,
             last_ok_at: view.last_ok_at.and_then(moment),
             last_fault_at: view.last_fault_at.and_then(moment),
-            last_fault: view.last_fault,
+            last_fault: view.locked.or(view.last_fault),
             waiting: view.waiting,
             dead: view.dead,
         }

@@ -16,7 +16,11 @@ async fn migrated() -> Stage {
 
 /// In the file of leases, with nothing left beside it.
 async fn sql(stage: &Stage, statement: &str) {
-    let url = format!("sqlite:{}", stage.path().join("leasehold.db").display());
+    sql_in(stage, "leasehold.db", statement).await;
+}
+
+async fn sql_in(stage: &Stage, file: &str, statement: &str) {
+    let url = format!("sqlite:{}", stage.path().join(file).display());
     let mut connection = SqliteConnection::connect(&url).await.unwrap();
     let statement = AssertSqlSafe(statement.to_owned());
     sqlx::raw_sql(statement).execute(&mut connection).await.unwrap();
@@ -69,6 +73,36 @@ async fn tables_that_are_behind_ahead_or_half_done_are_told_apart() {
     stage.doctor().await.has_one_fault(&[
         "migration 9001 (contract drop a column)",
         "→ install the newer version",
+    ]);
+}
+
+#[tokio::test]
+async fn a_missing_or_readable_key_of_the_receivers_secrets_is_told_with_its_mend() {
+    // Would catch an operator who learns of a lost key when nobody was told of an alert.
+    let stage = migrated().await;
+    let sealed = "INSERT INTO receivers (id, name, kind, urls, secret, created_at, created_by) VALUES
+        ('a_1', 'ops', 'webhook', 'leasehold-sealed:1:0badcafe:AAAA', 'leasehold-sealed:1:0badcafe:AAAA', 0, 'ann')";
+    sql_in(&stage, "leasehold.console.db", sealed).await;
+    let files = stage.files();
+    stage
+        .doctor()
+        .await
+        .has_one_fault(&["the key that sealed them is missing", "leasehold.secret_key back"]);
+    assert_eq!(stage.files(), files, "it made something");
+    let file = stage.path().join("leasehold.secret_key");
+    std::fs::write(
+        &file,
+        "99e2b6a0c4d8f3957a6b1c2d3e4f5061728394a5b6c7d8e9f00112233445566b\n",
+    )
+    .unwrap();
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    let said = stage.doctor().await;
+    let warnings = said.of("warning").join("\n");
+    assert!(warnings.contains("→ chmod 600"), "{said:#?}");
+    said.has_one_fault(&[
+        "ops cannot be told anything",
+        "0badcafe",
+        "→ set secret_key_before",
     ]);
 }
 

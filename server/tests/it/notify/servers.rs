@@ -7,7 +7,7 @@ use leasehold::audit::{Audit, Heads};
 use leasehold::clock::Clock;
 use leasehold::db::Db;
 use leasehold::identity::Who;
-use leasehold::notify::{Kind, NewReceiver, Notifier};
+use leasehold::notify::{Kind, NewReceiver, Notifier, Vault};
 use leasehold::throwaway::free_port;
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
@@ -95,7 +95,14 @@ async fn add(db: &Db, url: &str) {
     let audit = Audit::new(db.clone(), Clock::start(), Heads::default());
     // Only to add it: it has stopped before there is anything to send.
     let stop = CancellationToken::new();
-    let (notifier, delivering) = Notifier::start(audit, &config(), "http://h", Clock::start(), stop.clone());
+    let (notifier, delivering) = Notifier::start(
+        audit,
+        Vault::default(),
+        &config(),
+        "http://h",
+        Clock::start(),
+        stop.clone(),
+    );
     let new = NewReceiver {
         name: "hook".to_owned(),
         kind: Kind::Webhook,

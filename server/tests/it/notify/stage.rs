@@ -11,7 +11,7 @@ use leasehold::config::NotifyConfig;
 use leasehold::db::Db;
 use leasehold::identity::Who;
 use leasehold::notify::{
-    Delivering, Delivery, DeliveryState, Kind, NewReceiver, Notifier, Wanted, enqueue, fingerprint,
+    Delivering, Delivery, DeliveryState, Kind, NewReceiver, Notifier, Wanted, enqueue, fingerprint, keys,
 };
 use leasehold::throwaway::{Postgres, PostgresOptions, Throwaway};
 use sqlx::AssertSqlSafe;
@@ -52,6 +52,15 @@ impl Store {
         }
     }
 
+    /// The same for another notifier; it is gone with this one.
+    pub(super) fn beside(&self) -> Self {
+        Self {
+            url: self.url.clone(),
+            _postgres: None,
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
     pub(super) fn folder(&self) -> &std::path::Path {
         self.folder.path()
     }
@@ -85,7 +94,8 @@ impl Stage {
         let db = Db::open(&store.url).await.unwrap();
         let stop = CancellationToken::new();
         let audit = Audit::new(db.clone(), Clock::start(), Heads::default());
-        let started = Notifier::start(audit, &config, HOME, Clock::start(), stop.clone());
+        let vault = keys::open(&db, &store.url, &config).await.unwrap();
+        let started = Notifier::start(audit, vault, &config, HOME, Clock::start(), stop.clone());
         let (notifier, delivering) = started;
         Self {
             store,

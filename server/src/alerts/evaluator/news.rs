@@ -1,0 +1,137 @@
+//! Whether something may be new in the store: a second in which nothing happened costs no reading of it. Pure.
+
+use crate::alerts::ledger::Marks;
+
+/// Sums of what was refused are written a few seconds after it was, in milliseconds.
+const SUMMED_WITHIN_MS: i64 = 15_000;
+/// A refused write is counted about when it is written, in milliseconds.
+const WRITTEN_WITHIN_MS: i64 = 3_000;
+/// Where nobody can tell whether something is new, records are read so often, in rounds.
+const RECORDS_EVERY: u64 = 3;
+
+/// What is to be read now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Due {
+    pub(super) events: bool,
+    pub(super) records: bool,
+    pub(super) refused: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct News {
+    rounds: u64,
+    /// None: nothing was read yet, or it could not be told what there is.
+    seen: Option<Marks>,
+    /// Of the rules whose windows say how far back refusals are read.
+    revision: i64,
+    records_until: i64,
+    refused_until: i64,
+}
+
+impl News {
+    /// What to read when these are the marks and the rules' revision.
+    pub(super) fn due(&mut self, marks: Option<Marks>, revision: i64, now: i64) -> Due {
+        self.rounds += 1;
+        let is_other_rules = std::mem::replace(&mut self.revision, revision) != revision;
+        let Some((marks, seen)) = marks.zip(self.seen) else {
+            let is_time = self.rounds % RECORDS_EVERY == 1;
+            return Due {
+                events: true,
+                records: is_time || marks.is_some(),
+                refused: is_time || marks.is_some(),
+            };
+        };
+        if marks.records != seen.records {
+            self.records_until = now + WRITTEN_WITHIN_MS;
+        }
+        if marks.refused != seen.refused {
+            self.refused_until = now + SUMMED_WITHIN_MS;
+        }
+        Due {
+            events: marks.events != seen.events,
+            records: now <= self.records_until,
+            refused: is_other_rules || now <= self.refused_until,
+        }
+    }
+
+    /// All that was due is read.
+    pub(super) const fn read(&mut self, marks: Option<Marks>) {
+        self.seen = marks;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUIET: Due = Due {
+        events: false,
+        records: false,
+        refused: false,
+    };
+
+    fn marks(events: i64, records: i64, refused: i64) -> Option<Marks> {
+        Some(Marks {
+            revision: None,
+            events,
+            records: (records, 0),
+            refused,
+        })
+    }
+
+    #[test]
+    fn what_is_new_is_read_once_and_what_is_not_never() {
+        // Would catch a tail that is read each second although nothing happened, and news that are read late or never.
+        let mut news = News::default();
+        assert!(news.due(marks(1, 1, 1), 1, 0).events);
+        news.read(marks(1, 1, 1));
+        for now in (1_000..60_000).step_by(1_000) {
+            assert_eq!(news.due(marks(1, 1, 1), 1, now), QUIET, "{now}");
+            news.read(marks(1, 1, 1));
+        }
+        assert_eq!(
+            news.due(marks(2, 1, 1), 1, 60_000),
+            Due {
+                events: true,
+                ..QUIET
+            }
+        );
+        news.read(marks(2, 1, 1));
+        assert_eq!(
+            news.due(marks(2, 2, 1), 1, 61_000),
+            Due {
+                records: true,
+                ..QUIET
+            }
+        );
+        news.read(marks(2, 2, 1));
+        assert!(news.due(marks(2, 2, 1), 1, 64_000).records);
+        assert_eq!(news.due(marks(2, 2, 1), 1, 65_000), QUIET);
+        assert_eq!(
+            news.due(marks(2, 2, 2), 1, 66_000),
+            Due {
+                refused: true,
+                ..QUIET
+            }
+        );
+        news.read(marks(2, 2, 2));
+        assert!(news.due(marks(2, 2, 2), 1, 81_000).refused);
+        assert_eq!(news.due(marks(2, 2, 2), 1, 82_000), QUIET);
+        assert!(
+            news.due(marks(2, 2, 2), 2, 83_000).refused,
+            "a rule looks further back now"
+        );
+    }
+
+    #[test]
+    fn where_nobody_can_tell_and_after_a_failure_everything_is_read() {
+        // Would catch what was missed while the store did not answer.
+        let mut news = News::default();
+        let due: Vec<bool> = (0..6).map(|now| news.due(None, 1, now).records).collect();
+        assert_eq!(due, [true, false, false, true, false, false]);
+        assert!(news.due(None, 1, 9).events);
+        // Marked as read only when it was.
+        let mut news = News::default();
+        assert!(news.due(marks(1, 1, 1), 1, 0).records && news.due(marks(1, 1, 1), 1, 1).records);
+    }
+}
