@@ -4,4 +4,4 @@ mod ending;
 mod fallen;
 mod later;
 mod reload;
-mod running;
+pub(crate) mod running;
