@@ -4,4 +4,5 @@ mod ending;
 mod fallen;
 mod later;
 mod reload;
+mod renewed;
 pub(crate) mod running;
