@@ -8,6 +8,8 @@ test_packages() {
   have python3 || want_package python3
   # Moves the clock of a server under test.
   have faketime || want_package faketime
+  # By which docs/operations.md backs SQLite up.
+  have sqlite3 || want_package sqlite3
   # The proxies of docs/deploy, which are tried as they stand. Never started here.
   have nginx || want_package nginx-light
   have caddy || want_package caddy

@@ -3,6 +3,7 @@
 //! Owns connecting and migrating, and the one way to run the same statement on either. What is stored is the affair of
 //! the modules that own the tables. With SQLite this is a file of its own, so that no page slows a lease.
 
+pub mod looking;
 mod opening;
 pub mod schema;
 

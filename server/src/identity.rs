@@ -10,7 +10,7 @@ mod directory;
 mod error;
 pub mod limits;
 mod links;
-mod oidc;
+pub mod oidc;
 mod password;
 mod people;
 mod secret;

@@ -3,6 +3,7 @@
 pub mod doors;
 mod metered;
 pub mod reload;
+mod renewed;
 mod taking_down;
 mod watched;
 mod watching;
@@ -143,7 +144,11 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
     let console = ConsoleFor::caller(console.remembering(sources.clone()));
     let identity = gate.identity.clone();
     let (keeper, state) = (ground.keeper(), ground.state(console, &history, &readiness));
-    let reloader = Arc::new(Reloader::new(watching.clone(), gate.audit.clone()));
+    let reloader = Arc::new(Reloader::new(
+        watching.clone(),
+        gate.audit.clone(),
+        gate.oidc.clone(),
+    ));
     let settings = Settings {
         gate,
         clock: clock.clone(),

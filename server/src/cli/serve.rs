@@ -148,6 +148,9 @@ fn tell(reloaded: &Reloaded) {
         }
     }
     parts.extend(reloaded.log.iter().map(|filter| format!("log is {filter}")));
+    if reloaded.client_secret {
+        parts.push("oidc.client_secret is another".to_owned());
+    }
     let done = if parts.is_empty() {
         "nothing that can change without a restart has changed".to_owned()
     } else {

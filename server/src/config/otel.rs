@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use thiserror::Error;
 use url::Url;
@@ -30,6 +31,8 @@ pub struct Push {
     pub certificate: Option<PathBuf>,
     pub client_certificate: Option<PathBuf>,
     pub client_key: Option<PathBuf>,
+    /// How long one push may take, where we make the client ourselves. Default 10 s, as the SDK has it.
+    pub timeout: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +57,8 @@ pub struct OtelError {
     pub why: String,
     pub mend: &'static str,
 }
+
+const TIMEOUT_DEFAULT: Duration = Duration::from_secs(10);
 
 type Variables = BTreeMap<String, String>;
 
@@ -158,6 +163,9 @@ fn signal<'a>(
         certificate: file("CERTIFICATE"),
         client_certificate: file("CLIENT_CERTIFICATE"),
         client_key: file("CLIENT_KEY"),
+        timeout: either("TIMEOUT")
+            .and_then(|(_, ms)| ms.parse().ok())
+            .map_or(TIMEOUT_DEFAULT, Duration::from_millis),
     }))
 }
 

@@ -3,6 +3,7 @@
 use domain::known::Known;
 use domain::observation::Coverage;
 
+use super::certificates;
 use super::finding::{self, Finding};
 use crate::backends::connect::connect;
 use crate::backends::{Backend, BackendError, Batch, Budget, Pass, Probe, Sink};
@@ -21,13 +22,17 @@ impl Sink for Counted {
 
 pub(super) async fn examine(config: &BackendConfig, clock: &Clock) -> Vec<Finding> {
     let check = format!("backend {}", config.name);
+    let mut findings = certificates::of_backend(config, clock.now().wall);
     let backend = connect(config, clock);
     let probed = tokio::time::timeout(config.timeout, backend.probe()).await;
     let probe = match probed.unwrap_or_else(|_| Err(late(config.timeout))) {
         Ok(probe) => probe,
-        Err(error) => return vec![Finding::fault(&check, error.to_string(), error.mend())],
+        Err(error) => {
+            findings.push(Finding::fault(&check, error.to_string(), error.mend()));
+            return findings;
+        }
     };
-    let mut findings = vec![reached(&check, &*backend, &probe)];
+    findings.push(reached(&check, &*backend, &probe));
     findings.extend(rights(&check, &probe));
     let mut counted = Counted::default();
     let budget = Budget {

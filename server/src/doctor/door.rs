@@ -1,4 +1,4 @@
-//! How people come in: the address, the certificate, the site that the binary carries, and the time of day.
+//! How people come in: the address, the site that the binary carries, and the time of day.
 
 use std::time::Duration;
 
@@ -9,7 +9,6 @@ use super::finding::Finding;
 use crate::config::Config;
 use crate::http::pages::site;
 use crate::serve::doors::limits::open_files;
-use crate::serve::doors::tls::Certificate;
 
 const KNOCK: Duration = Duration::from_secs(2);
 /// Below it only root, or a right of its own, may listen.
@@ -29,7 +28,6 @@ pub(super) async fn examine(config: &Config) -> Vec<Finding> {
             "AmbientCapabilities=CAP_NET_BIND_SERVICE in the unit, or a port from 1024 up behind a proxy",
         ));
     }
-    findings.extend(certificate(config));
     findings.push(embedded());
     findings.push(files());
     findings
@@ -48,21 +46,6 @@ async fn listening(config: &Config) -> Finding {
         ),
         _ => Finding::ok("listen", format!("{said} Nothing listens there yet.")),
     }
-}
-
-fn certificate(config: &Config) -> Option<Finding> {
-    let files = config.access.tls.as_ref()?;
-    Some(match Certificate::load(files) {
-        Ok(_) => Finding::ok(
-            "tls",
-            format!("{} and its key fit together", files.cert_file.display()),
-        ),
-        Err(wrong) => Finding::fault(
-            "tls",
-            format!("{} {}", wrong.path.display(), wrong.why),
-            wrong.mend,
-        ),
-    })
 }
 
 fn embedded() -> Finding {

@@ -2,21 +2,16 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::time::Duration;
 
 use secrecy::ExposeSecret as _;
-use sqlx::{Connection as _, PgConnection, Row as _};
 
 use super::finding::Finding;
 use crate::config::Config;
-use crate::db;
-use crate::lease::examine;
+use crate::db::Db;
 use crate::notify::Vault;
 use crate::notify::keys::{self, Held};
 
 const CHECK: &str = "receivers' secrets";
-const SELECT: &str = "SELECT id, name, urls, secret FROM receivers ORDER BY name";
-const PATIENCE: Duration = Duration::from_secs(5);
 /// Others than its owner.
 const OTHERS: u32 = 0o077;
 
@@ -91,48 +86,19 @@ fn without_key(file: Option<&Path>, held: &[Held]) -> Finding {
     }
 }
 
+/// As far as the key is there.
+pub(super) fn vault(config: &Config) -> Vault {
+    let file = keys::key_file(config.store.expose_secret());
+    let known = keys::known(&config.notify, file.as_deref());
+    Vault::of(&known.unwrap_or_default())
+}
+
 /// None where there are none, or no table yet: what is wrong with the store is said elsewhere.
 async fn held(store: &str) -> Vec<Held> {
-    let read = async {
-        match store.strip_prefix("sqlite:") {
-            Some(path) => of_sqlite(Path::new(path.strip_prefix("//").unwrap_or(path))).await,
-            None => of_postgres(store).await,
-        }
+    let Ok(Some(db)) = Db::look(store) else {
+        return Vec::new();
     };
-    let read = tokio::time::timeout(PATIENCE, read).await;
-    read.ok().and_then(Result::ok).unwrap_or_default()
-}
-
-async fn of_sqlite(leases: &Path) -> Result<Vec<Held>, sqlx::Error> {
-    let mut connection = examine::look(&db::console_file(leases)).await?;
-    let rows = sqlx::query(SELECT).fetch_all(&mut connection).await;
-    let _closed = connection.close().await;
-    rows?
-        .iter()
-        .map(|row| {
-            Ok(Held {
-                id: row.try_get(0)?,
-                name: row.try_get(1)?,
-                urls: row.try_get(2)?,
-                secret: row.try_get(3)?,
-            })
-        })
-        .collect()
-}
-
-async fn of_postgres(store: &str) -> Result<Vec<Held>, sqlx::Error> {
-    let mut connection = PgConnection::connect(store).await?;
-    let rows = sqlx::query(SELECT).fetch_all(&mut connection).await;
-    let _closed = connection.close().await;
-    rows?
-        .iter()
-        .map(|row| {
-            Ok(Held {
-                id: row.try_get(0)?,
-                name: row.try_get(1)?,
-                urls: row.try_get(2)?,
-                secret: row.try_get(3)?,
-            })
-        })
-        .collect()
+    let held = keys::held(&db).await;
+    db.close().await;
+    held.unwrap_or_default()
 }

@@ -6,6 +6,7 @@
 //! **Invariants:** each way there is good once, for the browser that began it, for ten minutes; an answer counts only when
 //! everything about it was checked, and every one that does not is in the record.
 
+pub mod examine;
 mod flow;
 mod http;
 mod person;
@@ -86,6 +87,15 @@ pub struct OidcSetupError {
     why: String,
 }
 
+impl OidcSetupError {
+    fn of(field: &'static str, error: &dyn std::error::Error) -> Self {
+        Self {
+            field,
+            why: error.to_string(),
+        }
+    }
+}
+
 impl Oidc {
     /// `home` is where people reach the console, without a slash at its end.
     ///
@@ -102,6 +112,12 @@ impl Oidc {
     /// What people call it.
     pub fn name(&self) -> &str {
         &self.config.name
+    }
+
+    /// Uses the secret of this configuration from now on, if it is another one for the same client. Answers whether it is.
+    pub fn renew_secret(&self, config: &OidcConfig) -> bool {
+        let is_same_client = config.issuer == self.config.issuer && config.client_id == self.config.client_id;
+        is_same_client && self.provider.renew_secret(config.client_secret.as_ref())
     }
 
     /// Where to send a browser, and what it must bring back. `again` asks the provider to ask for the password anew.

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 
 use super::error::LeaseOpenError;
 use super::store;
+use crate::db::looking;
 use crate::db::schema::{self, Standing};
 
 /// What was found.
@@ -60,18 +60,6 @@ pub async fn postgres(url: &str) -> Result<Examined, LeaseOpenError> {
     asked.map_err(|_| LeaseOpenError::NoAnswer)?
 }
 
-/// A file in use has its log beside it and is read through that; one at rest is read as it lies, because reading through a
-/// log would make one.
-pub(crate) async fn look(path: &Path) -> Result<SqliteConnection, sqlx::Error> {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    let is_at_rest = !Path::new(&log).exists();
-    let options = SqliteConnectOptions::new()
-        .filename(path)
-        .create_if_missing(false)
-        .read_only(true)
-        .immutable(is_at_rest)
-        .busy_timeout(Duration::from_secs(1))
-        .disable_statement_logging();
-    options.connect().await
+async fn look(path: &Path) -> Result<SqliteConnection, sqlx::Error> {
+    looking::read_only(path).connect().await
 }

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use reqwest::{Client, StatusCode, header, redirect};
+use url::Url;
 
 use super::guard::{Checked, Guard, NameError, Refused, is_clear};
 use super::limits::{ANSWER_BYTES_MAX, ANSWER_CHARS_SHOWN, RETRY_AFTER_MAX, SEND_MAX};
 use super::message::Letter;
+use super::reaching::Unreached;
 
 /// Two clients, because a name that is reached in clear must lead into a declared network.
 pub(super) struct Courier {
@@ -83,12 +85,7 @@ impl Courier {
         if let Err(refused) = self.guard.check_literal(&letter.url) {
             return refusal(&refused);
         }
-        let client = if is_clear(&letter.url) {
-            &self.clear
-        } else {
-            &self.tls
-        };
-        let client = match client {
+        let client = match self.client(&letter.url) {
             Ok(client) => client,
             Err(why) => {
                 return unsent(Verdict::Later {
@@ -108,6 +105,42 @@ impl Courier {
             Ok(answer) => read(answer, now).await,
             Err(error) => failure(&error),
         }
+    }
+
+    fn client(&self, url: &Url) -> &Result<Client, String> {
+        if is_clear(url) { &self.clear } else { &self.tls }
+    }
+
+    /// Whether anything answers there, whatever it says; as a message would be sent, but with nothing in it.
+    pub(super) async fn reach(&self, url: &Url) -> Result<(), Unreached> {
+        let origin = url.origin().ascii_serialization();
+        let refused = |refused: &Refused| Unreached {
+            why: refused.to_string(),
+            mend: refused.mend(),
+        };
+        self.guard.check_literal(url).map_err(|error| refused(&error))?;
+        let client = self.client(url).as_ref().map_err(|why| Unreached {
+            why: why.clone(),
+            mend: "apt-get install -y ca-certificates # or set SSL_CERT_FILE to the authorities to trust"
+                .to_owned(),
+        })?;
+        let Err(error) = client.head(url.clone()).send().await else {
+            return Ok(());
+        };
+        if let Some(error) = refusal_in(&error) {
+            return Err(refused(error));
+        }
+        let why = why(&error);
+        let mend = match why.contains("certificate") {
+            true => format!(
+                "renew its certificate, or trust its authority here: put that into /usr/local/share/ca-certificates and run \
+                 update-ca-certificates; then: curl -I {origin}"
+            ),
+            false => format!(
+                "curl -I {origin} # from this machine: is it up, is its name known, is it let through?"
+            ),
+        };
+        Err(Unreached { why, mend })
     }
 }
 
@@ -183,18 +216,32 @@ fn unsent(verdict: Verdict) -> Answer {
 }
 
 fn failure(error: &reqwest::Error) -> Answer {
+    match refusal_in(error) {
+        Some(refused) => refusal(refused),
+        None => unsent(Verdict::Later {
+            why: why(error),
+            after: None,
+        }),
+    }
+}
+
+/// The guard's, on the way to the connection.
+fn refusal_in(error: &reqwest::Error) -> Option<&Refused> {
     let mut cause = error.source();
     while let Some(one) = cause {
         if let Some(NameError::Refused(refused)) = one.downcast_ref() {
-            return refusal(refused);
+            return Some(refused);
         }
         cause = one.source();
     }
-    let why = match error.is_timeout() {
+    None
+}
+
+fn why(error: &reqwest::Error) -> String {
+    match error.is_timeout() {
         true => format!("no answer within {} s", SEND_MAX.as_secs()),
         false => deepest(error),
-    };
-    unsent(Verdict::Later { why, after: None })
+    }
 }
 
 /// What is at the bottom of it: without the address, which may be a secret.

@@ -123,7 +123,7 @@ fn missing(file: Option<&Path>) -> String {
 
 /// # Errors
 /// The store does not answer.
-async fn held(db: &Db) -> Result<Vec<Held>, sqlx::Error> {
+pub async fn held(db: &Db) -> Result<Vec<Held>, sqlx::Error> {
     let select = "SELECT id, name, urls, secret FROM receivers ORDER BY name";
     let mut all = Vec::new();
     on_either!(db, Db, |pool| {

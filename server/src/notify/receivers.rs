@@ -12,7 +12,7 @@ use super::queue::{self, Delivery, Wanted};
 use super::receiver::{
     Address, Kind, NewReceiver, Receiver, ReceiverView, check_name, check_secret, check_urls,
 };
-use super::vault::VaultError;
+use super::vault::{Vault, VaultError};
 use super::{Notifier, NotifyError};
 use crate::audit::{Appended, Entry};
 use crate::db::{Db, Tx, on_either};
@@ -29,11 +29,12 @@ pub(super) fn place(id: &str, what: &str) -> String {
 /// # Errors
 /// The store does not answer.
 pub(super) async fn find(
-    of: &Notifier,
+    db: &Db,
+    vault: &Vault,
     wanted: &'static str,
     value: &str,
 ) -> Result<Option<Receiver>, sqlx::Error> {
-    on_either!(of.db(), Db, |pool| {
+    on_either!(db, Db, |pool| {
         let mut query = sqlx::QueryBuilder::new("SELECT id, name, kind, urls, secret FROM receivers WHERE ");
         query.push(wanted);
         let row = query.build().bind(value).fetch_optional(pool).await?;
@@ -42,7 +43,7 @@ pub(super) async fn find(
                 (row.try_get(0)?, row.try_get(2)?, row.try_get(3)?);
             let secret: Option<String> = row.try_get(4)?;
             let had_secret = secret.is_some();
-            let opened = opened(of, &id, &urls, secret);
+            let opened = opened(vault, &id, &urls, secret);
             let locked = opened.as_ref().err().map(ToString::to_string);
             let (urls, secret) = opened.unwrap_or_default();
             Ok(Receiver {
@@ -62,9 +63,9 @@ pub(super) async fn find(
 
 type Opened = (Vec<Address>, Option<SecretString>);
 
-fn opened(of: &Notifier, id: &str, urls: &str, secret: Option<String>) -> Result<Opened, VaultError> {
-    let urls = of.vault.open(&place(id, URLS), urls)?;
-    let secret = secret.map(|secret| of.vault.open(&place(id, SECRET), &secret));
+fn opened(vault: &Vault, id: &str, urls: &str, secret: Option<String>) -> Result<Opened, VaultError> {
+    let urls = vault.open(&place(id, URLS), urls)?;
+    let secret = secret.map(|secret| vault.open(&place(id, SECRET), &secret));
     Ok((addresses(urls.expose_secret()), secret.transpose()?))
 }
 
@@ -85,7 +86,7 @@ pub(super) async fn named(of: &Notifier, name: &str) -> Result<Receiver, NotifyE
     // Postgres takes no text that has one.
     let found = match name.contains('\0') {
         true => None,
-        false => find(of, "name = $1", name).await?,
+        false => find(of.db(), &of.vault, "name = $1", name).await?,
     };
     found.ok_or_else(|| NotifyError::NotFound {
         what: "receiver",

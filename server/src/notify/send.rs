@@ -27,7 +27,7 @@ impl Notifier {
     }
 
     async fn try_serve(&self, id: &str) -> Result<(), sqlx::Error> {
-        let Some(receiver) = receivers::find(self, "id = $1", id).await? else {
+        let Some(receiver) = receivers::find(self.db(), &self.vault, "id = $1", id).await? else {
             return Ok(());
         };
         // Slack wants no more than about one a second.

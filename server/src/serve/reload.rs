@@ -1,5 +1,5 @@
-//! Another configuration while the server runs: backends and the log filter change, everything else needs a restart and is
-//! named. Leases, streams and sessions go on. The configuration was read and judged before it comes here: whole, or not
+//! Another configuration while the server runs: backends, the log filter and the client's secret at the identity provider
+//! change, everything else needs a restart and is named. Leases, streams and sessions go on. The configuration was read and judged before it comes here: whole, or not
 //! at all.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use thiserror::Error;
 use super::watching::{Changes, Watching};
 use crate::audit::{Audit, Entry, Origin};
 use crate::config::{self, Config, ConfigErrors};
-use crate::identity::Who;
+use crate::identity::{Oidc, Who};
 use crate::telemetry::{self, TelemetryError};
 
 /// A configuration with the story of its keys.
@@ -28,6 +28,8 @@ pub struct Reloaded {
     pub backends: Changes,
     /// The new filter, where it is another one.
     pub log: Option<String>,
+    /// The client has another secret at the identity provider.
+    pub client_secret: bool,
     /// Keys that are another now and count only from the next start.
     pub needs_restart: Vec<String>,
 }
@@ -41,15 +43,17 @@ pub enum ReloadError {
 pub struct Reloader {
     watching: Arc<Watching>,
     audit: Audit,
+    oidc: Option<Arc<Oidc>>,
     /// As it was at the start: what counts until the next one.
     started: Mutex<Option<Told>>,
 }
 
 impl Reloader {
-    pub(super) fn new(watching: Arc<Watching>, audit: Audit) -> Self {
+    pub(super) fn new(watching: Arc<Watching>, audit: Audit, oidc: Option<Arc<Oidc>>) -> Self {
         Self {
             watching,
             audit,
+            oidc,
             started: Mutex::default(),
         }
     }
@@ -65,21 +69,37 @@ impl Reloader {
     /// The log filter cannot be set; then nothing was changed.
     pub async fn apply(&self, told: &Told) -> Result<Reloaded, ReloadError> {
         let log = telemetry::set_filter(&told.config.log.filter)?;
-        let reloaded = Reloaded {
+        let mut reloaded = Reloaded {
             backends: self.watching.apply(&told.config.backends),
             log: log.then(|| told.config.log.filter.clone()),
+            client_secret: self.renew_secret(&told.config),
             needs_restart: self.needs_restart(told),
         };
+        if reloaded.client_secret {
+            reloaded
+                .needs_restart
+                .retain(|key| !key.starts_with("oidc.client_secret"));
+        }
         let mut entry = self.entry("applied");
         entry.after = Some(json!({
             "added": reloaded.backends.added,
             "changed": reloaded.backends.changed,
             "removed": reloaded.backends.removed,
             "log": reloaded.log,
+            "clientSecret": reloaded.client_secret.then_some("replaced"),
             "needsRestart": reloaded.needs_restart,
         }));
         self.record(entry).await;
         Ok(reloaded)
+    }
+
+    /// Nobody's session ends: it is the next sign-in that is made with it.
+    fn renew_secret(&self, config: &Config) -> bool {
+        match (&self.oidc, &config.access.oidc) {
+            (Some(oidc), Some(config)) => oidc.renew_secret(config),
+            // That there is one at all needs a restart, and is named.
+            _ => false,
+        }
     }
 
     /// The new configuration has mistakes, and the old one stays. The record names the keys.
@@ -111,7 +131,7 @@ impl Reloader {
     }
 }
 
-/// Keys outside `[[backend]]` and `log` whose values differ.
+/// Keys outside `[[backend]]` and `log` whose values differ. Of a secret no value is there to compare.
 fn needs_restart(before: &Told, now: &Told) -> Vec<String> {
     let value = |told: &Told, key: &str| {
         let entry = told.entries.iter().find(|entry| entry.key == key);

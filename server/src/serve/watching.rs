@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use domain::names::BackendName;
 use tokio_util::sync::CancellationToken;
 
+use super::renewed::Held;
 use super::watched::Watched;
 use crate::backends::{Backend, Roster};
 use crate::clock::Clock;
@@ -25,6 +26,8 @@ pub(super) struct Watching {
 struct Running {
     /// None: the lease service of our own, which is always there.
     config: Option<BackendConfig>,
+    /// Its files, as they were when it began.
+    held: Option<Held>,
     info: BackendInfo,
     adapter: Arc<dyn Backend>,
     stop: CancellationToken,
@@ -65,15 +68,18 @@ impl Watching {
         let mut changes = Changes::default();
         let mut fresh = Vec::new();
         for config in configs {
+            let held = Held::of(&config.tls);
             match running.get(&config.name) {
                 Some(Running {
-                    config: Some(old), ..
-                }) if old.is_same(config) => continue,
+                    config: Some(old),
+                    held: Some(before),
+                    ..
+                }) if old.is_same(config) && *before == held => continue,
                 Some(_) => changes.changed.push(config.name.to_string()),
                 None => changes.added.push(config.name.to_string()),
             }
             let one = Watched::configured(config, &self.clock);
-            fresh.push((one.info(), one, config.clone()));
+            fresh.push((one.info(), one, (config.clone(), held)));
         }
         let is_fresh = |name: &BackendName| fresh.iter().any(|(info, ..)| info.name == *name);
         let is_wanted = |name: &BackendName| configs.iter().any(|config| config.name == *name);
@@ -106,16 +112,18 @@ impl Watching {
         &self,
         one: Watched,
         info: BackendInfo,
-        config: Option<BackendConfig>,
+        config: Option<(BackendConfig, Held)>,
         running: &mut HashMap<BackendName, Running>,
     ) {
         let stop = self.stop.child_token();
         if let Some(adapter) = one.observe(&self.inventory, &self.clock, &stop) {
             let name = info.name.clone();
+            let (config, held) = config.unzip();
             running.insert(
                 name,
                 Running {
                     config,
+                    held,
                     info,
                     adapter,
                     stop,

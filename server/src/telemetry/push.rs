@@ -120,9 +120,10 @@ fn read(path: &Path) -> Result<Vec<u8>, PushError> {
     })
 }
 
-/// None: the system's roots will do.
+/// None: in clear. The exporter's own TLS believes nobody, not even the system's roots.
 fn tls(push: &Push) -> Result<Option<ClientTlsConfig>, PushError> {
-    if push.certificate.is_none() && push.client_certificate.is_none() {
+    let is_clear = !push.address.starts_with("https:");
+    if is_clear && push.certificate.is_none() && push.client_certificate.is_none() {
         return Ok(None);
     }
     let mut tls = ClientTlsConfig::new();
@@ -153,8 +154,10 @@ fn client(push: &Push) -> Result<Option<reqwest::blocking::Client>, PushError> {
         }
         _ => None,
     };
+    let timeout = push.timeout;
     let making = std::thread::spawn(move || {
-        let mut builder = reqwest::blocking::Client::builder();
+        // The exporter bounds its own client alone.
+        let mut builder = reqwest::blocking::Client::builder().timeout(timeout);
         if !roots.is_empty() {
             builder = builder.tls_certs_only(roots);
         }

@@ -1,5 +1,6 @@
 //! The documentation: what the console serves of it, and that its examples and files do what they say.
 
+mod backup;
 mod deploy;
 mod dist;
 mod pages;

@@ -4,4 +4,5 @@ mod ending;
 mod fallen;
 mod later;
 mod reload;
-mod running;
+mod renewed;
+pub(crate) mod running;

@@ -2,6 +2,8 @@
 
 mod bounded;
 mod collectors;
+mod encrypted;
+mod http_sink;
 mod pushed;
 mod scraped;
 mod shipped;

@@ -4,7 +4,9 @@ use futures::future::BoxFuture;
 use openidconnect::{AsyncHttpClient, HttpRequest, HttpResponse};
 use thiserror::Error;
 
-use crate::identity::limits::PROVIDER_ANSWER_BYTES_MAX;
+use super::OidcSetupError;
+use crate::config::OidcConfig;
+use crate::identity::limits::{PROVIDER_ANSWER_BYTES_MAX, PROVIDER_PATIENCE};
 
 #[derive(Debug, Error)]
 pub(super) enum FetchError {
@@ -17,6 +19,21 @@ pub(super) enum FetchError {
 }
 
 pub(super) struct Http(pub(super) reqwest::Client);
+
+/// For this provider: with its authority, where one is configured.
+pub(super) fn client(config: &OidcConfig) -> Result<Http, OidcSetupError> {
+    // Redirects would lead to where nobody declared.
+    let mut http = reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .timeout(PROVIDER_PATIENCE);
+    let wrong = |error: &dyn std::error::Error| OidcSetupError::of("ca_file", error);
+    if let Some(path) = &config.ca_file {
+        let pem = std::fs::read(path).map_err(|error| wrong(&error))?;
+        let authority = reqwest::Certificate::from_pem(&pem).map_err(|error| wrong(&error))?;
+        http = http.tls_certs_merge([authority]);
+    }
+    Ok(Http(http.build().map_err(|error| wrong(&error))?))
+}
 
 impl<'c> AsyncHttpClient<'c> for Http {
     type Error = FetchError;

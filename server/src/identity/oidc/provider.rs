@@ -1,5 +1,6 @@
 //! Talking with the provider: what it says of itself, where to send people, and whether its answer is true.
 
+use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 use domain::observation::Tick;
@@ -16,22 +17,20 @@ use openidconnect::{
     RequestTokenError, Scope, SignatureVerificationError, StandardErrorResponse, StandardTokenResponse,
     TokenResponse as _,
 };
-use secrecy::ExposeSecret as _;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use super::flow::{Begun, Flow, Made as _};
-use super::http::Http;
+use super::http::{self, Http};
 use super::{OidcError, OidcSetupError};
 use crate::clock::Clock;
 use crate::config::OidcConfig;
-use crate::identity::limits::{
-    PROVIDER_AWAY, PROVIDER_KEPT, PROVIDER_KEYS_EVERY, PROVIDER_PATIENCE, SKEW_MAX, WORDS_MAX,
-};
+use crate::identity::limits::{PROVIDER_AWAY, PROVIDER_KEPT, PROVIDER_KEYS_EVERY, SKEW_MAX, WORDS_MAX};
 
 /// Signatures by a key of the provider's that only it has. Never `none`, never a secret that both have.
-const ALGORITHMS: [CoreJwsSigningAlgorithm; 4] = [
+pub(super) const ALGORITHMS: [CoreJwsSigningAlgorithm; 4] = [
     CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha256,
     CoreJwsSigningAlgorithm::RsaSsaPssSha256,
     CoreJwsSigningAlgorithm::EcdsaP256Sha256,
@@ -88,7 +87,7 @@ pub(super) struct Known {
 pub(super) struct Provider {
     issuer: IssuerUrl,
     client_id: ClientId,
-    client_secret: Option<ClientSecret>,
+    client_secret: RwLock<Option<ClientSecret>>,
     redirect: RedirectUrl,
     scopes: Vec<Scope>,
     claim: String,
@@ -108,34 +107,29 @@ struct Said {
 
 impl Provider {
     pub(super) fn new(config: &OidcConfig, home: &str, clock: Clock) -> Result<Self, OidcSetupError> {
-        let wrong = |field: &'static str| {
-            move |error: &dyn std::error::Error| OidcSetupError {
-                field,
-                why: error.to_string(),
-            }
-        };
-        // Redirects would lead to where nobody declared.
-        let mut http = reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .timeout(PROVIDER_PATIENCE);
-        if let Some(path) = &config.ca_file {
-            let pem = std::fs::read(path).map_err(|error| wrong("ca_file")(&error))?;
-            let authority = reqwest::Certificate::from_pem(&pem).map_err(|error| wrong("ca_file")(&error))?;
-            http = http.tls_certs_merge([authority]);
-        }
-        let secret = config.client_secret.as_ref();
         Ok(Self {
-            issuer: IssuerUrl::new(config.issuer.clone()).map_err(|error| wrong("issuer")(&error))?,
+            issuer: IssuerUrl::new(config.issuer.clone())
+                .map_err(|error| OidcSetupError::of("issuer", &error))?,
             client_id: ClientId::new(config.client_id.clone()),
-            client_secret: secret.map(|secret| ClientSecret::new(secret.expose_secret().to_owned())),
+            client_secret: RwLock::new(config.client_secret.as_ref().map(client_secret)),
             redirect: RedirectUrl::new(format!("{home}/sign-in/oidc/callback"))
-                .map_err(|error| wrong("issuer")(&error))?,
+                .map_err(|error| OidcSetupError::of("issuer", &error))?,
             scopes: config.scopes.iter().cloned().map(Scope::new).collect(),
             claim: config.claim.clone(),
-            http: Http(http.build().map_err(|error| wrong("ca_file")(&error))?),
+            http: http::client(config)?,
             clock,
             said: Mutex::default(),
         })
+    }
+
+    /// Answers whether it is another one than before.
+    pub(super) fn renew_secret(&self, secret: Option<&SecretString>) -> bool {
+        let secret = secret.map(client_secret);
+        let mut held = self.client_secret.write().unwrap_or_else(PoisonError::into_inner);
+        let text = |one: &Option<ClientSecret>| one.as_ref().map(|one| one.secret().clone());
+        let is_another = text(&held) != text(&secret);
+        *held = secret;
+        is_another
     }
 
     /// What the provider says of itself, with its keys; asked for again after a while. Whoever asks while it is away is
@@ -248,13 +242,18 @@ impl Provider {
     }
 
     fn speaker(&self, metadata: &CoreProviderMetadata) -> Speaker {
-        let secret = self.client_secret.clone();
+        let secret = self
+            .client_secret
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        let has_secret = secret.is_some();
         let speaker = Speaker::from_provider_metadata(metadata.clone(), self.client_id.clone(), secret)
             .set_redirect_uri(self.redirect.clone());
         let ways = metadata.token_endpoint_auth_methods_supported();
         // Where nothing is said it is the header.
         let by_header = ways.is_none_or(|ways| ways.contains(&CoreClientAuthMethod::ClientSecretBasic));
-        speaker.set_auth_type(if by_header && self.client_secret.is_some() {
+        speaker.set_auth_type(if by_header && has_secret {
             AuthType::BasicAuth
         } else {
             AuthType::RequestBody
@@ -337,6 +336,10 @@ impl Provider {
     }
 }
 
+fn client_secret(secret: &SecretString) -> ClientSecret {
+    ClientSecret::new(secret.expose_secret().to_owned())
+}
+
 const FUTURE: &str = "it was made in the future";
 
 /// Why an ID token does not count.
@@ -367,7 +370,7 @@ impl From<ClaimsVerificationError> for Unfit {
 }
 
 /// With what caused it.
-fn whole(error: &dyn std::error::Error) -> String {
+pub(super) fn whole(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -22,12 +22,12 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::doors::stage::aside;
 
-pub(super) const CLIENT: &str = "leasehold";
-pub(super) const SECRET: &str = "the client's own secret";
+pub(crate) const CLIENT: &str = "leasehold";
+pub(crate) const SECRET: &str = "the client's own secret";
 
 /// What is wrong with the next ID token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lie {
+pub(crate) enum Lie {
     Nothing,
     Nonce,
     Issuer,
@@ -44,6 +44,8 @@ pub(super) enum Lie {
     NoSubject,
     AuthorizedParty,
     IssuedInTheFuture,
+    /// It names no key at all.
+    NoKeys,
 }
 
 /// Who sits before the provider's page.
@@ -78,7 +80,7 @@ struct Inner {
 }
 
 #[derive(Clone)]
-pub(super) struct Provider(Arc<Inner>);
+pub(crate) struct Provider(Arc<Inner>);
 
 fn openssl(args: &[&str], input: &[u8]) -> Vec<u8> {
     use std::io::Write as _;
@@ -104,7 +106,7 @@ fn new_key(name: &str) -> (CoreRsaPrivateSigningKey, Vec<u8>) {
 
 impl Provider {
     /// Serves until the guard is dropped.
-    pub(super) async fn start() -> (Self, DropGuard) {
+    pub(crate) async fn start() -> (Self, DropGuard) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let issuer = format!("http://{}", listener.local_addr().unwrap());
         let (key, public_pem) = new_key("first");
@@ -141,7 +143,7 @@ impl Provider {
         (provider, stop.drop_guard())
     }
 
-    pub(super) fn issuer(&self) -> &str {
+    pub(crate) fn issuer(&self) -> &str {
         &self.0.issuer
     }
 
@@ -153,7 +155,7 @@ impl Provider {
         self.0.visitor.lock().unwrap().clone()
     }
 
-    pub(super) fn lie(&self, lie: Lie) {
+    pub(crate) fn lie(&self, lie: Lie) {
         *self.0.lie.lock().unwrap() = lie;
     }
 
@@ -268,6 +270,9 @@ async fn describe(State(provider): State<Provider>) -> Json<Value> {
 }
 
 async fn keys(State(provider): State<Provider>) -> Json<Value> {
+    if *provider.0.lie.lock().unwrap() == Lie::NoKeys {
+        return Json(json!({"keys": []}));
+    }
     let key = provider.key().1.as_verification_key();
     Json(json!({"keys": [key]}))
 }

@@ -166,7 +166,7 @@ fn spawn(folder: &tempfile::TempDir, port: u16) -> Child {
 }
 
 /// Of everything: what is tested here is not who may do what.
-async fn make_token(store: &str) -> String {
+pub(crate) async fn make_token(store: &str) -> String {
     let db = Db::open(store).await.unwrap();
     let audit = Audit::new(db.clone(), Clock::start(), Heads::default());
     let identity = Identity::open(db.clone(), audit, Clock::start()).await.unwrap();

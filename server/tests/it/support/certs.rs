@@ -86,6 +86,49 @@ impl Certs {
         }
     }
 
+    /// As [`server`](Self::server), until so many days from now; fewer than none: it has expired.
+    pub(crate) fn server_until(&self, days: i64) -> Tls {
+        self.file_until("server", days)
+    }
+
+    /// The client's, likewise: certificate and key.
+    pub(crate) fn client_until(&self, days: i64) -> Tls {
+        self.file_until("client", days)
+    }
+
+    /// Signed by the same authority, a hundred days ago.
+    fn file_until(&self, name: &str, days: i64) -> Tls {
+        let at = |name: &str| self.file(name).to_string_lossy().into_owned();
+        let cert = at(&format!("{name}{days}.crt"));
+        let valid = (100 + days).to_string();
+        let output = Command::new("faketime")
+            .args([
+                "-f",
+                "-100d",
+                "openssl",
+                "x509",
+                "-req",
+                "-days",
+                &valid,
+                "-extfile",
+                &at("names"),
+            ])
+            .args(["-in", &at(&format!("{name}.csr")), "-out", &cert])
+            .args(["-CA", &at("ca.crt"), "-CAkey", &at("ca.key"), "-CAcreateserial"])
+            .output()
+            .expect("faketime is not installed; install it with: apt-get install -y faketime");
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        Tls {
+            cert: cert.into(),
+            key: self.file(&format!("{name}.key")),
+            client_ca: None,
+        }
+    }
+
     /// For a server that takes only clients with our client certificate.
     pub(crate) fn mutual(&self) -> Tls {
         Tls {

@@ -1,8 +1,9 @@
-//! A collector for OTLP over gRPC inside the test: keeps what it is sent, decoded.
+//! A collector for OTLP inside the test, over gRPC and HTTP, in clear and by TLS: keeps what it is sent, decoded.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
+use leasehold::throwaway::Tls;
 use opentelemetry_proto::tonic::collector::logs::v1::logs_service_server::{LogsService, LogsServiceServer};
 use opentelemetry_proto::tonic::collector::logs::v1::{ExportLogsServiceRequest, ExportLogsServiceResponse};
 use opentelemetry_proto::tonic::collector::metrics::v1::metrics_service_server::{
@@ -19,9 +20,14 @@ use opentelemetry_proto::tonic::collector::trace::v1::{
 };
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value};
 use opentelemetry_proto::tonic::metrics::v1::{metric, number_data_point};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tonic::service::Routes;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status};
+
+use super::http_sink;
 
 /// A span or a log record.
 #[derive(Debug, Clone, Default)]
@@ -40,7 +46,7 @@ pub(super) struct Item {
 pub(super) type Series = BTreeMap<(String, BTreeMap<String, String>), f64>;
 
 #[derive(Clone, Default)]
-struct Kept {
+pub(super) struct Kept {
     spans: Arc<Mutex<Vec<Item>>>,
     logs: Arc<Mutex<Vec<Item>>>,
     /// Newest value of each series, by name and attributes; of histograms how many they have counted.
@@ -55,20 +61,39 @@ pub(super) struct Sink {
 
 impl Sink {
     pub(super) async fn open() -> Self {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
+        Self::serve(None).await
+    }
+
+    /// By TLS alone; with an authority of clients, for those alone.
+    pub(super) async fn open_with_tls(tls: &Tls) -> Self {
+        Self::serve(Some(http_sink::acceptor(tls))).await
+    }
+
+    async fn serve(tls: Option<TlsAcceptor>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let url = format!("{scheme}://{}", listener.local_addr().unwrap());
         let (kept, stop) = (Kept::default(), CancellationToken::new());
+        let by_http = Routes::from(http_sink::routes(kept.clone()));
         let serving = tonic::transport::Server::builder()
+            .accept_http1(true)
+            .add_routes(by_http)
             .add_service(MetricsServiceServer::new(kept.clone()))
             .add_service(TraceServiceServer::new(kept.clone()))
             .add_service(LogsServiceServer::new(kept.clone()));
         let stopped = stop.clone().cancelled_owned();
         leasehold::tasks::spawn("sink", CancellationToken::new(), async move {
-            let incoming = TcpIncoming::from(listener);
-            serving
-                .serve_with_incoming_shutdown(incoming, stopped)
-                .await
-                .unwrap();
+            let served = match tls {
+                None => {
+                    let incoming = TcpIncoming::from(listener);
+                    serving.serve_with_incoming_shutdown(incoming, stopped).await
+                }
+                Some(tls) => {
+                    let incoming = http_sink::let_in(listener, tls);
+                    serving.serve_with_incoming_shutdown(incoming, stopped).await
+                }
+            };
+            served.unwrap();
         });
         Self {
             url,

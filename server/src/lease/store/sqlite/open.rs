@@ -52,6 +52,7 @@ impl SqliteStore {
             grants,
         };
         refuse_rewound(&mut writer, &path, &witness).await?;
+        let witness = lift_without_witness(&mut writer, &path, witness).await?;
         witness.write(&path).map_err(|source| io(&path, source))?;
         // Waiters survive nothing.
         let forget = sqlx::query("DELETE FROM lease_waiters");
@@ -104,18 +105,51 @@ pub async fn raise_epoch(path: &Path) -> Result<i64, LeaseOpenError> {
     let mut writer = options(&path).connect().await.map_err(LeaseOpenError::Store)?;
     durable(&mut writer).await?;
     migrate(&mut writer).await?;
-    let (_, epoch, _, _) = meta(&mut writer).await?;
+    let (store_id, epoch, _, grants) = meta(&mut writer).await?;
     let seen = Witness::read(&path).map_or(epoch, |witness| witness.epoch.max(epoch));
     sqlx::query(sql::MEND_COUNTERS)
         .execute(&mut writer)
         .await
         .map_err(LeaseOpenError::Store)?;
+    lift(&mut writer, seen).await?;
+    writer.close().await.map_err(LeaseOpenError::Store)?;
+    let lifted = Witness {
+        store_id,
+        epoch: seen + 1,
+        grants,
+    };
+    // Else the next start, which would find no witness on another machine, would lift them once more.
+    lifted.write(&path).map_err(|source| io(&path, source))?;
+    Ok(seen + 1)
+}
+
+/// Every token above any that was issued in epochs up to this one.
+async fn lift(writer: &mut SqliteConnection, epoch: i64) -> Result<(), LeaseOpenError> {
     let raise = "UPDATE store_meta SET epoch = ?1 + 1, token_floor = ?2 + max(token_floor,
         coalesce((SELECT max(last_token) FROM resource_tokens), 0))";
-    let query = sqlx::query(raise).bind(seen).bind(EPOCH_STEP.cast_signed());
-    query.execute(&mut writer).await.map_err(LeaseOpenError::Store)?;
-    writer.close().await.map_err(LeaseOpenError::Store)?;
-    Ok(seen + 1)
+    let query = sqlx::query(raise).bind(epoch).bind(EPOCH_STEP.cast_signed());
+    query.execute(writer).await.map_err(LeaseOpenError::Store)?;
+    Ok(())
+}
+
+/// A store that has issued tokens and has no witness of its own beside it was copied here: from a backup perhaps, which
+/// lacks the last tokens. Nobody can say how many, so they are lifted before anything is granted.
+async fn lift_without_witness(
+    writer: &mut SqliteConnection,
+    path: &Path,
+    store: Witness,
+) -> Result<Witness, LeaseOpenError> {
+    let is_its_own = Witness::read(path).is_some_and(|witness| witness.store_id == store.store_id);
+    if is_its_own || store.grants == 0 {
+        return Ok(store);
+    }
+    lift(writer, store.epoch).await?;
+    let epoch = store.epoch + 1;
+    tracing::warn!(
+        epoch,
+        "the store has no witness beside it, so it was copied here, from a backup perhaps: every fencing token is lifted"
+    );
+    Ok(Witness { epoch, ..store })
 }
 
 /// Brings the tables of a file up to date that nobody serves.

@@ -1,0 +1,195 @@
+//! Certificates in files: our own, those that we show to backends and collectors, and the authorities that we believe. Each is
+//! read as the server reads it, fits its key, and is valid for some time yet.
+
+use std::path::Path;
+
+use chrono::{DateTime, Utc};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+
+use super::finding::Finding;
+use super::x509::{self, Validity};
+use crate::config::otel::{Otel, Push};
+use crate::config::tls::TlsConfig;
+use crate::config::{BackendConfig, Config, OidcConfig, ServerTls};
+use crate::serve::doors::tls::Certificate;
+
+/// Days. Most are renewed a month before, so that half of that says that the renewal does not work.
+const LEFT_WARN: i64 = 14;
+
+/// The one that browsers see.
+pub(super) fn own(config: &Config, now: DateTime<Utc>) -> Vec<Finding> {
+    let renewed = "it is shown within seconds, without a restart";
+    let tls = config.access.tls.as_ref();
+    tls.map(|files| pair("tls", files, renewed, now))
+        .unwrap_or_default()
+}
+
+/// Those of one backend.
+pub(super) fn of_backend(config: &BackendConfig, now: DateTime<Utc>) -> Vec<Finding> {
+    let TlsConfig {
+        ca_file,
+        cert_file,
+        key_file,
+        ..
+    } = &config.tls;
+    let check = format!("backend {}", config.name);
+    let mut findings = Vec::new();
+    if let Some(file) = ca_file {
+        findings.push(authority(&check, file, RELOAD, now));
+    }
+    if let (Some(cert), Some(key)) = (cert_file, key_file) {
+        let files = ServerTls {
+            cert_file: cert.clone(),
+            key_file: key.clone(),
+        };
+        findings.extend(pair(&check, &files, RELOAD, now));
+    }
+    findings
+}
+
+/// The authority of the identity provider.
+pub(super) fn of_provider(config: &OidcConfig, now: DateTime<Utc>) -> Option<Finding> {
+    let file = config.ca_file.as_ref()?;
+    Some(authority("oidc", file, RESTART, now))
+}
+
+/// Those of the collectors, as far as this environment names any.
+pub(super) fn of_collectors(otel: &Otel, now: DateTime<Utc>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for push in [&otel.metrics, &otel.traces, &otel.logs].into_iter().flatten() {
+        for finding in of_collector(push, now) {
+            // Signals mostly share their files.
+            if !findings.contains(&finding) {
+                findings.push(finding);
+            }
+        }
+    }
+    findings
+}
+
+fn of_collector(push: &Push, now: DateTime<Utc>) -> Vec<Finding> {
+    let check = "telemetry";
+    let mut findings = Vec::new();
+    if let Some(file) = &push.certificate {
+        findings.push(authority(check, file, RESTART, now));
+    }
+    if let (Some(cert), Some(key)) = (&push.client_certificate, &push.client_key) {
+        let files = ServerTls {
+            cert_file: cert.clone(),
+            key_file: key.clone(),
+        };
+        findings.extend(pair(check, &files, RESTART, now));
+    }
+    findings
+}
+
+const RELOAD: &str = "then: systemctl reload leasehold";
+const RESTART: &str = "then: systemctl restart leasehold";
+
+/// A certificate with its key.
+fn pair(check: &str, files: &ServerTls, renewed: &str, now: DateTime<Utc>) -> Vec<Finding> {
+    match Certificate::load(files) {
+        Ok(_) => {
+            let shown = files.cert_file.display();
+            let fits = Finding::ok(check, format!("{shown} and its key fit together"));
+            // Those after the first lead to the authority and are its affair.
+            vec![fits, valid(check, &files.cert_file, Wanted::First, renewed, now)]
+        }
+        Err(wrong) => {
+            let found = format!("{} {}", wrong.path.display(), wrong.why);
+            vec![Finding::fault(check, found, wrong.mend)]
+        }
+    }
+}
+
+/// What is believed: one that is good is enough.
+fn authority(check: &str, file: &Path, renewed: &str, now: DateTime<Utc>) -> Finding {
+    valid(check, file, Wanted::Longest, renewed, now)
+}
+
+/// Which certificate of a file counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    First,
+    Longest,
+}
+
+fn valid(check: &str, file: &Path, wanted: Wanted, renewed: &str, now: DateTime<Utc>) -> Finding {
+    let shown = file.display();
+    let read = std::fs::read(file);
+    let pem = match read {
+        Ok(pem) => pem,
+        Err(why) => {
+            let found = format!("{shown} cannot be read: {why}");
+            return Finding::fault(
+                check,
+                found,
+                format!("ls -l {shown} # the user that serves must read it"),
+            );
+        }
+    };
+    let all = CertificateDer::pem_slice_iter(&pem).map_while(Result::ok);
+    let mut all = all.filter_map(|der| x509::validity(&der));
+    let validity = match wanted {
+        Wanted::First => all.next(),
+        Wanted::Longest => all.max_by_key(|validity| validity.until),
+    };
+    match validity {
+        Some(validity) => judged(check, file, validity, renewed, now),
+        None => Finding::fault(
+            check,
+            format!("{shown} holds no certificate"),
+            "Write it as PEM, beginning with -----BEGIN CERTIFICATE-----.",
+        ),
+    }
+}
+
+fn judged(check: &str, file: &Path, validity: Validity, renewed: &str, now: DateTime<Utc>) -> Finding {
+    let shown = file.display();
+    let mend = format!("renew {shown}; {renewed}");
+    let day = validity.until.format("%Y-%m-%d");
+    if now < validity.from {
+        let from = validity.from.format("%Y-%m-%d %H:%M");
+        let found = format!("{shown} is valid from {from} UTC only");
+        return Finding::fault(
+            check,
+            found,
+            "timedatectl set-ntp true # if this clock is right, wait until then",
+        );
+    }
+    let left = validity.until - now;
+    if left <= chrono::TimeDelta::zero() {
+        let found = format!("{shown} was valid until {day}: whoever it is shown to refuses it");
+        return Finding::fault(check, found, mend);
+    }
+    let days = left.num_days();
+    let many = domain::human::counted(days.unsigned_abs(), "day", "days");
+    let found = format!("{shown} is valid until {day}, {many} from now");
+    match days {
+        ..=LEFT_WARN => Finding::warning(check, found, mend),
+        _ => Finding::ok(check, found),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+
+    use super::super::finding::Level;
+    use super::*;
+
+    #[test]
+    fn a_certificate_is_judged_by_the_days_that_are_left() {
+        // Long valid, soon over, over a moment ago, and not yet begun.
+        let from = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        let until = from + TimeDelta::days(90);
+        let level = |now| judged("x", Path::new("c.pem"), Validity { from, until }, "", now).level;
+        assert_eq!(level(from), Level::Ok);
+        assert_eq!(level(until - TimeDelta::days(15)), Level::Ok);
+        assert_eq!(level(until - TimeDelta::days(14)), Level::Warning);
+        assert_eq!(level(until - TimeDelta::seconds(1)), Level::Warning);
+        assert_eq!(level(until), Level::Fault);
+        assert_eq!(level(from - TimeDelta::seconds(1)), Level::Fault);
+    }
+}

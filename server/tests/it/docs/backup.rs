@@ -1,0 +1,184 @@
+//! Back up and restore by the commands of docs/operations.md, on both stores, while clients take locks.
+
+mod installation;
+mod load;
+
+use leasehold::throwaway::{Postgres, PostgresOptions, Throwaway};
+use reqwest::Method;
+use serde_json::{Value, json};
+use sqlx::{Connection as _, PgConnection, SqliteConnection};
+
+use self::installation::{Installation, block};
+use self::load::Load;
+use crate::process::running::make_token;
+use crate::support::eventually::eventually;
+
+const LIFTED: u64 = 1 << 32;
+/// Of the lock that is held. A name is bytes there.
+const EVENTS: &str = "SELECT count(*) FROM lock_events WHERE resource = $1";
+
+/// A lock that is held, a person, a rule and an event of history: what the backup must bring back.
+async fn furnish(on: &Installation, events: impl AsyncFn() -> i64) -> Value {
+    let held = json!({"resource": "jobs:held", "ownerId": "w", "ttlSeconds": 900});
+    let held = on.send(Method::POST, "/v1/locks/acquire", held).await;
+    let ada = json!({"name": "ada", "grants": [{"role": "viewer"}], "password": "correct horse battery"});
+    on.send(Method::POST, "/v1/people", ada).await;
+    rule(on, "before").await;
+    eventually("the lock is in the history", async || events().await > 0).await;
+    held
+}
+
+async fn rule(on: &Installation, id: &str) {
+    let rule = json!({"condition": "contention", "id": id, "prefix": "nothing/", "anyPrefix": true});
+    on.send(Method::PUT, "/v1/rules", rule).await;
+}
+
+/// It is as it was at the backup, its record is whole, and it grants tokens above all that were seen.
+async fn is_restored(on: &Installation, held: &Value, said: &str, seen: load::Tokens) {
+    assert!(said.contains("rows, each as it was written"), "{said}");
+    let renew = format!("/v1/locks/{}/renew", held["leaseId"].as_str().unwrap());
+    let renewed = on.send(Method::POST, &renew, json!({})).await;
+    assert_eq!(renewed["fencingToken"], held["fencingToken"]);
+    let people = on.json("/v1/people").await.to_string();
+    assert!(people.contains("\"ada\""), "{people}");
+    let rules = on.json("/v1/rules").await.to_string();
+    assert!(
+        rules.contains("\"before\"") && !rules.contains("\"after\""),
+        "{rules}"
+    );
+    let load = Load::start(on, seen, LIFTED);
+    load.goes_on(30).await;
+    load.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_sqlite_the_documented_commands_back_up_under_load_and_put_back_without_a_token_twice() {
+    // Would catch commands that fail, a copy that lacks a part or is torn, a store put back that is served as it is, and a
+    // token that comes again: on the same machine, and on another that has no witness.
+    let (mut here, token) = Installation::on_sqlite().await;
+    here.start().await;
+    let file = here.path().join("leasehold.history.db").display().to_string();
+    let events = async || -> i64 {
+        let mut connection = SqliteConnection::connect(&format!("sqlite:{file}"))
+            .await
+            .unwrap();
+        let read = sqlx::query_scalar(EVENTS).bind(&b"jobs:held"[..]);
+        read.fetch_one(&mut connection).await.unwrap()
+    };
+    let load = Load::start(&here, load::Tokens::new(), 0);
+    let held = furnish(&here, &events).await;
+    load.goes_on(30).await;
+    here.types(&block("VACUUM INTO")).await;
+    rule(&here, "after").await;
+    load.goes_on(100).await;
+    let seen = load.stop().await;
+    // To another machine, where nothing else is than the copy.
+    let there = Installation::new("sqlite:leasehold.db", &token);
+    copy(&here, &there, "backup/newest", "backup/newest");
+    // And once more, by somebody who forgets to lift the tokens.
+    let mut forgot = Installation::new("sqlite:leasehold.db", &token);
+    copy(&here, &forgot, "backup/newest", ".");
+
+    let restore = block("backup/newest/$part.db");
+    let (untold, told) = restore.split_once("leasehold migrate").unwrap();
+    here.types(untold).await;
+    let refusal = here.is_refused().await;
+    assert!(
+        refusal.contains("the store was rewound") && refusal.contains("--raise-epoch"),
+        "{refusal}"
+    );
+    let said = here.types(&format!("leasehold migrate{told}")).await;
+    assert!(said.contains("this is epoch 2"), "{said}");
+    is_restored(&here, &held, &said, seen.clone()).await;
+    assert!(events().await > 0);
+
+    let mut there = there;
+    let said = there.types(&restore).await;
+    assert!(said.contains("this is epoch 2"), "{said}");
+    assert!(!there.log().contains("has no witness"), "lifted twice");
+    is_restored(&there, &held, &said, seen.clone()).await;
+
+    forgot.start().await;
+    let verified = told.lines().last().unwrap();
+    let verified = forgot.types(verified).await;
+    assert!(forgot.log().contains("has no witness beside it"));
+    is_restored(&forgot, &held, &verified, seen).await;
+}
+
+/// The parts of a backup, into the folder of another installation.
+fn copy(from: &Installation, to: &Installation, folder: &str, into: &str) {
+    let into = to.path().join(into);
+    std::fs::create_dir_all(&into).unwrap();
+    for part in ["leasehold.db", "leasehold.console.db", "leasehold.history.db"] {
+        std::fs::copy(from.path().join(folder).join(part), into.join(part)).unwrap();
+    }
+}
+
+/// With the account and the database that the page speaks of.
+async fn postgres() -> Postgres {
+    let options = PostgresOptions {
+        fast: true,
+        ..PostgresOptions::default()
+    };
+    let postgres = Throwaway::postgres(options).await.unwrap();
+    let mut admin = PgConnection::connect(&postgres.superuser_url()).await.unwrap();
+    for statement in [
+        "CREATE ROLE leasehold LOGIN",
+        "CREATE DATABASE leasehold OWNER leasehold",
+    ] {
+        sqlx::raw_sql(statement).execute(&mut admin).await.unwrap();
+    }
+    postgres
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_postgres_the_documented_commands_back_up_under_load_and_put_back_without_a_token_twice() {
+    // As on SQLite: into a new database of the same cluster, where the page's own line lifts the tokens, and into another
+    // cluster, where the service notices by itself.
+    let cluster = postgres().await;
+    let store = cluster.url("leasehold", "leasehold");
+    let token = make_token(&store).await;
+    let mut here = Installation::new(&store, &token).with("POSTGRES_ADMIN", cluster.superuser_url());
+    here.start().await;
+    let events = async || -> i64 {
+        let mut connection = PgConnection::connect(&store).await.unwrap();
+        let read = sqlx::query_scalar(EVENTS).bind(&b"jobs:held"[..]);
+        let count = read.fetch_one(&mut connection).await.unwrap();
+        // A database that somebody is connected to is not renamed.
+        connection.close().await.unwrap();
+        count
+    };
+    let load = Load::start(&here, load::Tokens::new(), 0);
+    let held = furnish(&here, &events).await;
+    load.goes_on(30).await;
+    here.types(&block("pg_dump ")).await;
+    rule(&here, "after").await;
+    load.goes_on(100).await;
+    let seen = load.stop().await;
+
+    let restore = block("pg_restore ");
+    let said = here.types(&restore).await;
+    assert!(said.contains("this is epoch 2"), "{said}");
+    is_restored(&here, &held, &said, seen.clone()).await;
+    assert!(events().await > 0);
+
+    let other = postgres().await;
+    let there = other.url("leasehold", "leasehold");
+    let mut there = Installation::new(&there, &token).with("POSTGRES_ADMIN", other.superuser_url());
+    std::fs::copy(
+        here.path().join("leasehold.dump"),
+        there.path().join("leasehold.dump"),
+    )
+    .unwrap();
+    let untold: Vec<&str> = restore
+        .lines()
+        .filter(|line| !line.contains("--raise-epoch"))
+        .collect();
+    let said = there.types(&untold.join("\n")).await;
+    assert!(
+        there
+            .log()
+            .contains("was restored or promoted: every fencing token is lifted")
+    );
+    is_restored(&there, &held, &said, seen).await;
+}

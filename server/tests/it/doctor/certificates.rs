@@ -1,0 +1,112 @@
+//! Certificates in files: soon over, over, without their key, and without a right to read them.
+
+use leasehold::throwaway::{RedisOptions, Throwaway, Tls};
+
+use super::stage::{Said, Stage, said};
+use crate::support::certs::Certs;
+
+fn own(tls: &Tls) -> Stage {
+    let (cert, key) = (tls.cert.display(), tls.key.display());
+    Stage::new(&format!("[tls]\ncert_file = \"{cert}\"\nkey_file = \"{key}\"\n"))
+}
+
+fn told<'a>(said: &'a [String], words: &str) -> &'a str {
+    let found = said.iter().find(|line| line.contains(words));
+    found.unwrap_or_else(|| panic!("{words}: {said:#?}"))
+}
+
+#[tokio::test]
+async fn our_own_certificate_is_judged_by_its_key_and_the_days_that_are_left() {
+    // Would catch a certificate that runs out unseen: two months, three days, over since yesterday, another's key, a file
+    // that holds something else.
+    let (certs, others) = (Certs::make(), Certs::make());
+    let fine = own(&certs.server_until(60)).doctor().await;
+    assert_eq!(fine.code, 0, "{fine:#?}");
+    let ok = fine.of("ok");
+    told(&ok, "tls: ");
+    assert!(told(&ok, "is valid until").contains(" days from now"), "{ok:#?}");
+
+    let soon = own(&certs.server_until(3)).doctor().await;
+    let warnings = soon.of("warning");
+    let warned = told(&warnings, "tls: ");
+    assert!(
+        soon.code == 0 && warned.contains("days from now") && warned.contains("→ renew "),
+        "{soon:#?}"
+    );
+
+    let over = certs.server_until(-1);
+    let over = own(&over).doctor().await;
+    over.has_one_fault(&["tls: ", "was valid until", "→ renew ", "without a restart"]);
+
+    let mut mixed = certs.server_until(60);
+    mixed.key = others.server().key;
+    let mixed = own(&mixed).doctor().await;
+    mixed.has_one_fault(&[
+        "server.key is not the key of this certificate",
+        "→ Use the key that",
+    ]);
+
+    let empty = Tls {
+        cert: others.server().key,
+        ..certs.server()
+    };
+    let empty = own(&empty).doctor().await;
+    empty.has_one_fault(&[
+        "server.key holds no certificate",
+        "→ Write the server's certificate",
+    ]);
+}
+
+#[tokio::test]
+async fn certificates_towards_a_backend_are_judged_too() {
+    // One that wants to know its clients: ours is good, soon over, and over, which is named before the handshake that fails.
+    let certs = Certs::make();
+    let redis = Throwaway::redis(RedisOptions {
+        tls: Some(certs.mutual()),
+        ..RedisOptions::default()
+    })
+    .await
+    .unwrap();
+    let doctor = async |client: &Tls| -> Said {
+        let toml = format!(
+            "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{}\"]\nca_file = \"{}\"\ncert_file = \"{}\"\nkey_file = \"{}\"\n",
+            redis.tls_url().unwrap(),
+            certs.ca().display(),
+            client.cert.display(),
+            client.key.display()
+        );
+        Stage::new(&toml).doctor().await
+    };
+    let fine = doctor(&certs.client_until(60)).await;
+    assert_eq!(fine.code, 0, "{fine:#?}");
+    told(&fine.of("ok"), "client60.crt is valid until");
+    // The authority of this test lives for a day.
+    told(&fine.of("warning"), "backend cache: ");
+    let over = doctor(&certs.client_until(-1)).await;
+    assert_eq!(over.code, 1, "{over:#?}");
+    let faults = over.of("fault");
+    let fault = told(&faults, "client-1.crt was valid until");
+    assert!(fault.contains("then: systemctl reload leasehold"), "{fault}");
+}
+
+#[tokio::test]
+async fn certificates_towards_a_collector_are_judged_where_the_environment_names_them() {
+    // An authority that is there for a day yet, and then a file that is none.
+    let certs = Certs::make();
+    let stage = Stage::new("");
+    let doctor = async |file: String| {
+        let mut command = stage.leasehold();
+        command.args(["doctor", "--json"]);
+        command.env("OTEL_EXPORTER_OTLP_ENDPOINT", "https://127.0.0.1:1");
+        command.env("OTEL_EXPORTER_OTLP_CERTIFICATE", file);
+        said(command).await
+    };
+    let soon = doctor(certs.ca().display().to_string()).await;
+    told(&soon.of("warning"), "telemetry: ");
+    let key = doctor(certs.client_key().display().to_string()).await;
+    key.has_one_fault(&[
+        "telemetry: ",
+        "client.key holds no certificate",
+        "→ Write it as PEM",
+    ]);
+}
