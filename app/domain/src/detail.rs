@@ -75,6 +75,9 @@ pub struct SeenEvent {
     pub at: chrono::DateTime<chrono::Utc>,
     pub owner_id: Option<OwnerId>,
     pub fencing_token: Option<crate::token::FencingToken>,
+    /// Of [`EventKind::GrantedAfterWait`]: how long it had waited. Stays on the server: the page's HTML has it.
+    #[serde(skip)]
+    pub waited_ms: Option<i64>,
     /// The trace that did it, where there was one. Stays on the server: the page's HTML has it.
     #[serde(skip)]
     pub trace_id: Option<String>,
@@ -94,6 +97,8 @@ pub enum EventKind {
     Waiting,
     /// Fewer wait than before: somebody got it, or gave up.
     FewerWaiting,
+    /// Whoever has it now stood in line for it before. Told beside the grant, with the length of the wait.
+    GrantedAfterWait,
     /// It was released by force, through this console.
     Revoked,
     /// A write under an old token was refused.
@@ -107,7 +112,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Acquired,
         Self::Renewed,
         Self::Released,
@@ -115,6 +120,7 @@ impl EventKind {
         Self::Reclaimed,
         Self::Waiting,
         Self::FewerWaiting,
+        Self::GrantedAfterWait,
         Self::Revoked,
         Self::Rejected,
         Self::Lost,
@@ -130,6 +136,7 @@ impl EventKind {
     pub const fn wire(self) -> &'static str {
         match self {
             Self::FewerWaiting => "fewer_waiting",
+            Self::GrantedAfterWait => "granted_after_wait",
             Self::Revoked => "revoked",
             Self::Rejected => "rejected",
             Self::Unwatched => "unwatched",
@@ -147,6 +154,7 @@ impl EventKind {
             Self::Reclaimed => "reclaimed",
             Self::Waiting => "waiting",
             Self::FewerWaiting => "fewer wait",
+            Self::GrantedAfterWait => "granted after wait",
             Self::Revoked => "released by force",
             Self::Rejected => "a write was refused",
             Self::Lost => "lost",

@@ -76,6 +76,7 @@ fn history(lock: &Lock, wall: i64) -> (Vec<HistoryEvent>, Vec<Refused>, Vec<Revo
         token: Some(FencingToken::new(token.saturating_sub(back))),
         ttl_ms: None,
         waiters: None,
+        waited_ms: None,
         run: None,
         is_sampled: false,
     };

@@ -142,6 +142,7 @@ fn raw(lock: &Lock) -> Vec<RawField> {
 fn seen(lock: &Lock, now: Moment) -> Vec<SeenEvent> {
     let event = |kind, ago_ms: i64, owner: &str| SeenEvent {
         trace_id: None,
+        waited_ms: None,
         kind,
         at: now.wall - TimeDelta::milliseconds(ago_ms),
         owner_id: Some(OwnerId::new(owner)),

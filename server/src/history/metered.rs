@@ -23,7 +23,7 @@ pub(super) fn tallied(of: &Of, template: &Arc<str>, one: &Tallied) {
         }
         What::Refused => meters.acquired(of, template, "contended"),
         What::TimedOut => meters.acquired(of, template, "timeout"),
-        What::Waited { ms, outcome } => meters.waited(of, template, outcome, *ms),
+        What::Waited { ms, outcome, .. } => meters.waited(of, template, outcome, *ms),
         What::Released { held_ms } => meters.held(of, template, "released", *held_ms),
         What::Revoked { held_ms } => meters.held(of, template, "revoked", *held_ms),
         What::Expired { held_ms } => {
@@ -63,6 +63,11 @@ pub(super) fn changed(kind: Option<BackendKind>, change: &Change) {
         EventKind::Expired => {
             held("expired");
             meters.expired(&of);
+        }
+        EventKind::GrantedAfterWait => {
+            if let Some(ms) = change.waited_ms {
+                meters.waited(&of, &change.template, "acquired", ms);
+            }
         }
         _ => {}
     }

@@ -5,6 +5,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use chrono::{DateTime, Utc};
 use domain::names::{OwnerId, Resource};
 use domain::token::FencingToken;
 
@@ -33,6 +34,8 @@ pub enum What {
     Waited {
         ms: i64,
         outcome: &'static str,
+        /// The grant that ended it.
+        granted: Option<Box<GrantedAfter>>,
     },
     Released {
         held_ms: i64,
@@ -53,6 +56,15 @@ pub enum What {
         owner: Option<OwnerId>,
         token: FencingToken,
     },
+}
+
+/// A grant to somebody who stood in line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GrantedAfter {
+    /// By this process' wall clock.
+    pub at: DateTime<Utc>,
+    pub owner: OwnerId,
+    pub token: FencingToken,
 }
 
 /// Taken out, oldest first.

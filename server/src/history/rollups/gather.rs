@@ -187,7 +187,12 @@ impl Gatherer {
                     .into_iter()
                     .for_each(|ms| sum.ttls.add(i64::from(ms)));
             }
-            EventKind::Rejected | EventKind::Lost | EventKind::Unwatched | EventKind::WatchedAgain => {}
+            // Its wait is counted by the line that grew shorter.
+            EventKind::GrantedAfterWait
+            | EventKind::Rejected
+            | EventKind::Lost
+            | EventKind::Unwatched
+            | EventKind::WatchedAgain => {}
         }
         let key = (change.backend.clone(), change.template.clone());
         self.waited(key, &change.resource, &waited);
