@@ -11,6 +11,7 @@ mod gaps;
 mod groups;
 mod ingest;
 mod journal;
+mod lately;
 mod lines;
 mod order;
 mod query;

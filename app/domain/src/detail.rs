@@ -22,6 +22,9 @@ pub struct LockDetail {
     pub fresh: Known<Fresh>,
     /// What we saw happen to it since we watch, newest first.
     pub seen: Vec<SeenEvent>,
+    /// Nobody is known to hold it: all this is what is remembered, and `fresh` is absent (it is free) or unknown, with why.
+    #[serde(default)]
+    pub is_past: bool,
     /// Made by the server for the page alone.
     #[serde(default)]
     pub charts: LockCharts,
@@ -36,6 +39,8 @@ pub struct LockCharts {
     pub hold_time: String,
     /// What was seen happen.
     pub seen: String,
+    /// All of it in one, of a lock that nobody holds.
+    pub past: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,9 +56,9 @@ pub struct Fresh {
 }
 
 impl LockDetail {
-    /// The backend answered that nobody holds it now.
+    /// Nobody is known to hold it now.
     pub fn is_gone(&self) -> bool {
-        self.fresh.is_absent()
+        self.is_past || self.fresh.is_absent()
     }
 
     /// Who gets it next, where the backend keeps the order of its queue.
