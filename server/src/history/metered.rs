@@ -30,7 +30,7 @@ pub(super) fn tallied(of: &Of, template: &Arc<str>, one: &Tallied) {
             meters.held(of, template, "expired", *held_ms);
             meters.expired(of);
         }
-        // Counted where it happens: alerts rely on it.
+        // Counted where it happens: alerts rely on it. How long a lost lease was believed in is told once, by who adds up.
         What::Lost { .. } | What::Rejected { .. } => {}
     }
 }

@@ -290,7 +290,7 @@ fn rows<'a>(news: &[&'a Change]) -> Vec<&'a Change> {
 /// What no reading of the inventory shows.
 fn event_of(tallied: Tallied, now: chrono::DateTime<chrono::Utc>) -> Option<Change> {
     let (kind, owner, token, after) = match tallied.what {
-        What::Lost { owner, token } => (EventKind::Lost, Some(owner), token, None),
+        What::Lost { owner, token, .. } => (EventKind::Lost, Some(owner), token, None),
         What::Rejected { owner, token } => (EventKind::Rejected, owner, token, None),
         What::Waited {
             ms,

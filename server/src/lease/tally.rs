@@ -50,6 +50,8 @@ pub enum What {
     Lost {
         owner: OwnerId,
         token: FencingToken,
+        /// From the grant until this renewal told it; none where the owner had given it back itself.
+        believed_ms: Option<i64>,
     },
     /// A write was refused for its token.
     Rejected {
