@@ -13,6 +13,7 @@ pub mod hold;
 pub mod lately;
 pub mod markup;
 pub mod ownership;
+pub mod past;
 pub mod range_links;
 pub mod seen;
 pub mod series;

@@ -27,6 +27,15 @@ pub trait Console: Send + Sync {
     fn prefixes(&self, prefix: String) -> Answer<'_, PrefixNode>;
     /// `resource` is a text form; `source` is needed only where two sources hold the same name.
     fn lock(&self, backend: BackendName, source: Option<Source>, resource: String) -> Answer<'_, LockDetail>;
+    /// What is remembered of a lock that [`lock`](Self::lock) did not find; none where nothing is.
+    fn past(
+        &self,
+        _backend: BackendName,
+        _source: Option<Source>,
+        _resource: String,
+    ) -> Answer<'_, Option<LockDetail>> {
+        Box::pin(async { Ok(None) })
+    }
     fn backends(&self) -> Answer<'_, Vec<BackendView>>;
     /// Charts of a lock that the caller was shown; `search` is the page's query string, with its time range. Never fails:
     /// what cannot be read is said in the chart.

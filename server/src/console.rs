@@ -2,6 +2,7 @@
 
 mod charts;
 mod fallen;
+mod past;
 mod pushing;
 
 use std::sync::Arc;
@@ -267,9 +268,19 @@ impl Console for ServerConsole {
                 backend_fault: view.and_then(|view| view.fault),
                 fresh,
                 seen,
+                is_past: false,
                 charts: LockCharts::default(),
             })
         })
+    }
+
+    fn past(
+        &self,
+        backend: BackendName,
+        source: Option<Source>,
+        resource: String,
+    ) -> Answer<'_, Option<LockDetail>> {
+        Box::pin(self.remembered(backend, source, resource))
     }
 
     fn backends(&self) -> Answer<'_, Vec<BackendView>> {

@@ -107,6 +107,7 @@ impl History {
                 at,
                 owner_id: None,
                 fencing_token: None,
+                waited_ms: None,
                 trace_id: None,
             };
             events.push(edge(EventKind::WatchedAgain, gap.ended));
@@ -175,6 +176,7 @@ mod tests {
             at: DateTime::from_timestamp_micros(ms * 1_000 + micros).unwrap(),
             owner_id: None,
             fencing_token: None,
+            waited_ms: None,
             trace_id: None,
         }
     }

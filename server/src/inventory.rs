@@ -11,6 +11,8 @@ mod gaps;
 mod groups;
 mod ingest;
 mod journal;
+mod lately;
+mod lines;
 mod order;
 mod query;
 mod row;

@@ -52,7 +52,7 @@ pub use followers::{LeaseChange, LeaseEvent};
 pub use metrics::LeaseMetrics;
 pub use reading::{LeasePage, ResourceNow, Seen, WaiterNow};
 pub use store::{RejectionRow, RejectionsAsked};
-pub use tally::{TakenTally, Tallied, Tally, What};
+pub use tally::{GrantedAfter, TakenTally, Tallied, Tally, What};
 pub use traced::Traced;
 
 /// An outage is told within 2 s.

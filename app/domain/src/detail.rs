@@ -22,6 +22,9 @@ pub struct LockDetail {
     pub fresh: Known<Fresh>,
     /// What we saw happen to it since we watch, newest first.
     pub seen: Vec<SeenEvent>,
+    /// Nobody is known to hold it: all this is what is remembered, and `fresh` is absent (it is free) or unknown, with why.
+    #[serde(default)]
+    pub is_past: bool,
     /// Made by the server for the page alone.
     #[serde(default)]
     pub charts: LockCharts,
@@ -36,6 +39,8 @@ pub struct LockCharts {
     pub hold_time: String,
     /// What was seen happen.
     pub seen: String,
+    /// All of it in one, of a lock that nobody holds.
+    pub past: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,9 +56,9 @@ pub struct Fresh {
 }
 
 impl LockDetail {
-    /// The backend answered that nobody holds it now.
+    /// Nobody is known to hold it now.
     pub fn is_gone(&self) -> bool {
-        self.fresh.is_absent()
+        self.is_past || self.fresh.is_absent()
     }
 
     /// Who gets it next, where the backend keeps the order of its queue.
@@ -75,6 +80,9 @@ pub struct SeenEvent {
     pub at: chrono::DateTime<chrono::Utc>,
     pub owner_id: Option<OwnerId>,
     pub fencing_token: Option<crate::token::FencingToken>,
+    /// Of [`EventKind::GrantedAfterWait`]: how long it had waited. Stays on the server: the page's HTML has it.
+    #[serde(skip)]
+    pub waited_ms: Option<i64>,
     /// The trace that did it, where there was one. Stays on the server: the page's HTML has it.
     #[serde(skip)]
     pub trace_id: Option<String>,
@@ -94,6 +102,8 @@ pub enum EventKind {
     Waiting,
     /// Fewer wait than before: somebody got it, or gave up.
     FewerWaiting,
+    /// Whoever has it now stood in line for it before. Told beside the grant, with the length of the wait.
+    GrantedAfterWait,
     /// It was released by force, through this console.
     Revoked,
     /// A write under an old token was refused.
@@ -107,7 +117,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Acquired,
         Self::Renewed,
         Self::Released,
@@ -115,6 +125,7 @@ impl EventKind {
         Self::Reclaimed,
         Self::Waiting,
         Self::FewerWaiting,
+        Self::GrantedAfterWait,
         Self::Revoked,
         Self::Rejected,
         Self::Lost,
@@ -130,6 +141,7 @@ impl EventKind {
     pub const fn wire(self) -> &'static str {
         match self {
             Self::FewerWaiting => "fewer_waiting",
+            Self::GrantedAfterWait => "granted_after_wait",
             Self::Revoked => "revoked",
             Self::Rejected => "rejected",
             Self::Unwatched => "unwatched",
@@ -147,6 +159,7 @@ impl EventKind {
             Self::Reclaimed => "reclaimed",
             Self::Waiting => "waiting",
             Self::FewerWaiting => "fewer wait",
+            Self::GrantedAfterWait => "granted after wait",
             Self::Revoked => "released by force",
             Self::Rejected => "a write was refused",
             Self::Lost => "lost",

@@ -24,6 +24,8 @@ pub struct HistoryEvent {
     pub ttl_ms: Option<i64>,
     /// How many waited from here on, where the backend tells.
     pub waiters: Option<u32>,
+    /// For [`EventKind::GrantedAfterWait`] only: how long its owner had waited, to the poll period where we look.
+    pub waited_ms: Option<i64>,
     /// For [`EventKind::Renewed`] only: the renewals that this row stands for.
     pub run: Option<Run>,
     /// Inferred, not seen: shorter than the poll period.

@@ -69,7 +69,18 @@ pub struct ObservedLock {
     pub waiter_count: Known<u32>,
     /// How long the first in line has waited, in milliseconds.
     pub oldest_waiter_ms: Option<i64>,
+    /// Who waits, where the backend tells one waiter from another: so a new holder is known to have stood in line.
+    pub line: Vec<InLine>,
     pub condition: Option<Condition>,
+}
+
+/// Somebody who waits, named by what it will hold the lock as.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InLine {
+    /// The generation of the lock once this one holds it.
+    pub generation: Generation,
+    /// As far as the backend tells; else it is counted from when we first saw it wait.
+    pub waited_ms: Option<i64>,
 }
 
 /// What `inspect` adds to one lock read fresh.

@@ -8,7 +8,7 @@ use leptos::server_fn::codec::GetUrl;
 
 use super::error::ApiError;
 use super::payload::Answer;
-use crate::console::ConsoleError;
+use crate::console::{Console, ConsoleError};
 
 /// An empty `source` means: whichever holds it. `search` is the page's query string: the time range of its charts.
 #[server(name = GetLock, prefix = "/api", endpoint = "lock", input = GetUrl, output = Answer)]
@@ -20,7 +20,7 @@ pub async fn lock(
 ) -> Result<LockDetail, ApiError> {
     let asked = super::error::ask()?;
     let found = match names(&backend, &source) {
-        Ok((backend, source)) => asked.console.lock(backend, source, resource).await,
+        Ok((backend, source)) => held_or_past(&*asked.console, backend, source, resource).await,
         Err(error) => Err(error),
     };
     match found {
@@ -29,6 +29,28 @@ pub async fn lock(
             asked.answer(Ok(detail))
         }
         Err(error) => asked.answer(Err(error)),
+    }
+}
+
+/// A lock as it is held, or what is remembered of one that nobody holds.
+///
+/// # Errors
+/// As the port's.
+pub async fn held_or_past(
+    console: &dyn Console,
+    backend: BackendName,
+    source: Option<Source>,
+    resource: String,
+) -> Result<LockDetail, ConsoleError> {
+    let held = console
+        .lock(backend.clone(), source.clone(), resource.clone())
+        .await;
+    match held {
+        Err(not_found @ ConsoleError::NotFound { .. }) => {
+            let past = console.past(backend, source, resource).await?;
+            past.ok_or(not_found)
+        }
+        held => held,
     }
 }
 

@@ -26,20 +26,31 @@ const TIMES_MAX: usize = 8;
 
 /// The whole section.
 pub fn ownership(timeline: &Timeline, words: &str, end: Markup, links: &Links<'_>) -> Markup {
-    let note = match timeline.per_tick {
-        1 => format!("{words}, UTC; a tick is a renewal"),
-        many => format!("{words}, UTC; a tick is {many} renewals"),
-    };
-    let has_ticks = blocks_of(timeline).any(|block| !block.ticks.is_empty());
     frame::frame(&Frame {
         id: "ownership",
         title: finding(timeline),
-        note: if has_ticks { note } else { format!("{words}, UTC") },
+        note: note(timeline, words),
         end,
         drawing: lanes(timeline, links),
         legend: legend(timeline),
         table: table(timeline),
     })
+}
+
+/// What the drawing is of, and what is not drawn of it.
+fn note(timeline: &Timeline, words: &str) -> String {
+    let mut note = format!("{words}, UTC");
+    if blocks_of(timeline).any(|block| !block.ticks.is_empty()) {
+        match timeline.per_tick {
+            1 => note.push_str("; a tick is a renewal"),
+            many => note.push_str(&format!("; a tick is {many} renewals")),
+        }
+    }
+    if timeline.waits_left_out > 0 {
+        let more = human::count(timeline.waits_left_out as u64);
+        note.push_str(&format!("; {more} shorter waits are not drawn"));
+    }
+    note
 }
 
 fn blocks_of(timeline: &Timeline) -> impl Iterator<Item = &Block> {
@@ -146,7 +157,8 @@ fn role(lane: &Lane) -> String {
             |token| format!("holds it, token {token}"),
         );
     }
-    let waits = lane.waits.first().map(|wait| match wait.place {
+    let place = lane.waits.iter().find_map(|wait| wait.place);
+    let waits = place.map(|place| match place {
         1 => "first in line".to_owned(),
         2 => "second in line".to_owned(),
         3 => "third in line".to_owned(),

@@ -1,7 +1,8 @@
 //! What was seen happen to a lock, newest first: rows of history as a table.
 
 use chrono::{DateTime, Utc};
-use domain::detail::SeenEvent;
+use domain::detail::{EventKind, SeenEvent};
+use domain::human;
 use domain::moment;
 
 use super::markup::Markup;
@@ -36,7 +37,11 @@ pub fn seen(events: &[SeenEvent], link: &dyn Fn(&str) -> Option<String>) -> Mark
                     });
                 });
                 it.wrap("tbody", &[], |it| {
-                    for event in events.iter().take(ROWS_MAX) {
+                    for event in events
+                        .iter()
+                        .filter(|event| !is_told_better(events, event))
+                        .take(ROWS_MAX)
+                    {
                         row(it, event, newest, link);
                     }
                 });
@@ -44,6 +49,19 @@ pub fn seen(events: &[SeenEvent], link: &dyn Fn(&str) -> Option<String>) -> Mark
         },
     );
     it
+}
+
+/// A grant whose wait has a row of its own.
+fn is_told_better(events: &[SeenEvent], event: &SeenEvent) -> bool {
+    let is_same = |other: &SeenEvent| {
+        other.kind == EventKind::GrantedAfterWait
+            && other.owner_id == event.owner_id
+            && match (other.fencing_token, event.fencing_token) {
+                (Some(theirs), Some(ours)) => theirs == ours,
+                _ => other.at == event.at,
+            }
+    };
+    event.kind == EventKind::Acquired && events.iter().any(is_same)
 }
 
 fn row(it: &mut Markup, event: &SeenEvent, newest: DateTime<Utc>, link: &dyn Fn(&str) -> Option<String>) {
@@ -65,7 +83,10 @@ fn row(it: &mut Markup, event: &SeenEvent, newest: DateTime<Utc>, link: &dyn Fn(
                 &shown,
             );
         });
-        it.said("td", &[], event.kind.word());
+        match event.waited_ms {
+            Some(ms) => it.said("td", &[], &format!("{} of {}", event.kind.word(), human::age(ms))),
+            None => it.said("td", &[], event.kind.word()),
+        };
         it.wrap("td", &[("class", "own")], |it| {
             if let Some(owner) = &event.owner_id {
                 it.name(owner.as_str());

@@ -11,7 +11,7 @@ pub mod notices;
 pub mod parts;
 pub mod record;
 
-use domain::detail::LockDetail;
+use domain::detail::{LockCharts, LockDetail};
 use domain::known::Known;
 use leptos::prelude::*;
 use leptos_meta::Title;
@@ -137,32 +137,53 @@ fn other(answer: Answer) -> AnyView {
 #[component]
 fn Body(detail: Signal<LockDetail>) -> impl IntoView {
     let title = move || detail.with(head::document_title);
-    let gone = move || detail.with(LockDetail::is_gone);
+    let is_past = Memo::new(move |_| detail.with(|detail| detail.is_past));
+    // Somebody takes it, or gives it back, before the eye: another view.
+    let body = move || {
+        if is_past.get() {
+            made(detail, |charts| &charts.past)
+        } else {
+            held(detail)
+        }
+    };
     view! {
         <Title text=title/>
         <Head detail/>
         <Notices detail/>
+        {changing(body)}
+    }
+    .into_any()
+}
+
+fn held(detail: Signal<LockDetail>) -> AnyView {
+    let gone = move || detail.with(LockDetail::is_gone);
+    view! {
         <div class="lock" class:is-gone=gone>
             <LockFacts detail/>
             {move || (!gone()).then(|| view! { <RunwaySection detail/> }.into_any())}
-            <Made html=move || detail.with(|detail| detail.charts.ownership.clone())/>
+            {made(detail, |charts| &charts.ownership)}
             // What to do comes first in the page; a wide window has it at the right.
             <div class="lock-cols">
                 <div class="stack"><NextSteps detail/><Fate detail/></div>
                 <div class="stack">
                     <div class="lock-pair">
                         <Waiters detail/>
-                        <Made html=move || detail.with(|detail| detail.charts.hold_time.clone())/>
+                        {made(detail, |charts| &charts.hold_time)}
                     </div>
                     <Blockers detail/>
                     <Holders detail/>
                     <Record detail/>
-                    <Made html=move || detail.with(|detail| detail.charts.seen.clone())/>
+                    {made(detail, |charts| &charts.seen)}
                 </div>
             </div>
         </div>
     }
     .into_any()
+}
+
+/// One of the parts that the server made.
+fn made(detail: Signal<LockDetail>, part: fn(&LockCharts) -> &String) -> AnyView {
+    view! { <Made html=move || detail.with(|detail| part(&detail.charts).clone())/> }.into_any()
 }
 
 #[component]

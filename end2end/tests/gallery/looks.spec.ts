@@ -38,6 +38,22 @@ for (const scene of SCENES) {
   });
 }
 
+test('a lock that nobody holds has a page with its past and no unlock', async ({ page }) => {
+  const answer = await page.goto('/locks/builtin/tenant_311:ledger-post?source=lease');
+  expect(answer?.status()).toBe(200);
+  await expect(page.locator('html[data-hydrated]')).toBeAttached();
+  await expect(page.getByRole('status').filter({ hasText: 'Nobody holds it' })).toBeVisible();
+  const facts = page.locator('dl.facts');
+  await expect(facts).toContainText('held by');
+  await expect(facts).toContainText('nobody');
+  await expect(page.locator('#ownership')).toBeVisible();
+  await expect(page.locator('#hold-time')).toBeVisible();
+  await expect(page.getByRole('region', { name: 'What we saw happen' })).toBeVisible();
+  await expect(page.locator('[data-unlock]')).toHaveCount(0);
+  await expect(page.getByText('Unlock…')).toHaveCount(0);
+  await expect(page.getByRole('heading', { name: 'Lease runway' })).toHaveCount(0);
+});
+
 test('a page and a lock that do not exist answer 404 with a way on', async ({ page, forgive }) => {
   forgive(/status of 404/);
   for (const [name, path, title] of [

@@ -5,11 +5,12 @@ use app::charts::hold::{self, Now};
 use app::charts::lately::{self, Over};
 use app::charts::markup::Markup;
 use app::charts::ownership::{self, Links};
+use app::charts::past::{self, Last, Past};
 use app::charts::range_links::range_links;
 use app::charts::seen;
 use app::charts::series::Event;
 use domain::charts::hold::Holds;
-use domain::charts::range::{Last, TimeRange};
+use domain::charts::range::{Last as LastRange, TimeRange};
 use domain::charts::timeline::{Holder, Refused, Revoked, Timeline, Told, Waiter};
 use domain::detail::{EventKind, LockCharts, LockDetail};
 use domain::history::rollup::Rollup;
@@ -30,7 +31,8 @@ pub(crate) fn of(detail: &LockDetail, search: &str, now: Moment) -> LockCharts {
     let lock = &detail.lock;
     let (wall, pairs) = (now.wall.timestamp_millis(), app::links::pairs(search));
     let given = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    let range = TimeRange::from_pairs(given, Last::SixHours).unwrap_or(TimeRange::Last(Last::SixHours));
+    let range =
+        TimeRange::from_pairs(given, LastRange::SixHours).unwrap_or(TimeRange::Last(LastRange::SixHours));
     let (events, refused, revoked) = history(lock, wall);
     let holders = holders(detail, wall);
     let waiters = waiters(detail, wall);
@@ -53,11 +55,39 @@ pub(crate) fn of(detail: &LockDetail, search: &str, now: Moment) -> LockCharts {
     let is_long = lock.state == LockState::LongHeld;
     let held_ms = lock.held_at_least_ms;
     let holds = Holds::new(if is_long { lengths() } else { Vec::new() });
-    LockCharts {
+    let here = (!detail.is_gone()).then_some(Now { held_ms, is_long });
+    let charts = LockCharts {
         ownership: ownership.into_string(),
-        hold_time: hold::hold_time(&holds, Some(Now { held_ms, is_long }), "of this lock", None)
-            .into_string(),
+        hold_time: hold::hold_time(&holds, here, "of this lock", None).into_string(),
         seen: seen::seen(&detail.seen, &|_| None).into_string(),
+        past: String::new(),
+    };
+    if detail.is_past {
+        past(detail, &charts, now)
+    } else {
+        charts
+    }
+}
+
+/// Of a lock that nobody holds: all in one.
+fn past(detail: &LockDetail, charts: &LockCharts, now: Moment) -> LockCharts {
+    let last = Last::of(&detail.seen);
+    let facts = past::facts(&Past {
+        last: &last,
+        holder: detail.fresh.clone().map(|_| ()),
+        source: &detail.lock.id.source,
+        looked_at: now.wall,
+        newest_token: None,
+    });
+    LockCharts {
+        past: format!(
+            "<div class=\"lock\">{}{}<div class=\"lock-pair\">{}{}</div></div>",
+            facts.as_str(),
+            charts.ownership,
+            charts.hold_time,
+            charts.seen
+        ),
+        ..LockCharts::default()
     }
 }
 
@@ -76,6 +106,7 @@ fn history(lock: &Lock, wall: i64) -> (Vec<HistoryEvent>, Vec<Refused>, Vec<Revo
         token: Some(FencingToken::new(token.saturating_sub(back))),
         ttl_ms: None,
         waiters: None,
+        waited_ms: None,
         run: None,
         is_sampled: false,
     };
@@ -172,7 +203,8 @@ pub(crate) fn overview(search: &str, now: Moment) -> OverviewCharts {
     let wall = now.wall.timestamp_millis();
     let given = app::links::pairs(search);
     let given = given.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    let range = TimeRange::from_pairs(given, Last::SixHours).unwrap_or(TimeRange::Last(Last::SixHours));
+    let range =
+        TimeRange::from_pairs(given, LastRange::SixHours).unwrap_or(TimeRange::Last(LastRange::SixHours));
     let rejection = |id: i64, ago: i64, resource: &str, token: u64| Rejection {
         id,
         at: wall - ago * MINUTE,

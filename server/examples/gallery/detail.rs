@@ -11,6 +11,9 @@ use domain::observation::{RawField, Session, Waiter};
 
 use crate::canned::Moment;
 
+/// Nobody holds this one any more.
+const PAST: &str = "tenant_311:ledger-post";
+
 pub(crate) fn of(lock: &Lock, view: Option<BackendView>, now: Moment) -> LockDetail {
     let status = view.as_ref().map_or(BackendStatus::Live, |view| view.status);
     LockDetail {
@@ -20,7 +23,7 @@ pub(crate) fn of(lock: &Lock, view: Option<BackendView>, now: Moment) -> LockDet
         no_unlock: status
             .blinds_rows()
             .then(|| format!("{} is {}", lock.id.backend, status.wire())),
-        fresh: if lock.id.resource.text() == "tenant_311:ledger-post" {
+        fresh: if lock.id.resource.text() == PAST {
             Known::absent("its owner released it")
         } else if lock.id.resource.text() == "tenant_204:import:0430" {
             Known::unknown("it did not answer within 2.0 s")
@@ -30,6 +33,7 @@ pub(crate) fn of(lock: &Lock, view: Option<BackendView>, now: Moment) -> LockDet
             Known::Known(fresh(lock, now))
         },
         seen: seen(lock, now),
+        is_past: lock.id.resource.text() == PAST,
         charts: LockCharts::default(),
     }
 }
@@ -142,6 +146,7 @@ fn raw(lock: &Lock) -> Vec<RawField> {
 fn seen(lock: &Lock, now: Moment) -> Vec<SeenEvent> {
     let event = |kind, ago_ms: i64, owner: &str| SeenEvent {
         trace_id: None,
+        waited_ms: None,
         kind,
         at: now.wall - TimeDelta::milliseconds(ago_ms),
         owner_id: Some(OwnerId::new(owner)),
@@ -149,10 +154,13 @@ fn seen(lock: &Lock, now: Moment) -> Vec<SeenEvent> {
     };
     let owner = lock.owner_id.known().map(ToString::to_string).unwrap_or_default();
     let held = lock.held_at_least_ms;
-    vec![
+    let is_past = lock.id.resource.text() == PAST;
+    let released = is_past.then(|| event(EventKind::Released, 1_000.min(held), &owner));
+    let before = vec![
         event(EventKind::Renewed, 3_000.min(held), &owner),
         event(EventKind::Reclaimed, held, &owner),
         event(EventKind::Expired, held + 1_000, "worker-3"),
         event(EventKind::Acquired, held + 900_000, "worker-3"),
-    ]
+    ];
+    released.into_iter().chain(before).collect()
 }

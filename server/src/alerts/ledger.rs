@@ -153,6 +153,8 @@ impl SqlLedger {
                     token: token.and_then(|token| token.parse().ok()).map(FencingToken::new),
                     ttl_ms: row.try_get(8)?,
                     waiters: small(row.try_get(9)?),
+                    // Rules measure waits by the length of lines.
+                    waited_ms: None,
                     run: small(row.try_get(10)?)
                         .zip(row.try_get(11)?)
                         .map(|(count, until)| Run { count, until }),

@@ -101,6 +101,7 @@ fn edge_of(at: i64, kind: EventKind) -> HistoryEvent {
         token: None,
         ttl_ms: None,
         waiters: None,
+        waited_ms: None,
         run: None,
         is_sampled: false,
     }

@@ -140,6 +140,7 @@ fn observed(
         },
         waiter_count: Known::Known(waiters),
         oldest_waiter_ms: oldest,
+        line: Vec::new(),
         condition: None,
     }
 }

@@ -204,6 +204,7 @@ fn lock(resource: Resource) -> ObservedLock {
         },
         waiter_count: Known::Known(1),
         oldest_waiter_ms: None,
+        line: Vec::new(),
         condition: None,
     }
 }

@@ -132,6 +132,7 @@ fn lock(index: usize, source: &Source, pass: i64) -> ObservedLock {
         },
         waiter_count: Known::unknown("Redis keeps no queue"),
         oldest_waiter_ms: None,
+        line: Vec::new(),
         condition: None,
     }
 }

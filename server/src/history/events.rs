@@ -26,7 +26,7 @@ pub struct EventPage {
     pub next: Option<After>,
 }
 
-const COLUMNS: &str = "at, id, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, run_count, run_until, sampled";
+const COLUMNS: &str = "at, id, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, run_count, run_until, sampled, waited_ms";
 
 /// When, its number, and the event, unless a later version wrote it.
 macro_rules! read {
@@ -46,6 +46,7 @@ macro_rules! read {
                 .try_get::<Option<i64>, _>(10)?
                 .zip(row.try_get::<Option<i64>, _>(11)?),
             is_sampled: row.try_get::<i64, _>(12)? != 0,
+            waited_ms: row.try_get(13)?,
         };
         (raw.at, row.try_get::<i64, _>(1)?, raw.event())
     }};
@@ -144,6 +145,7 @@ struct Raw {
     waiters: Option<i64>,
     run: Option<(i64, i64)>,
     is_sampled: bool,
+    waited_ms: Option<i64>,
 }
 
 impl Raw {
@@ -165,6 +167,7 @@ impl Raw {
             waiters: self
                 .waiters
                 .map(|waiters| u32::try_from(waiters.max(0)).unwrap_or(u32::MAX)),
+            waited_ms: self.waited_ms,
             run: self.run.map(|(count, until)| Run {
                 count: u32::try_from(count.max(1)).unwrap_or(u32::MAX),
                 until,

@@ -79,6 +79,7 @@ fn read(rows: Vec<Row>) -> Vec<HistoryEvent> {
                 token: token.and_then(|token| token.parse().ok()).map(FencingToken::new),
                 ttl_ms: None,
                 waiters: None,
+                waited_ms: None,
                 run: None,
                 is_sampled: false,
             })

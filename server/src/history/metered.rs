@@ -23,14 +23,14 @@ pub(super) fn tallied(of: &Of, template: &Arc<str>, one: &Tallied) {
         }
         What::Refused => meters.acquired(of, template, "contended"),
         What::TimedOut => meters.acquired(of, template, "timeout"),
-        What::Waited { ms, outcome } => meters.waited(of, template, outcome, *ms),
+        What::Waited { ms, outcome, .. } => meters.waited(of, template, outcome, *ms),
         What::Released { held_ms } => meters.held(of, template, "released", *held_ms),
         What::Revoked { held_ms } => meters.held(of, template, "revoked", *held_ms),
         What::Expired { held_ms } => {
             meters.held(of, template, "expired", *held_ms);
             meters.expired(of);
         }
-        // Counted where it happens: alerts rely on it.
+        // Counted where it happens: alerts rely on it. How long a lost lease was believed in is told once, by who adds up.
         What::Lost { .. } | What::Rejected { .. } => {}
     }
 }
@@ -63,6 +63,11 @@ pub(super) fn changed(kind: Option<BackendKind>, change: &Change) {
         EventKind::Expired => {
             held("expired");
             meters.expired(&of);
+        }
+        EventKind::GrantedAfterWait => {
+            if let Some(ms) = change.waited_ms {
+                meters.waited(&of, &change.template, "acquired", ms);
+            }
         }
         _ => {}
     }

@@ -295,10 +295,23 @@ fn rows<'a>(news: &[&'a Change]) -> Vec<&'a Change> {
 }
 
 /// What no reading of the inventory shows.
-fn event_of(tallied: Tallied, at: chrono::DateTime<chrono::Utc>) -> Option<Change> {
-    let (kind, owner, token) = match tallied.what {
-        What::Lost { owner, token } => (EventKind::Lost, Some(owner), token),
-        What::Rejected { owner, token } => (EventKind::Rejected, owner, token),
+fn event_of(tallied: Tallied, now: chrono::DateTime<chrono::Utc>) -> Option<Change> {
+    let (kind, owner, token, after) = match tallied.what {
+        What::Lost { owner, token, .. } => (EventKind::Lost, Some(owner), token, None),
+        What::Rejected { owner, token } => (EventKind::Rejected, owner, token, None),
+        What::Waited {
+            ms,
+            granted: Some(granted),
+            ..
+        } => {
+            let after = Some((granted.at, ms));
+            (
+                EventKind::GrantedAfterWait,
+                Some(granted.owner),
+                granted.token,
+                after,
+            )
+        }
         What::Granted { .. }
         | What::Refused
         | What::TimedOut
@@ -309,7 +322,7 @@ fn event_of(tallied: Tallied, at: chrono::DateTime<chrono::Utc>) -> Option<Chang
     };
     Some(Change {
         kind,
-        at,
+        at: after.map_or(now, |(at, _)| at),
         backend: BackendName::builtin(),
         source: Source::fixed("lease"),
         resource: tallied.resource,
@@ -320,6 +333,7 @@ fn event_of(tallied: Tallied, at: chrono::DateTime<chrono::Utc>) -> Option<Chang
         ttl_ms: None,
         waiters: None,
         held_ms: None,
+        waited_ms: after.map(|(_, ms)| ms),
         is_sampled: false,
     })
 }

@@ -51,7 +51,10 @@ impl Runs {
         if change.kind != EventKind::Renewed {
             let goes_on = matches!(
                 change.kind,
-                EventKind::Waiting | EventKind::FewerWaiting | EventKind::Rejected
+                EventKind::Waiting
+                    | EventKind::FewerWaiting
+                    | EventKind::GrantedAfterWait
+                    | EventKind::Rejected
             );
             if !goes_on && let Some(of) = self.open.remove(&key) {
                 self.end(key, of);

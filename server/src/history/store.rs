@@ -40,7 +40,7 @@ pub(super) async fn claim(tx: &mut Tx, token: i64, now_ms: i64) -> Result<Option
     }))
 }
 
-const COLUMNS: usize = 11;
+const COLUMNS: usize = 12;
 
 /// Everything but renewals, which are folded first.
 pub(super) async fn insert(
@@ -65,7 +65,7 @@ async fn insert_rows(
     leases: &LeaseService,
 ) -> Result<(), sqlx::Error> {
     let statement = format!(
-        "INSERT INTO lock_events (at, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, sampled, trace_id)
+        "INSERT INTO lock_events (at, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, sampled, trace_id, waited_ms)
          VALUES {}",
         places(changes.len(), COLUMNS)
     );
@@ -82,7 +82,8 @@ async fn insert_rows(
             .bind(change.ttl_ms.map(i64::from))
             .bind(change.waiters.map(i64::from))
             .bind(i64::from(change.is_sampled))
-            .bind(trace_of(leases, change));
+            .bind(trace_of(leases, change))
+            .bind(change.waited_ms);
     }
     query.execute(&mut **tx).await?;
     Ok(())
@@ -128,7 +129,7 @@ pub(super) async fn events(
     most: usize,
 ) -> Result<Vec<SeenEvent>, sqlx::Error> {
     // Renewals are in the lock's cadence, and a line that grows shorter is no news.
-    let select = "SELECT at, kind, owner_id, fencing_token, trace_id FROM lock_events
+    let select = "SELECT at, kind, owner_id, fencing_token, trace_id, waited_ms FROM lock_events
         WHERE backend = $1 AND resource = $2 AND (CAST($3 AS TEXT) IS NULL OR source = $3)
           AND kind NOT IN ('renewed', 'fewer_waiting')
         ORDER BY at DESC, id DESC LIMIT $4";
@@ -151,6 +152,7 @@ pub(super) async fn events(
                 owner_id: row.try_get::<Option<String>, _>(2)?.map(OwnerId::new),
                 fencing_token: token.and_then(|token| token.parse().ok()).map(FencingToken::new),
                 trace_id: row.try_get(4)?,
+                waited_ms: row.try_get(5)?,
             });
         }
     });

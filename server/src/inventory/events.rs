@@ -29,6 +29,8 @@ pub(super) struct LockEvent {
     pub(super) waiters: Option<u32>,
     /// Of what ended: how long it was held, as far as its beginning is known.
     pub(super) held_ms: Option<i64>,
+    /// Of a grant after a wait: how long that was.
+    pub(super) waited_ms: Option<i64>,
     /// More happened between two readings than they show.
     pub(super) is_sampled: bool,
 }
@@ -54,6 +56,7 @@ impl Recent {
             .take(most)
             .map(|event| SeenEvent {
                 trace_id: None,
+                waited_ms: event.waited_ms,
                 kind: event.kind,
                 at: event.at,
                 owner_id: event.owner.as_ref().map(OwnerId::new),

@@ -87,7 +87,7 @@ impl Shard {
         self.order.settle(&self.slab);
     }
 
-    fn upsert(&mut self, lock: ObservedLock, sent_at: Tick, context: &Context, outcome: &mut Outcome) {
+    fn upsert(&mut self, mut lock: ObservedLock, sent_at: Tick, context: &Context, outcome: &mut Outcome) {
         let Some(source) = self.source_number(&lock.source) else {
             return;
         };
@@ -101,7 +101,9 @@ impl Shard {
                 }
             }
             None => {
+                let line = std::mem::take(&mut lock.line);
                 let mut entry = self.make(lock, source, sent_at, context);
+                self.lines.stand(source, &entry.name, line, sent_at);
                 let (grain_ms, gaps) = (self.sources[usize::from(source)].grain_ms, &self.gaps);
                 entry.state = entry.judge(gaps, grain_ms, context.poll_ms).worst();
                 entry.group = self.groups.of(&entry.name, sent_at);
@@ -124,7 +126,7 @@ impl Shard {
     fn update(
         &mut self,
         id: Id,
-        lock: ObservedLock,
+        mut lock: ObservedLock,
         sent_at: Tick,
         context: &Context,
         outcome: &mut Outcome,
@@ -133,10 +135,14 @@ impl Shard {
         let source = old.source;
         let grain_ms = self.sources[usize::from(source)].grain_ms;
         let renewed_at = lock.renewed_at.known().copied();
+        let line = std::mem::take(&mut lock.line);
         let mut new = self.make(lock, source, sent_at, context);
         let Some(old) = self.slab.get_mut(id) else { return };
         new.group = old.group;
         let same = new.generation == old.generation && new.owner == old.owner;
+        let generation = new.generation.as_deref().filter(|_| !same);
+        let waited_ms = self.lines.waited(source, &old.name, generation, sent_at);
+        self.lines.stand(source, &old.name, line, sent_at);
         let is_unlocked = !same && take_unlocked(&mut self.unlocked, old);
         let mut renewed = None;
         if same {
@@ -158,6 +164,7 @@ impl Shard {
                 is_same: same,
                 renewed,
                 is_unlocked,
+                waited_ms,
             };
             note_change(old, &new, &seen, sent_at, context, outcome);
         }
@@ -275,6 +282,7 @@ impl Shard {
 
     fn note_end(&mut self, id: Id, at: Tick, context: &Context, outcome: &mut Outcome) {
         let Some(entry) = self.forget(id, at) else { return };
+        self.lines.gone(entry.source, &entry.name);
         let is_unlocked = take_unlocked(&mut self.unlocked, &entry);
         outcome.events.push(ending(&entry, is_unlocked, at, context));
         outcome.changes += 1;

@@ -34,6 +34,8 @@ pub struct Change {
     pub waiters: Option<u32>,
     /// Of what ended: how long it was held, as far as its beginning is known.
     pub held_ms: Option<i64>,
+    /// Of a grant after a wait: how long that was.
+    pub waited_ms: Option<i64>,
     /// More happened between two readings than they show.
     pub is_sampled: bool,
 }
@@ -108,6 +110,7 @@ impl Journal {
                 ttl_ms: event.ttl_ms,
                 waiters: event.waiters,
                 held_ms: event.held_ms,
+                waited_ms: event.waited_ms,
                 is_sampled: event.is_sampled,
             });
         }
@@ -154,6 +157,7 @@ mod tests {
             ttl_ms: None,
             waiters: None,
             held_ms: None,
+            waited_ms: None,
             is_sampled: false,
         };
         vec![event; count]

@@ -13,6 +13,7 @@ use super::entry::Entry;
 use super::events::LockEvent;
 use super::gaps::Gaps;
 use super::groups::Groups;
+use super::lines::Lines;
 use super::order::Order;
 use super::slab::{Id, Slab};
 
@@ -50,6 +51,8 @@ pub(super) struct Shard {
     pub(super) unlocked: Vec<Unlocked>,
     /// New entries that are in the slab but not in the order yet.
     pub(super) pending: Vec<Id>,
+    /// Who waits for what.
+    pub(super) lines: Lines,
     by_name: HashTable<Id>,
     hasher: RandomState,
     owners: HashSet<Arc<str>>,

@@ -81,6 +81,7 @@ fn observed(resource: &[u8], source: &str, lock: &Modelled, at: i64) -> Observed
         },
         waiter_count: lock.waiters.map_or(Known::unknown("not told"), Known::Known),
         oldest_waiter_ms: None,
+        line: Vec::new(),
         condition: None,
     }
 }

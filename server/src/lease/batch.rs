@@ -218,10 +218,12 @@ impl Run<'_> {
             Done::NotFound => self.superseded(id)?,
             done => done,
         };
-        if let (Command::Renew(_), Done::Lost(lease, _)) = (command, &done) {
+        if let (Command::Renew(_), Done::Lost(lease, ending)) = (command, &done) {
+            let believed_ms = self.loaded.now.since(lease.acquired_at).max(0);
             let what = What::Lost {
                 owner: lease.owner.clone(),
                 token: lease.token,
+                believed_ms: (ending.how != How::Released).then_some(believed_ms),
             };
             self.tally(&resource, what);
         }

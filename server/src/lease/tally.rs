@@ -5,6 +5,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use chrono::{DateTime, Utc};
 use domain::names::{OwnerId, Resource};
 use domain::token::FencingToken;
 
@@ -33,6 +34,8 @@ pub enum What {
     Waited {
         ms: i64,
         outcome: &'static str,
+        /// The grant that ended it.
+        granted: Option<Box<GrantedAfter>>,
     },
     Released {
         held_ms: i64,
@@ -47,12 +50,23 @@ pub enum What {
     Lost {
         owner: OwnerId,
         token: FencingToken,
+        /// From the grant until this renewal told it; none where the owner had given it back itself.
+        believed_ms: Option<i64>,
     },
     /// A write was refused for its token.
     Rejected {
         owner: Option<OwnerId>,
         token: FencingToken,
     },
+}
+
+/// A grant to somebody who stood in line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GrantedAfter {
+    /// By this process' wall clock.
+    pub at: DateTime<Utc>,
+    pub owner: OwnerId,
+    pub token: FencingToken,
 }
 
 /// Taken out, oldest first.

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use domain::lease::LeaseId;
 use domain::names::Resource;
 use domain::observation::Tick;
@@ -14,7 +15,7 @@ use super::core::{Answer, Core};
 use super::error::LeaseError;
 use super::operation::{AcquireOp, Done, Operation, Turn};
 use super::store::Lane;
-use super::tally::{Tallied, What};
+use super::tally::{GrantedAfter, Tallied, What};
 
 const NEVER: Tick = Tick(i64::MAX);
 
@@ -119,26 +120,38 @@ pub(super) async fn wait(
     };
     core.waiting.go(op.id);
     if op.turn == Turn::Waiting {
-        let ms = core.clock.tick().since(began);
+        let now = core.clock.now();
+        let ms = now.tick.since(began);
         core.metrics.waits.one();
         core.metrics.wait_ms.ms(ms);
-        core.tally.add(waited(&op, ms, &answer));
+        core.tally.add(waited(&op, (ms, now.wall), &answer));
     }
     deliver(&core, &op, reply, answer, until).await;
 }
 
 /// A wait that ended, and a refusal where it was in vain.
-fn waited(op: &AcquireOp, ms: i64, answer: &Result<Answer, LeaseError>) -> Vec<Tallied> {
+fn waited(
+    op: &AcquireOp,
+    (ms, at): (i64, DateTime<Utc>),
+    answer: &Result<Answer, LeaseError>,
+) -> Vec<Tallied> {
     let of = |what| Tallied {
         resource: op.resource.clone(),
         what,
     };
-    let outcome = match answer.as_ref().map(|answer| &answer.done) {
-        Ok(Done::Acquired { .. }) => "acquired",
-        Ok(Done::Refused { .. }) => "timeout",
-        _ => "error",
+    let (outcome, granted) = match answer.as_ref().map(|answer| &answer.done) {
+        Ok(Done::Acquired { lease, .. }) => (
+            "acquired",
+            Some(Box::new(GrantedAfter {
+                at,
+                owner: lease.owner.clone(),
+                token: lease.token,
+            })),
+        ),
+        Ok(Done::Refused { .. }) => ("timeout", None),
+        _ => ("error", None),
     };
-    let mut all = vec![of(What::Waited { ms, outcome })];
+    let mut all = vec![of(What::Waited { ms, outcome, granted })];
     if outcome == "timeout" {
         all.push(of(What::TimedOut));
     }

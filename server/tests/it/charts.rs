@@ -2,4 +2,5 @@
 
 mod ledger;
 mod lock;
+mod past;
 mod stage;

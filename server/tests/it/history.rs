@@ -5,3 +5,4 @@ mod recording;
 mod servers;
 mod stage;
 mod sums;
+mod waits;

@@ -36,6 +36,7 @@ fn detail(states: &[LockState]) -> LockDetail {
         no_unlock: None,
         fresh: Known::Known(fresh),
         seen: Vec::new(),
+        is_past: false,
         charts: crate::detail::LockCharts::default(),
     }
 }

@@ -128,8 +128,9 @@ impl Past {
             EventKind::Released | EventKind::Expired | EventKind::Revoked => {
                 entries.extend(track.ended(event));
             }
-            // Of a refused write the ledger tells; of a late renewal, the expiry before it.
+            // Of a refused write the ledger tells; of a late renewal, the expiry before it; of a wait, the grant beside it.
             EventKind::FewerWaiting
+            | EventKind::GrantedAfterWait
             | EventKind::Rejected
             | EventKind::Lost
             | EventKind::Unwatched

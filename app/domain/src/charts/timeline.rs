@@ -87,6 +87,8 @@ pub struct Timeline {
     pub queue: Vec<Queue>,
     /// A tick stands for so many renewals.
     pub per_tick: usize,
+    /// Waits that ended with a grant and are not drawn because there are too many: the shortest.
+    pub waits_left_out: usize,
 }
 
 /// What one owner did.
@@ -147,7 +149,8 @@ pub enum End {
 pub struct Wait {
     pub from: i64,
     pub until: i64,
-    pub place: u32,
+    /// None: it does not wait any more, it was granted the lock.
+    pub place: Option<u32>,
     /// It waits for longer than the range shows.
     pub is_cut: bool,
     /// Since when is told.

@@ -351,10 +351,11 @@ pub(super) fn told_wait(wait: &Wait) -> String {
         (true, false) => length,
     };
     match wait.place {
-        1 => format!("1st, {since}"),
-        2 => format!("2nd, {since}"),
-        3 => format!("3rd, {since}"),
-        place => format!("{place}th, {since}"),
+        None => format!("waited {since}, then granted"),
+        Some(1) => format!("1st, {since}"),
+        Some(2) => format!("2nd, {since}"),
+        Some(3) => format!("3rd, {since}"),
+        Some(place) => format!("{place}th, {since}"),
     }
 }
 

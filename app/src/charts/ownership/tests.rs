@@ -19,6 +19,7 @@ fn event(at: i64, kind: EventKind, who: &str, token: u64) -> HistoryEvent {
         token: Some(FencingToken::new(token)),
         ttl_ms: None,
         waiters: None,
+        waited_ms: None,
         run: None,
         is_sampled: false,
     }
@@ -82,6 +83,29 @@ fn the_drawing_and_its_table_tell_the_same() {
             && html.contains("class=\"ran-out\"")
             && html.contains("#s-reclaim")
     );
+}
+
+#[test]
+fn a_wait_that_ended_is_drawn_and_told_with_its_length() {
+    // w7 stood in line for ten minutes and holds it now: no place in a line is told of it.
+    let granted = HistoryEvent {
+        waited_ms: Some(10 * MINUTE),
+        ..event(20, EventKind::GrantedAfterWait, "w7", 3)
+    };
+    let events = [event(20, EventKind::Acquired, "w7", 3), granted];
+    let (timeline, html) = drawn(&Told {
+        events: &events,
+        ..Told::default()
+    });
+    let told = "waited 10 m 00 s, then granted";
+    assert!(html.contains("class=\"waits\"") && html.contains(told), "{html}");
+    assert!(
+        table(&timeline)
+            .rows
+            .iter()
+            .any(|row| row[0] == "w7" && row[3] == told)
+    );
+    assert!(!html.contains("in line"), "{html}");
 }
 
 #[test]

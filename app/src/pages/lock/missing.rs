@@ -20,7 +20,7 @@ pub fn Missing(backend: String, resource: String, what: String) -> impl IntoView
         <Empty title="No such lock" whole=true>
             <p><ResourceName name=resource/>" on "{visible(&backend).into_owned()}</p>
             <p><bdi>{visible(&what).into_owned()}</bdi></p>
-            <p class="small">"It may have been released: a lock that nobody holds is not kept here."</p>
+            <p class="small">"Neither history nor the ledger of refused writes knows it."</p>
             <div class="do">
                 <a class="btn" href=by_name>"Look for this name everywhere"</a>
                 {neighbours}

@@ -16,7 +16,7 @@ pub fn Notices(detail: Signal<LockDetail>) -> impl IntoView {
 }
 
 fn notice(detail: &LockDetail) -> Option<AnyView> {
-    if detail.is_gone() {
+    if detail.fresh.is_absent() {
         return Some(gone(detail));
     }
     if detail.backend_status.blinds_rows() {
@@ -39,7 +39,7 @@ fn gone(detail: &LockDetail) -> AnyView {
     view! {
         <p class="notice" role="status">
             <Shape name="ok"/>
-            <span><b>"It is gone: "<bdi>{why}</bdi>"."</b>" What stands below was seen "<Age ms=detail.lock.age_ms/>" ago"{owner}"."</span>
+            <span><b>"Nobody holds it: "<bdi>{why}</bdi>"."</b>" Last observed "<Age ms=detail.lock.age_ms/>" ago"{owner}"."</span>
         </p>
     }
     .into_any()

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use domain::generation::Generation;
 use domain::known::{Known, Why};
+use domain::limits::WAITERS_KEPT_MAX;
 use domain::names::{Resource, Source};
-use domain::observation::{Condition, Lifetime, ObservedLock, Tick};
+use domain::observation::{Condition, InLine, Lifetime, ObservedLock, Tick};
 use domain::token::FencingToken;
 use sha2::{Digest, Sha256};
 
@@ -81,8 +82,21 @@ impl Row {
                 Known::unknown("those who wait for a plain key leave no trace in etcd")
             },
             oldest_waiter_ms: None,
+            line: self.line(),
             condition: self.note.clone().map(|why| Condition::Note { why }),
         }
+    }
+}
+
+impl Row {
+    /// etcd does not record when a key was written: how long they wait is seen.
+    fn line(&self) -> Vec<InLine> {
+        let waiters = self.waiters.iter().take(WAITERS_KEPT_MAX);
+        let in_line = |waiter| InLine {
+            generation: generation(&self.source, waiter),
+            waited_ms: None,
+        };
+        waiters.map(in_line).collect()
     }
 }
 

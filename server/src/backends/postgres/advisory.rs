@@ -126,6 +126,7 @@ impl Group<'_> {
                 .iter()
                 .filter_map(|row| snapshot.waited_ms(row))
                 .max(),
+            line: snapshot.line(&self.waiters, Party::generation),
             condition: self.condition(snapshot),
         }
     }

@@ -171,6 +171,7 @@ impl Group<'_> {
                 .iter()
                 .filter_map(|row| snapshot.waited_ms(row))
                 .max(),
+            line: snapshot.line(&self.waiters, generation),
             condition: self
                 .roots
                 .iter()

@@ -64,6 +64,7 @@ pub(super) fn lock(plan: &Plan, row: &PgRow) -> Result<ObservedLock, Skipped> {
         lifetime: lifetime(plan, &fields),
         waiter_count: Known::unknown("a lease table does not record who waits"),
         oldest_waiter_ms: None,
+        line: Vec::new(),
         condition: None,
     })
 }

@@ -6,6 +6,10 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
+use domain::generation::Generation;
+use domain::known::Known;
+use domain::limits::WAITERS_KEPT_MAX;
+use domain::observation::InLine;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
@@ -212,6 +216,23 @@ impl Snapshot {
             Party::Prepared(_) => None,
         })?;
         self.now.map(|now| (now - since).num_milliseconds().max(0))
+    }
+
+    /// Who waits, by what they will hold it as.
+    pub(super) fn line(
+        &self,
+        waiters: &[&LockRow],
+        generation: impl Fn(&Party) -> Known<Generation>,
+    ) -> Vec<InLine> {
+        let in_line = |row: &&LockRow| {
+            let party = self.parties.get(&row.pid)?;
+            Some(InLine {
+                generation: generation(party).known()?.clone(),
+                waited_ms: self.waited_ms(row),
+            })
+        };
+        let told = waiters.iter().filter_map(in_line);
+        told.take(WAITERS_KEPT_MAX).collect()
     }
 
     pub(super) fn is_ours(&self, pid: i32) -> bool {

@@ -118,6 +118,7 @@ impl Rows {
             lifetime,
             waiter_count: Known::unknown(NO_WAITERS),
             oldest_waiter_ms: None,
+            line: Vec::new(),
             condition: None,
         }
     }

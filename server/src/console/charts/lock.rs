@@ -40,6 +40,19 @@ impl Sources {
         search: &str,
         (may_audit, visible): (bool, &Visible),
     ) -> LockCharts {
+        if detail.is_past {
+            self.past(detail, search, (may_audit, visible)).await
+        } else {
+            self.drawn(detail, search, (may_audit, visible)).await
+        }
+    }
+
+    async fn drawn(
+        &self,
+        detail: &LockDetail,
+        search: &str,
+        (may_audit, visible): (bool, &Visible),
+    ) -> LockCharts {
         let wall = self.clock.now().wall.timestamp_millis();
         let ranged = Ranged::read(search, fitting(detail), wall);
         let seen = seen::seen(&detail.seen, &crate::telemetry::trace_link).into_string();
@@ -49,12 +62,29 @@ impl Sources {
                 ownership: unread("ownership", "Ownership").into_string(),
                 hold_time: unread("hold-time", "Hold time").into_string(),
                 seen,
+                past: String::new(),
             };
         };
         LockCharts {
             ownership: ownership(detail, &ranged, &read, wall, may_audit),
             hold_time: self.hold_time(detail, &read, visible, wall).await,
             seen,
+            past: String::new(),
+        }
+    }
+
+    /// Of a lock that nobody holds: the same charts as of one that is held, in one piece below what is known of its last
+    /// holding, which is there already.
+    async fn past(&self, detail: &LockDetail, search: &str, may: (bool, &Visible)) -> LockCharts {
+        let charts = self.drawn(detail, search, may).await;
+        let facts = &detail.charts.past;
+        let past = format!(
+            "<div class=\"lock\">{facts}{}<div class=\"lock-pair\">{}{}</div></div>",
+            charts.ownership, charts.hold_time, charts.seen
+        );
+        LockCharts {
+            past,
+            ..LockCharts::default()
         }
     }
 
@@ -215,7 +245,8 @@ impl Sources {
         let lock = &detail.lock;
         let held_ms = lock.held_ms.known().copied().unwrap_or(lock.held_at_least_ms);
         let is_long = holds.count() >= hold::FEW && holds.percentile(95).is_some_and(|p95| held_ms > p95);
-        let now = (!detail.is_gone()).then_some(Now { held_ms, is_long });
+        let is_held = !detail.is_gone() && detail.lock.owner_count > 0;
+        let now = is_held.then_some(Now { held_ms, is_long });
         let alert = holds.percentile(95).map(|p95| {
             let pairs = [
                 ("condition", "long_held".to_owned()),

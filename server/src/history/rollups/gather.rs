@@ -11,6 +11,7 @@ use domain::history::fold::Beat;
 use domain::history::rollup::Rollup;
 use domain::history::template::template;
 use domain::names::{BackendName, Resource};
+use domain::token::FencingToken;
 
 use super::STEPS_S;
 use super::lines::Lines;
@@ -23,6 +24,9 @@ use crate::telemetry::meters::Of;
 
 /// Names of resources whose template is remembered.
 const TEMPLATES_KEPT: usize = 20_000;
+
+/// Leases of which it is remembered that their loss was told.
+const TOLD_LOST_KEPT: usize = 10_000;
 
 pub(super) type Key = (BackendName, Arc<str>);
 /// Length in seconds, and beginning in milliseconds since 1970.
@@ -53,6 +57,8 @@ pub(in crate::history) struct Gatherer {
     looked_at: i64,
     lines: Lines,
     names: HashMap<Resource, Arc<str>>,
+    /// Leases whose owners were told that they had lost them, the last ones: each is one hold, however often it asks.
+    told_lost: HashSet<(Resource, FencingToken)>,
     /// Templates of the lease service that have a row of their own.
     known: HashSet<Arc<str>>,
 }
@@ -76,6 +82,7 @@ impl Gatherer {
             looked_at: now_ms,
             lines: Lines::default(),
             names: HashMap::new(),
+            told_lost: HashSet::new(),
             known: HashSet::new(),
         }
     }
@@ -187,7 +194,12 @@ impl Gatherer {
                     .into_iter()
                     .for_each(|ms| sum.ttls.add(i64::from(ms)));
             }
-            EventKind::Rejected | EventKind::Lost | EventKind::Unwatched | EventKind::WatchedAgain => {}
+            // Its wait is counted by the line that grew shorter.
+            EventKind::GrantedAfterWait
+            | EventKind::Rejected
+            | EventKind::Lost
+            | EventKind::Unwatched
+            | EventKind::WatchedAgain => {}
         }
         let key = (change.backend.clone(), change.template.clone());
         self.waited(key, &change.resource, &waited);
@@ -219,6 +231,7 @@ impl Gatherer {
         for one in all {
             let key = (BackendName::builtin(), self.template_of(&one.resource));
             metered::tallied(&of, &key.1, one);
+            let template = key.1.clone();
             let sum = self.round.entry(key).or_default();
             match &one.what {
                 What::Granted { ttl_ms, reclaimed } => {
@@ -241,9 +254,31 @@ impl Gatherer {
                     sum.unlocked += 1;
                     sum.holds.add(*held_ms);
                 }
-                What::Lost { .. } => sum.lost += 1,
+                What::Lost {
+                    token, believed_ms, ..
+                } => {
+                    sum.lost += 1;
+                    self.lost(&of, &template, (&one.resource, *token), *believed_ms);
+                }
                 What::Rejected { .. } => sum.rejected += 1,
             }
+        }
+    }
+
+    /// How long the owner believed that it held it; once for each lease.
+    fn lost(
+        &mut self,
+        of: &Of,
+        template: &Arc<str>,
+        (resource, token): (&Resource, FencingToken),
+        ms: Option<i64>,
+    ) {
+        let Some(ms) = ms else { return };
+        if self.told_lost.len() >= TOLD_LOST_KEPT {
+            self.told_lost.clear();
+        }
+        if self.told_lost.insert((resource.clone(), token)) {
+            meters().held(of, template, "lost", ms);
         }
     }
 

@@ -75,10 +75,15 @@ pub struct RawWire {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SeenWire {
+    /// `acquired`, `reclaimed`, `granted_after_wait` (beside the grant), `waiting`, `released`, `expired`, `revoked`, `rejected`,
+    /// `lost`, `unwatched` or `watched_again`.
     kind: &'static str,
     at: DateTime<Utc>,
     owner_id: Option<String>,
     fencing_token: Option<String>,
+    /// Of `granted_after_wait`: how long it had stood in line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waited_ms: Option<i64>,
     /// The trace that did it, where its client was in one.
     #[serde(skip_serializing_if = "Option::is_none")]
     trace_id: Option<String>,
@@ -168,6 +173,7 @@ impl From<SeenEvent> for SeenWire {
             at: event.at,
             owner_id: event.owner_id.map(|owner| owner.to_string()),
             fencing_token: event.fencing_token.map(|token| token.to_string()),
+            waited_ms: event.waited_ms,
             trace_id: event.trace_id,
         }
     }

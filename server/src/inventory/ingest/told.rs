@@ -57,6 +57,8 @@ pub(super) struct Seen {
     pub(super) renewed: Option<Tick>,
     /// This console has released the old one by force.
     pub(super) is_unlocked: bool,
+    /// How long the new one stood in line, if it did.
+    pub(super) waited_ms: Option<i64>,
 }
 
 /// What one lock read again tells that has happened.
@@ -89,6 +91,13 @@ pub(super) fn note_change(
             is_sampled,
             ..event(kind, new, wall)
         });
+        if seen.waited_ms.is_some() {
+            outcome.events.push(LockEvent {
+                waited_ms: seen.waited_ms,
+                is_sampled,
+                ..event(EventKind::GrantedAfterWait, new, wall)
+            });
+        }
     } else if new.gaps.waiters == FILLED && new.waiters != old.told_waiters() {
         let kind = if new.waiters > old.told_waiters() {
             EventKind::Waiting
@@ -133,6 +142,7 @@ pub(super) fn event(kind: EventKind, entry: &Entry, at: DateTime<Utc>) -> LockEv
         ttl_ms: (entry.ends == Ends::Leased && entry.gaps.ttl == FILLED).then_some(entry.track_ms),
         waiters: (entry.gaps.waiters == FILLED).then_some(entry.waiters),
         held_ms: None,
+        waited_ms: None,
         is_sampled: false,
     }
 }

@@ -237,4 +237,14 @@ async fn etcdctl_lock_and_elect_are_seen_as_etcdctl_sees_them() {
         queue[1]
     );
     assert_eq!(after.lock("mutex", "/locks/deploy").source, source_of("mutex"));
+    // Who waits is named by what it will hold the lock as: so history knows that the new holder stood in line.
+    let first_in_line = held.line.first().map(|one| &one.generation);
+    assert_eq!(
+        first_in_line,
+        after.lock("mutex", "/locks/deploy").generation.known()
+    );
+    assert_eq!(
+        (held.line.len(), after.lock("mutex", "/locks/deploy").line.len()),
+        (2, 1)
+    );
 }

@@ -200,6 +200,7 @@ pub(super) fn lock(name: &str, owner: &str) -> ObservedLock {
         },
         waiter_count: Known::unknown("not told"),
         oldest_waiter_ms: None,
+        line: Vec::new(),
         condition: None,
     }
 }

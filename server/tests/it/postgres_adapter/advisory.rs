@@ -352,3 +352,30 @@ async fn configured_names_and_hashes_name_opaque_keys() {
         ]
     );
 }
+
+#[tokio::test]
+async fn who_waits_is_named_by_what_it_will_hold_the_lock_as() {
+    // One holds, another waits and gets it: history tells from this that the new holder stood in line, and how long.
+    let server = server().await;
+    let url = server.superuser_url();
+    let mut holder = named_user(&url, "billing").await;
+    run(&mut holder, "SELECT pg_advisory_lock(43)").await;
+    let waiter = named_user(&url, "report").await;
+    let waiting = later(waiter, "SELECT pg_advisory_lock(43); SELECT pg_sleep(600)");
+    let (backend, name) = (backend(&url, Vec::new()), "advisory:postgres:43");
+    let mut line = Vec::new();
+    eventually("the waiter is seen", async || {
+        line = observe(&backend).await.lock("advisory", name).line.clone();
+        line.len() == 1
+    })
+    .await;
+    assert!(line[0].waited_ms.is_some_and(|ms| ms >= 0), "{line:?}");
+    run(&mut holder, "SELECT pg_advisory_unlock(43)").await;
+    eventually("the waiter holds it", async || {
+        let seen = observe(&backend).await;
+        let lock = seen.lock("advisory", name);
+        lock.generation.known() == Some(&line[0].generation) && lock.line.is_empty()
+    })
+    .await;
+    waiting.abort();
+}

@@ -33,6 +33,41 @@ async fn ask(client: &reqwest::Client, url: String, body: Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn how_long_an_owner_believed_in_a_lost_lease_is_told_once() {
+    // A lease runs out and its owner comes to renew it, twice. Would catch a loss that is told nowhere, one that is told for
+    // each renewal, and one that is told in the place of the end.
+    let console = Console::start("").await;
+    let lock_client = client(
+        token(&console.serving, Role::Client).await.expose(),
+        Duration::from_secs(30),
+    );
+    let body = json!({"resource": "a:1", "ownerId": "w", "ttlSeconds": 1});
+    let lease = ask(&lock_client, console.url("/v1/locks/acquire"), body).await;
+    let renew = console.url(&format!("/v1/locks/{}/renew", lease["leaseId"].as_str().unwrap()));
+    let count = async |end: &str| {
+        let page = console.get("/metrics").await.text().await.unwrap();
+        let is_its = |line: &&str| {
+            line.starts_with("distributed_lock_hold_duration_seconds_count{")
+                && line.contains(&format!("end=\"{end}\""))
+        };
+        let line = page.lines().find(is_its).map(str::to_owned);
+        line.map_or(0, |line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap())
+    };
+    eventually("it has run out", async || count("expired").await == 1).await;
+    for _ in 0..2 {
+        assert_eq!(lock_client.post(&renew).send().await.unwrap().status(), 410);
+    }
+    eventually("its loss is told", async || count("lost").await >= 1).await;
+    // What comes after both renewals is told after both.
+    let body = json!({"resource": "a:2", "ownerId": "w", "ttlSeconds": 60});
+    let after = ask(&lock_client, console.url("/v1/locks/acquire"), body).await;
+    let url = console.url(&format!("/v1/locks/{}", after["leaseId"].as_str().unwrap()));
+    assert_eq!(lock_client.delete(url).send().await.unwrap().status(), 200);
+    eventually("the release is told", async || count("released").await == 1).await;
+    assert_eq!((count("lost").await, count("expired").await), (1, 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn promtool_finds_nothing_wrong_and_every_metric_is_there() {
     // A grant, a refusal, a wait in vain, a renewal, a release and a refused write: then every metric has a series.
     let console = Console::start("").await;

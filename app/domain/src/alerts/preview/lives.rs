@@ -103,6 +103,7 @@ impl Lives {
             }
             EventKind::Waiting
             | EventKind::FewerWaiting
+            | EventKind::GrantedAfterWait
             | EventKind::Rejected
             | EventKind::Lost
             | EventKind::Unwatched

@@ -21,6 +21,7 @@ fn event(at: i64, kind: EventKind, name: &str) -> HistoryEvent {
         token: None,
         ttl_ms: Some(30 * S),
         waiters: None,
+        waited_ms: None,
         run: None,
         is_sampled: false,
     }

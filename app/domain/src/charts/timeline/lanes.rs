@@ -2,6 +2,7 @@
 
 use super::{Begin, Block, End, LANES_MAX, Lane, Queue, Refused, Timeline, Told, Wait, Zombie, blocks};
 use crate::charts::scale::TimeScale;
+use crate::detail::EventKind;
 use crate::names::OwnerId;
 
 /// Ticks nearer than this, in per cent, run together.
@@ -11,6 +12,8 @@ const BLOCK_WIDTH: f64 = 0.4;
 /// Blocks of all lanes, and changes in the length of the line, that are drawn one by one.
 const BLOCKS_MAX: usize = 60;
 const QUEUE_MAX: usize = 40;
+/// Waits that ended with a grant and are drawn, the longest ones.
+const WAITS_MAX: usize = 40;
 /// Marks of refused writes in one lane, the last ones.
 const REFUSED_MAX: usize = 20;
 
@@ -23,19 +26,7 @@ pub(super) fn timeline(told: &Told<'_>, scale: TimeScale, now: i64) -> Timeline 
             lanes.of(block.owner.as_ref()).blocks.push(block);
         }
     }
-    for waiter in told.waiters {
-        let since = waiter.since.unwrap_or(scale.from());
-        if scale.meets(since, now) {
-            let wait = Wait {
-                from: since.max(scale.from()),
-                until: now.min(scale.until()),
-                place: waiter.place,
-                is_cut: since < scale.from(),
-                is_told: waiter.since.is_some(),
-            };
-            lanes.of(Some(&waiter.owner)).waits.push(wait);
-        }
-    }
+    let waits_left_out = waits(&mut lanes, told, scale, now);
     let mut lanes = lanes.0;
     lanes.retain(|lane| !(lane.blocks.is_empty() && lane.waits.is_empty() && lane.refused.is_empty()));
     // Stable: of one moment, who came first stands first.
@@ -55,7 +46,45 @@ pub(super) fn timeline(told: &Told<'_>, scale: TimeScale, now: i64) -> Timeline 
         lanes,
         more,
         per_tick,
+        waits_left_out,
     }
+}
+
+/// Those that ended with a grant, the longest of them, then those that go on; how many are left out.
+fn waits(lanes: &mut Lanes, told: &Told<'_>, scale: TimeScale, now: i64) -> usize {
+    let granted = told.events.iter().filter_map(|event| {
+        let waited = event
+            .waited_ms
+            .filter(|_| event.kind == EventKind::GrantedAfterWait)?;
+        Some((event.owner.as_ref(), event.at - waited.max(0), event.at))
+    });
+    let mut granted: Vec<_> = granted.filter(|(_, from, at)| scale.meets(*from, *at)).collect();
+    granted.sort_by_key(|(_, from, at)| std::cmp::Reverse(at - from));
+    let left_out = granted.len().saturating_sub(WAITS_MAX);
+    granted.truncate(WAITS_MAX);
+    granted.sort_by_key(|(_, from, _)| *from);
+    for (owner, from, at) in granted {
+        lanes.of(owner).waits.push(Wait {
+            from: from.max(scale.from()),
+            until: at.min(scale.until()),
+            place: None,
+            is_cut: from < scale.from() || at > scale.until(),
+            is_told: true,
+        });
+    }
+    for waiter in told.waiters {
+        let since = waiter.since.unwrap_or(scale.from());
+        if scale.meets(since, now) {
+            lanes.of(Some(&waiter.owner)).waits.push(Wait {
+                from: since.max(scale.from()),
+                until: now.min(scale.until()),
+                place: Some(waiter.place),
+                is_cut: since < scale.from(),
+                is_told: waiter.since.is_some(),
+            });
+        }
+    }
+    left_out
 }
 
 struct Lanes(Vec<Lane>);

@@ -22,6 +22,7 @@ fn event(at: i64, kind: EventKind, who: &str, token: u64) -> HistoryEvent {
         token: (token > 0).then(|| FencingToken::new(token)),
         ttl_ms: None,
         waiters: None,
+        waited_ms: None,
         run: None,
         is_sampled: false,
     }
@@ -112,6 +113,49 @@ fn the_present_holder_comes_first_and_a_zombie_is_told() {
         (timeline.lanes[1].waits[0].from / MINUTE, timeline.overlap_ms()),
         (30, 0)
     );
+}
+
+#[test]
+fn a_wait_that_ended_with_a_grant_is_drawn_up_to_it() {
+    // b waited ten minutes for a's lock, from before the range; then fifty short waits besides the one of b: the longest stay.
+    let waited = |at: i64, minutes: i64, who: &str, token| HistoryEvent {
+        waited_ms: Some(minutes * MINUTE),
+        ..event(at, EventKind::GrantedAfterWait, who, token)
+    };
+    let mut events = vec![
+        event(-5, EventKind::Acquired, "a", 1),
+        event(5, EventKind::Released, "a", 1),
+        event(5, EventKind::Acquired, "b", 2),
+        waited(5, 10, "b", 2),
+        // The wait of a kind that has none.
+        HistoryEvent {
+            waited_ms: Some(MINUTE),
+            ..event(6, EventKind::Renewed, "b", 2)
+        },
+    ];
+    let timeline = draw(&Told {
+        events: &events,
+        holders: Some(&[holder("b", 2, None)]),
+        ..Told::default()
+    });
+    let waits: Vec<&Wait> = timeline.lanes.iter().flat_map(|lane| &lane.waits).collect();
+    let expected = Wait {
+        from: 0,
+        until: 5 * MINUTE,
+        place: None,
+        is_cut: true,
+        is_told: true,
+    };
+    assert_eq!((waits, timeline.waits_left_out), (vec![&expected], 0));
+    assert_eq!(shown(&timeline)[0], ("b".to_owned(), 5, 60, End::Now));
+    events.extend((0..50).map(|at| waited(8 + at, 1, "c", 3)));
+    let timeline = draw(&Told {
+        events: &events,
+        ..Told::default()
+    });
+    let drawn: usize = timeline.lanes.iter().map(|lane| lane.waits.len()).sum();
+    assert_eq!((drawn, timeline.waits_left_out), (40, 11));
+    assert!(timeline.lanes.iter().any(|lane| lane.waits.contains(&expected)));
 }
 
 #[test]
@@ -386,13 +430,15 @@ fn any_event() -> impl Strategy<Value = HistoryEvent> {
         0_u64..4,
         run,
         proptest::option::of(0_u32..9),
+        proptest::option::of(-5_i64..90),
     )
-        .prop_map(|(at, kind, who, token, run, waiters)| HistoryEvent {
+        .prop_map(|(at, kind, who, token, run, waiters, waited)| HistoryEvent {
             run: run.map(|(count, length)| Run {
                 count,
                 until: (at + length) * MINUTE,
             }),
             waiters,
+            waited_ms: waited.map(|minutes| minutes * MINUTE),
             ..event(at, kind, who, token)
         })
 }
@@ -421,6 +467,7 @@ proptest! {
                 prop_assert!(scale.contains(block.from) && scale.contains(block.until), "{block:?}");
                 prop_assert!(block.ticks.iter().all(|at| scale.contains(*at)));
             }
+            prop_assert!(lane.waits.iter().all(|wait| wait.from <= wait.until && scale.contains(wait.from)));
             prop_assert!(lane.zombies.iter().all(|zombie| zombie.from <= zombie.until && zombie.writes > 0));
         }
         prop_assert!(timeline.per_tick >= 1 && timeline.overlap_ms() >= 0);
