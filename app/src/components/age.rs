@@ -34,14 +34,21 @@ pub fn Age(ms: i64) -> impl IntoView {
 pub fn Held(lock: Lock) -> impl IntoView {
     match lock.held_ms {
         Known::Known(ms) if !lock.is_stale() => view! { <Elapsing ms/> }.into_any(),
-        Known::Known(ms) => at_least(ms, "held so long when it was last seen".to_owned()),
+        Known::Known(ms) => at_least(ms, WHEN_LAST_SEEN.to_owned()),
         Known::Unknown(why) | Known::Absent(why) => at_least(lock.held_at_least_ms, why.into_owned()),
     }
 }
 
 fn at_least(ms: i64, why: String) -> AnyView {
-    view! { <span title=why>{format!("\u{2265} {}", human::duration(ms))}</span> }.into_any()
+    view! { <span title=why>{at_least_word(ms)}</span> }.into_any()
 }
+
+pub fn at_least_word(ms: i64) -> String {
+    format!("\u{2265} {}", human::duration(ms))
+}
+
+/// Where a lock was last seen by a reading that is old by now.
+pub const WHEN_LAST_SEEN: &str = "held so long when it was last seen";
 
 pub fn whole_seconds() -> Memo<i64> {
     let elapsed = use_live().elapsed();

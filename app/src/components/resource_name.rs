@@ -18,24 +18,43 @@ pub fn ResourceName(
     #[prop(optional)]
     cut: bool,
 ) -> impl IntoView {
-    // Only a name that may be cut needs to be whole on hover.
-    let title = (cut && name.len() > 24).then(|| ends(starts(last(&name, TITLE_BYTES_MAX))));
-    let shared = if name.is_char_boundary(shared) { shared } else { 0 };
-    let (dim, differs) = name.split_at(shared.min(name.len()));
-    let (dim, differs) = match last(differs, LINE_BYTES_MAX) {
-        end if cut && end.len() < differs.len() => ("", end),
-        _ => (dim, differs),
-    };
-    let differs = ends(if dim.is_empty() {
-        starts(differs)
-    } else {
-        visible(differs).into_owned()
-    });
-    let dim = starts(dim);
+    let Parts { title, dim, differs } = Parts::of(&name, shared, cut);
     view! {
         <span class=if cut { "res cut" } else { "res wrapname" } title=title>
             <bdi dir="ltr">{(!dim.is_empty()).then(|| view! { <i>{dim}</i> }.into_any())}{differs}</bdi>
         </span>
+    }
+}
+
+/// A name as it is shown.
+pub struct Parts {
+    /// The whole of it, where the line may not hold it.
+    pub title: Option<String>,
+    /// What the name above has too.
+    pub dim: String,
+    pub differs: String,
+}
+
+impl Parts {
+    pub fn of(name: &str, shared: usize, cut: bool) -> Self {
+        // Only a name that may be cut needs to be whole on hover.
+        let title = (cut && name.len() > 24).then(|| ends(starts(last(name, TITLE_BYTES_MAX))));
+        let shared = if name.is_char_boundary(shared) { shared } else { 0 };
+        let (dim, differs) = name.split_at(shared.min(name.len()));
+        let (dim, differs) = match last(differs, LINE_BYTES_MAX) {
+            end if cut && end.len() < differs.len() => ("", end),
+            _ => (dim, differs),
+        };
+        let differs = ends(if dim.is_empty() {
+            starts(differs)
+        } else {
+            visible(differs).into_owned()
+        });
+        Self {
+            title,
+            dim: starts(dim),
+            differs,
+        }
     }
 }
 

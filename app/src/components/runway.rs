@@ -37,7 +37,7 @@ pub fn Runway(lock: Lock) -> impl IntoView {
 }
 
 /// Hue by the lease alone, and whether the drawing is blind or quiet.
-pub(super) fn classes(lock: &Lock, drawing: &Drawing) -> String {
+pub fn classes(lock: &Lock, drawing: &Drawing) -> String {
     let tone = match drawing.tone {
         Severity::Critical => "critical",
         Severity::Warning => "warning",
@@ -52,7 +52,7 @@ pub(super) fn classes(lock: &Lock, drawing: &Drawing) -> String {
     }
 }
 
-pub(super) fn percent(at: f64) -> String {
+pub fn percent(at: f64) -> String {
     format!("{}%", human::measure(at))
 }
 

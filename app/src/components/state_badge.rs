@@ -26,6 +26,16 @@ const fn quiet(severity: Severity) -> bool {
     matches!(severity, Severity::Blind | Severity::Healthy)
 }
 
+pub fn badge_class(state: LockState, small: bool) -> String {
+    let severity = state.severity();
+    format!(
+        "st {}{}{}",
+        hue(severity),
+        if quiet(severity) { " quiet" } else { "" },
+        if small { " small" } else { "" }
+    )
+}
+
 #[component]
 pub fn StateBadge(
     state: LockState,
@@ -37,13 +47,7 @@ pub fn StateBadge(
     why: Option<String>,
     #[prop(optional)] small: bool,
 ) -> impl IntoView {
-    let severity = state.severity();
-    let class = format!(
-        "st {}{}{}",
-        hue(severity),
-        if quiet(severity) { " quiet" } else { "" },
-        if small { " small" } else { "" }
-    );
+    let class = badge_class(state, small);
     let word = match note.filter(|note| !note.is_empty()) {
         Some(note) => format!("{}, {note}", state.word()),
         None => state.word().to_owned(),

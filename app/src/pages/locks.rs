@@ -79,7 +79,6 @@ pub fn LocksPage() -> impl IntoView {
 #[component]
 fn List(loaded: Signal<Loaded>, address: Memo<Address>) -> impl IntoView {
     let Feed { listing, scroll, .. } = Feed::new(loaded, address, use_live());
-    let page = Signal::derive(move || loaded.get().page);
     let names = Memo::new(move |_| {
         loaded.with(|loaded| {
             loaded
@@ -96,11 +95,11 @@ fn List(loaded: Signal<Loaded>, address: Memo<Address>) -> impl IntoView {
     view! {
         <Filters backends=names.into() address/>
         <Facets states=states.into() address/>
-        <Blindness page address/>
+        <Blindness loaded address/>
         {move || if empty.get() {
-            view! { <NoRows page address/> }.into_any()
+            view! { <NoRows loaded address/> }.into_any()
         } else {
-            view! { <Table listing scroll total=total.into() address/> <Foot listing scroll page address/> }.into_any()
+            view! { <Table listing scroll total=total.into() address/> <Foot listing scroll loaded address/> }.into_any()
         }}
     }
 }

@@ -1,9 +1,10 @@
 //! Under the table: which rows one sees, of how many, in which order; the keys; and the way to the next page.
 
 use domain::human;
-use domain::query::{InventoryPage, Sort, SortKey};
+use domain::query::{Sort, SortKey};
 use leptos::prelude::*;
 
+use super::Loaded;
 use super::address::Address;
 use super::listing::Listing;
 use super::scroll::Scroll;
@@ -14,14 +15,14 @@ use crate::live::use_live;
 pub fn Foot(
     listing: RwSignal<Listing>,
     scroll: Scroll,
-    page: Signal<InventoryPage>,
+    loaded: Signal<Loaded>,
     address: Memo<Address>,
 ) -> impl IntoView {
-    let total = Memo::new(move |_| page.with(|page| page.total));
+    let total = Memo::new(move |_| loaded.with(|loaded| loaded.page.total));
     let range = Memo::new(move |_| {
         let (seen, from) = (scroll.seen(), address.with(Address::from));
         let at = |row: usize| human::count(from + u64::try_from(row).unwrap_or(0));
-        let unseen = if page.with(|page| page.complete) {
+        let unseen = if loaded.with(|loaded| loaded.page.complete) {
             ""
         } else {
             " known"
@@ -41,7 +42,7 @@ pub fn Foot(
                 <span class="ink3 not-narrow"><kbd>"j"</kbd>" "<kbd>"k"</kbd>" move"</span>
                 <span class="ink3 not-narrow"><kbd>"↵"</kbd>" open"</span>
                 <span class="ink3 not-narrow"><kbd>"?"</kbd>" all keys"</span>
-                <Pages listing page address/>
+                <Pages listing loaded address/>
             </div>
             <RunwayLegend/>
         </footer>
@@ -50,9 +51,9 @@ pub fn Foot(
 
 /// Links for those who have no script; with it, scrolling fetches.
 #[component]
-fn Pages(listing: RwSignal<Listing>, page: Signal<InventoryPage>, address: Memo<Address>) -> impl IntoView {
+fn Pages(listing: RwSignal<Listing>, loaded: Signal<Loaded>, address: Memo<Address>) -> impl IntoView {
     let live = use_live();
-    let rows = move || page.with(|page| u64::try_from(page.locks.len()).unwrap_or(0));
+    let rows = move || loaded.with(|loaded| u64::try_from(loaded.page.locks.len()).unwrap_or(0));
     let before = Memo::new(move |_| {
         address.with(|address| {
             address
@@ -63,7 +64,7 @@ fn Pages(listing: RwSignal<Listing>, page: Signal<InventoryPage>, address: Memo<
     // A memo: the focus that leaves with the page tells the listing last, and a bare closure would be run
     // for that after its signals are gone.
     let next = Memo::new(move |_| {
-        let cursor = page.with(|page| page.next_cursor.clone());
+        let cursor = loaded.with(|loaded| loaded.page.next_cursor.clone());
         // While scrolling fetches, one page is as long as the list.
         let shown = !live.is_awake() || listing.with(|listing| listing.next_cursor().is_some());
         cursor.filter(|_| shown).map(|cursor| {

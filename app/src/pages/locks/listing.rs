@@ -243,4 +243,4 @@ fn is_noticed(before: &Lock, after: &Lock) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -8,6 +8,7 @@ use domain::observation::Coverage;
 use domain::query::InventoryPage;
 use leptos::prelude::*;
 
+use super::Loaded;
 use super::address::Address;
 use crate::components::changing::changing;
 use crate::components::empty::Empty;
@@ -26,10 +27,14 @@ struct Line {
 
 /// One line per backend that is not seen whole, the worst first.
 #[component]
-pub fn Blindness(page: Signal<InventoryPage>, address: Memo<Address>) -> impl IntoView {
+pub fn Blindness(loaded: Signal<Loaded>, address: Memo<Address>) -> impl IntoView {
     let lines = Memo::new(move |_| {
         let address = address.get();
-        let mut lines = page.with(|page| asked(page, &address).filter_map(blindness).collect::<Vec<_>>());
+        let mut lines = loaded.with(|loaded| {
+            asked(&loaded.page, &address)
+                .filter_map(blindness)
+                .collect::<Vec<_>>()
+        });
         lines.sort_by_key(|line| std::cmp::Reverse(line.status));
         lines
     });
@@ -109,11 +114,11 @@ fn blindness(backend: &BackendView) -> Option<Line> {
 
 /// Stands in for the table when no row matches.
 #[component]
-pub fn NoRows(page: Signal<InventoryPage>, address: Memo<Address>) -> impl IntoView {
+pub fn NoRows(loaded: Signal<Loaded>, address: Memo<Address>) -> impl IntoView {
     changing(move || {
         let address = address.get();
         let filtered = address.is_filtered();
-        let words = page.with(|page| words(page, &address));
+        let words = loaded.with(|loaded| words(&loaded.page, &address));
         let clear = filtered.then(|| {
             view! {
                 <div class="do"><a class="btn" href=address.cleared().href()>"Clear filters"</a></div>

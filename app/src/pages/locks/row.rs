@@ -1,5 +1,7 @@
 //! One row: a lock on one line.
 
+mod written;
+
 use domain::escape::visible;
 use domain::human;
 use domain::known::Known;
@@ -7,6 +9,7 @@ use domain::lock::Lock;
 use domain::segments::shared_len;
 use domain::state::LockState;
 use leptos::prelude::*;
+use leptos::tachys::html::InertElement;
 
 use super::listing::{Listing, Shown};
 use crate::components::age::Held;
@@ -48,6 +51,22 @@ pub fn LockRow(
     #[prop(into)]
     from: Signal<u64>,
 ) -> impl IntoView {
+    // Never true in the browser, whose build has none of it.
+    if cfg!(feature = "ssr")
+        && let Some(placed) = listing.with_untracked(|listing| placed(listing, index))
+    {
+        let place = aria_row(from.get_untracked(), index);
+        return InertElement::new(written::row(&placed, index, place)).into_any();
+    }
+    live_row(listing, index, from)
+}
+
+/// As the table counts: its head is the first row.
+fn aria_row(from: u64, index: usize) -> u64 {
+    from + u64::try_from(index).unwrap_or(0) + 2
+}
+
+fn live_row(listing: RwSignal<Listing>, index: usize, from: Signal<u64>) -> AnyView {
     let live = use_live();
     let placed = Memo::new(move |_| listing.with(|listing| placed(listing, index)));
     let changed_at =
@@ -60,12 +79,18 @@ pub fn LockRow(
     let look =
         Memo::new(move |_| placed.with(|placed| placed.as_ref().map_or("", |placed| look(&placed.row))));
     let class = Memo::new(move |_| format!("{}{}", look.get(), if marked() { " is-new" } else { "" }));
-    let place = move || from.get() + u64::try_from(index).unwrap_or(0) + 2;
+    let place = move || aria_row(from.get(), index);
     view! {
         <tr class=class aria-rowindex=place data-row=index>
             {move || placed.get().map(|placed| view! { <Cells placed/> }.into_any())}
         </tr>
     }
+    .into_any()
+}
+
+/// What the backend calls the place where it is.
+fn source_of(lock: &Lock) -> String {
+    format!("{}, {}", lock.kind.wire(), lock.id.source)
 }
 
 fn look(row: &Shown) -> &'static str {
@@ -84,7 +109,7 @@ fn Cells(placed: Placed) -> impl IntoView {
     let name = lock.id.resource.text();
     let rel = links::needs_browser(&name).then_some("external");
     let backend = lock.id.backend.to_string();
-    let source = format!("{}, {}", lock.kind.wire(), lock.id.source);
+    let source = source_of(&lock);
     let state = lock.state;
     let note = (state == LockState::Stale).then(|| human::age(lock.age_ms));
     let why = if row.gone {
@@ -131,3 +156,6 @@ fn Waiters(count: Known<u32>) -> impl IntoView {
         unknown => view! { <KnownValue value=unknown.map(|count| count.to_string())/> }.into_any(),
     }
 }
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests;

@@ -8,7 +8,7 @@ use domain::state::{LockState, StateCounts};
 
 use super::*;
 
-fn lock(name: &str, owner: &str) -> Lock {
+pub(in crate::pages::locks) fn lock(name: &str, owner: &str) -> Lock {
     Lock {
         id: LockId {
             backend: BackendName::parse("cache").unwrap(),
