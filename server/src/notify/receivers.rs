@@ -159,7 +159,7 @@ impl Notifier {
                 let (id, kind, urls): (String, String, String) =
                     (row.try_get(0)?, row.try_get(2)?, row.try_get(3)?);
                 let kind = Kind::parse(&kind).unwrap_or(Kind::Webhook);
-                let opened = opened(self, &id, &urls, None);
+                let opened = opened(&self.vault, &id, &urls, None);
                 let locked = opened.as_ref().err().map(ToString::to_string);
                 let (urls, _) = opened.unwrap_or_default();
                 views.push(ReceiverView {

@@ -15,7 +15,7 @@ const HOLDS_KEPT: usize = 64;
 pub const SAMPLES_MIN: usize = 8;
 /// Entries of one prefix, and locks and prefixes, that are remembered at a time.
 const ENTRIES_MAX: usize = 20_000;
-const LOCKS_MAX: usize = 200_000;
+const LOCKS_MAX: usize = 100_000;
 const PREFIXES_MAX: usize = 5_000;
 
 #[derive(Debug, Default)]
@@ -41,6 +41,8 @@ pub struct Refused {
 /// One lock.
 #[derive(Debug, Default)]
 pub(super) struct Track {
+    /// When it was told of last.
+    touched_at: i64,
     pub(super) open: Option<Open>,
     holds_ms: VecDeque<i64>,
     p95: OnceLock<Option<i64>>,
@@ -90,10 +92,11 @@ impl Past {
             _ => {}
         }
         if self.locks.len() >= LOCKS_MAX && !self.locks.contains_key(&id) {
-            return;
+            self.forget_half();
         }
         let prefix = (event.backend.clone(), template(event.resource.as_bytes()));
         let track = self.locks.entry(id).or_default();
+        track.touched_at = event.at;
         let mut entries = Vec::with_capacity(3);
         match event.kind {
             EventKind::Acquired | EventKind::Reclaimed => {
@@ -158,6 +161,22 @@ impl Past {
         {
             window.entries.pop_front();
         }
+    }
+
+    /// The half that was told of longest ago makes room, of those that nobody holds if they are many enough: names that are
+    /// used once, of jobs and orders, come without end.
+    fn forget_half(&mut self) {
+        let free = self.locks.values().filter(|track| track.open.is_none());
+        let mut times: Vec<i64> = free.map(|track| track.touched_at).collect();
+        let are_held_kept = times.len() > LOCKS_MAX / 4;
+        if !are_held_kept {
+            times = self.locks.values().map(|track| track.touched_at).collect();
+        }
+        let middle = times.len() / 2;
+        let (_, oldest_kept, _) = times.select_nth_unstable(middle);
+        let oldest_kept = *oldest_kept;
+        self.locks
+            .retain(|_, track| track.touched_at > oldest_kept || (are_held_kept && track.open.is_some()));
     }
 
     /// All that were refused as far back as is looked at, instead of what was told before.

@@ -1,5 +1,6 @@
 //! Rules played on a fake clock.
 
+mod forgetting;
 mod played;
 mod previewed;
 mod started;
