@@ -4,8 +4,9 @@ import { defineConfig } from '@playwright/test';
 
 export default defineConfig({
   outputDir: './test-results/runs',
-  timeout: 60_000,
-  expect: { timeout: 15_000 },
+  // How long a test may hang, not how fast it is: several look at many pages one after the other.
+  timeout: 180_000,
+  expect: { timeout: 30_000 },
   // One for each program: the demo's tests mostly wait, the gallery's mostly compute.
   workers: 2,
   retries: process.env.CI ? 2 : 0,
