@@ -98,7 +98,9 @@ async fn a_lock_of_a_backend_that_is_down_is_unknown_and_never_free() {
         let client = redis::Client::open(redis.url()).unwrap();
         let mut connection = client.get_multiplexed_async_connection().await.unwrap();
         let mut asked = redis::cmd(command[0]);
-        command[1..].iter().for_each(|word| drop(asked.arg(word)));
+        for word in &command[1..] {
+            asked.arg(word);
+        }
         asked.query_async::<()>(&mut connection).await.unwrap();
     };
     set(&["SET", "lock:close", "worker-3", "PX", "600000"]).await;
@@ -113,7 +115,7 @@ async fn a_lock_of_a_backend_that_is_down_is_unknown_and_never_free() {
     tells("Lease runway").await;
     set(&["DEL", "lock:close"]).await;
     tells("Nobody holds it: ").await;
-    tells("last held by worker-3").await;
+    tells("free since ").await;
     drop(redis);
     tells("whether it is free cannot be told now").await;
     let html = console.get(path).await.text().await.unwrap();
@@ -121,5 +123,5 @@ async fn a_lock_of_a_backend_that_is_down_is_unknown_and_never_free() {
         !html.contains("Nobody holds it") && !html.contains("<dd>nobody"),
         "{html}"
     );
-    assert!(html.contains("worker-3"), "its past stays: {html}");
+    assert!(html.contains("<small>released at "), "its past stays: {html}");
 }

@@ -31,9 +31,8 @@ fn with_line(name: &str, owner: &str, line: &[(&str, Option<i64>)]) -> ObservedL
 }
 
 async fn events(server: &Server, backend: &BackendName, name: &str) -> Vec<HistoryEvent> {
-    let of = server
-        .history
-        .events_of(backend, None, &Resource::from(name), (0, i64::MAX), 100);
+    let name = Resource::from(name);
+    let of = server.history.events_of(backend, None, &name, (0, i64::MAX), 100);
     of.await.unwrap()
 }
 
