@@ -100,12 +100,12 @@ impl Notifier {
         (notifier, Delivering::new(task))
     }
 
-    /// How often the outbox was looked at: that of an idle server on SQLite is not.
+    /// How often the outbox was looked at: that of an idle server on SQLite hardly is.
     pub fn looks(&self) -> u64 {
         self.looks.load(Ordering::Relaxed)
     }
 
-    /// After a commit that held an [`enqueue`]: it is sent at once. On SQLite nothing else says that it is there.
+    /// After a commit that held an [`enqueue`]: it is sent at once. Without this it is sent within ten seconds.
     pub fn wake(&self) {
         self.woken.notify_one();
     }

@@ -228,8 +228,11 @@ test.describe('without a script, on a phone', () => {
     await page.goto('/alerts');
     await fits(page);
     await page.getByRole('link', { name: 'Long-held', exact: true }).last().click();
+    // With its style sheet, not before.
+    await page.waitForURL(/\/alerts\/rules\//);
     await fits(page);
     await page.getByRole('button', { name: 'Preview' }).click();
+    await page.waitForLoadState('load');
     await expect(page.locator('.pv-fig')).toContainText('in 7 days');
     await fits(page);
     const line = page.getByLabel(/^Threshold line/);

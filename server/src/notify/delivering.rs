@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::limits::{LOOK_EVERY, TEND_EVERY, TURNS_MAX};
+use super::limits::{LOOK_ANYWAY, LOOK_EVERY, TEND_EVERY, TURNS_MAX};
 use super::{Notifier, ms, queue};
 use crate::db::Db;
 use crate::tasks;
@@ -68,7 +68,10 @@ impl Notifier {
         while !stop.is_cancelled() {
             if self.now_ms() >= quiet_until {
                 let due = self.due().await;
-                quiet_until = if due.is_empty() { self.next_due().await } else { 0 };
+                quiet_until = match due.is_empty() {
+                    true => self.next_due().await.min(self.now_ms() + ms(LOOK_ANYWAY)),
+                    false => 0,
+                };
                 for id in due {
                     if self.turns.begin(&id) {
                         self.clone().begin(id);

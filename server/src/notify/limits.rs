@@ -18,6 +18,8 @@ pub const TURNS_MAX: usize = 8;
 pub const CLAIMED_MAX: i64 = 4;
 /// Looking for what is due, when nobody says that there is something.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// The same where nothing is due before, and this server alone fills the outbox.
+pub const LOOK_ANYWAY: Duration = Duration::from_secs(10);
 /// Before the second attempt; twice as long before each that follows.
 pub const BACKOFF_FIRST: Duration = Duration::from_secs(1);
 pub const BACKOFF_MAX: Duration = Duration::from_secs(60);

@@ -112,7 +112,7 @@ fn draggable(line: &Line) -> AnyView {
             min=line.number(line.min) max=line.number(line.max) step=line.number(line.step) value=line.number(line.value)/>
         <span class="pv-now" aria-hidden="true" data-low=whole(line.min) data-high=whole(line.max) data-step=whole(line.step)
             data-ten=ten data-places=line.places data-unit=mark></span>
-        <p class="pv-how small ink3">"Drag the line, or move it with the arrow keys, and preview. A number typed above counts before it."</p>
+        <p class="pv-how small ink3">"Drag the line, or move it with the arrow keys, and preview. A number typed in the form counts before it."</p>
     }
     .into_any()
 }

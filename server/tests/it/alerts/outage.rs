@@ -82,7 +82,7 @@ async fn a_backend_down_at_the_start_waits_for_the_rule_and_a_restart_changes_no
     let first = start(&folder, "").await;
     fires_after(&first.0, "1h").await;
     stop(first).await;
-    let port = free_port();
+    let port = free_port().unwrap();
     let away = format!(
         "[[backend]]\nname = \"away\"\nkind = \"postgres\"\nurl = \"postgres://watch@127.0.0.1:{port}/orders\"\npoll = \"1s\"\n"
     );
