@@ -235,10 +235,15 @@ fn quiet(board: &Board) -> AnyView {
             </li>
         }
     });
+    let list = if board.quiet.is_empty() {
+        view! { <p class="al-none ink2">"Whatever fires is sent to its receivers."</p> }.into_any()
+    } else {
+        view! { <ol class="als">{lines.collect_view()}</ol> }.into_any()
+    };
     view! {
         <section class="sec" aria-labelledby="quiet">
             <header><h2 id="quiet">"Silences"</h2><span class="note">{format!("{} active", board.quiet.len())}</span>{make}</header>
-            <ol class="als">{lines.collect_view()}</ol>
+            {list}
         </section>
     }
     .into_any()

@@ -261,9 +261,9 @@ fn busiest(chart: &BarChart) -> String {
     let total: u64 = chart.bars.iter().map(|bar| bar.value).sum();
     let most = chart.bars.iter().max_by_key(|bar| bar.value);
     match most.filter(|bar| bar.value > 0) {
-        Some(bar) if bar.value == total => format!("All refused within {}", bar.title),
+        Some(bar) if bar.value == total => format!("All refused from {}", bar.title),
         Some(bar) => format!(
-            "{} of {} refused within {}",
+            "{} of {} refused from {}",
             human::count(bar.value),
             human::count(total),
             bar.title

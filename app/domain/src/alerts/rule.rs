@@ -7,6 +7,7 @@ use super::kind::Kind;
 use super::machine::Timing;
 use super::pattern::Pattern;
 use super::template::Template;
+use super::unit::Unit;
 use crate::names::BackendName;
 use crate::safety::SafetyClass;
 
@@ -122,14 +123,16 @@ impl Condition {
     pub fn sentence(&self) -> String {
         let info = self.kind.info();
         let shown = info.params.iter().zip(&self.values).filter_map(|(param, value)| {
-            let value = (*value)?;
+            // Every duration is at least none at all.
+            let value = value.filter(|value| param.unit != Unit::Duration || *value > 0)?;
             Some(format!("{} {}", param.words, param.unit.shown(value)))
         });
-        let shown: Vec<String> = shown.collect();
+        let shown = shown.collect::<Vec<String>>().join(", ");
         if shown.is_empty() {
             info.when.to_owned()
         } else {
-            shown.join(", ")
+            // Where the first threshold is left out, the second is no alternative.
+            shown.strip_prefix("or ").unwrap_or(&shown).to_owned()
         }
     }
 }

@@ -21,6 +21,8 @@ pub struct Line {
     pub outcome: String,
     pub backend: Option<String>,
     pub resource: Option<String>,
+    /// What it is about where that is no lock.
+    pub about: Option<String>,
     pub reason: Option<String>,
     pub approver: Option<String>,
     pub join: Join,
@@ -143,9 +145,13 @@ fn on(line: &Line) -> AnyView {
         .resource
         .clone()
         .map(|name| view! { <ResourceName name=name cut=true/> });
-    let is_said = line.resource.is_some() || line.backend.is_some();
+    let about = line
+        .about
+        .as_deref()
+        .map(|name| view! { <bdi>{short(name)}</bdi> });
+    let is_said = line.resource.is_some() || line.backend.is_some() || line.about.is_some();
     is_said
-        .then(|| view! { <div class="on">{resource}{backend}</div> })
+        .then(|| view! { <div class="on">{resource}{backend}{about}</div> })
         .into_any()
 }
 

@@ -47,10 +47,14 @@ pub fn tokens(chrome: &Chrome, tokens: Tokens) -> String {
     let unused = good.iter().filter(|row| row.used_at.is_none()).count();
     let title = match good.len() {
         0 => "No program has a token".to_owned(),
-        count => format!(
-            "{}, {unused} never used",
-            human::counted(count as u64, "token is good", "tokens are good")
-        ),
+        count => {
+            let good = human::counted(count as u64, "token is good", "tokens are good");
+            if unused > 0 {
+                format!("{good}, {unused} never used")
+            } else {
+                good
+            }
+        }
     };
     let past = (!over.is_empty()).then(|| {
         view! {

@@ -1,6 +1,6 @@
 //! Rules and silences as people write them, right and wrong.
 
-use crate::alerts::{Draft, Fault, Kind, Known, SilenceDraft, builtin, parse};
+use crate::alerts::{Condition, Draft, Fault, Kind, Known, SilenceDraft, builtin, parse};
 
 const BACKENDS: [&str; 2] = ["builtin", "redis-cache"];
 
@@ -128,4 +128,17 @@ fn a_silence_needs_an_end_a_comment_and_something_to_match() {
         change(&|draft| draft.matchers[0].0 = "mood".to_owned()),
         "matchers"
     );
+}
+
+#[test]
+fn a_sentence_names_only_the_thresholds_that_say_something() {
+    // One left out is not said, nor is "at least no time at all"; and what is left is no alternative to nothing.
+    let mut condition = Condition::default_of(Kind::LongHeld);
+    assert!(
+        condition
+            .sentence()
+            .contains(", or longer than 2 h, but not below")
+    );
+    condition.values = vec![None, Some(60_000), Some(0)];
+    assert_eq!(condition.sentence(), "longer than 1 m");
 }

@@ -170,13 +170,15 @@ fn marks(out: &mut Html, drawing: &Runway) {
 
 fn waiters(out: &mut Html, count: &Known<u32>) {
     match count {
-        Known::Known(0) => out.raw("<span class=\"ink3\">0<!></span>"),
+        Known::Known(0) => {
+            out.raw("<span class=\"ink3\">0<!></span>");
+        }
         Known::Known(count) => {
             out.raw("<span class=\"waiting wn\">");
-            out.text(&human::count(u64::from(*count))).raw("<!></span>")
+            out.text(&human::count(u64::from(*count))).raw("<!></span>");
         }
-        unknown => return known(out, &unknown.clone().map(|count| count.to_string())),
-    };
+        unknown => known(out, &unknown.clone().map(|count| count.to_string())),
+    }
 }
 
 fn known(out: &mut Html, value: &Known<String>) {
