@@ -6,6 +6,7 @@
 //! nothing, and uses an account of its own where the backend has accounts.
 
 pub mod announcing;
+mod around;
 pub mod broken;
 pub mod builtin;
 pub mod connect;

@@ -1,22 +1,16 @@
 //! A throwaway Alertmanager: one of them on loopback, without a cluster.
 
 use std::{
-    io,
     net::{Ipv4Addr, SocketAddr},
     ops::Deref,
 };
 
 use rustix::process::Signal;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-};
 
 use super::{
     StartError,
-    account::Account,
     folder::Folder,
-    plan::{Plan, Probe},
+    plan::{Plan, Probe, asked},
     programs,
     server::Server,
 };
@@ -41,13 +35,7 @@ pub struct Alertmanager {
 impl Alertmanager {
     pub(super) async fn start(options: AlertmanagerOptions) -> Result<Self, StartError> {
         let program = programs::find(PROGRAM, INSTALL)?;
-        let account = Account::choose(WHAT)?;
-        let folder = Folder::create("alertmanager", account, "KILL");
-        let folder = folder.map_err(|source| StartError::Io {
-            what: WHAT,
-            doing: "make a folder",
-            source,
-        })?;
+        let folder = Folder::of_server(WHAT, "alertmanager", "KILL")?;
         let plan = |folder: &Folder, [port]: [u16; 1]| {
             let config = folder.write_private("alertmanager.yml", options.config.as_bytes())?;
             Ok(Plan {
@@ -85,14 +73,7 @@ impl Deref for Alertmanager {
 
 /// `GET /-/ready`, without a client.
 pub(super) async fn answers(address: SocketAddr) -> Result<(), String> {
-    let text = |error: io::Error| error.to_string();
-    let mut stream = TcpStream::connect(address).await.map_err(text)?;
-    stream
-        .write_all(b"GET /-/ready HTTP/1.0\r\n\r\n")
-        .await
-        .map_err(text)?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.map_err(text)?;
+    let answer = asked(address, b"GET /-/ready HTTP/1.0\r\n\r\n").await?;
     let first = answer.lines().next().unwrap_or_default();
     if first.contains(" 200 ") {
         return Ok(());

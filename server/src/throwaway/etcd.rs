@@ -7,16 +7,11 @@ use std::{
 };
 
 use rustix::process::Signal;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-};
 
 use super::{
     StartError, Tls,
-    account::Account,
     folder::Folder,
-    plan::{Plan, Probe},
+    plan::{Plan, Probe, asked},
     programs,
     server::Server,
 };
@@ -47,13 +42,7 @@ pub struct Etcd {
 impl Etcd {
     pub(super) async fn start(options: EtcdOptions) -> Result<Self, StartError> {
         let program = programs::find("etcd", INSTALL)?;
-        let account = Account::choose(WHAT)?;
-        let folder = Folder::create("etcd", account, "KILL");
-        let folder = folder.map_err(|source| StartError::Io {
-            what: WHAT,
-            doing: "make a folder",
-            source,
-        })?;
+        let folder = Folder::of_server(WHAT, "etcd", "KILL")?;
         let plan = |folder: &Folder, ports: [u16; 3]| {
             Ok(Plan {
                 program: program.clone(),
@@ -143,14 +132,7 @@ fn arguments(options: &EtcdOptions, folder: &Folder, ports: [u16; 3]) -> io::Res
 
 /// `GET /health`, without a client. It reads from the store, so there is a leader when it says `true`.
 pub(super) async fn answers(address: SocketAddr) -> Result<(), String> {
-    let text = |error: io::Error| error.to_string();
-    let mut stream = TcpStream::connect(address).await.map_err(text)?;
-    stream
-        .write_all(b"GET /health HTTP/1.0\r\n\r\n")
-        .await
-        .map_err(text)?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.map_err(text)?;
+    let answer = asked(address, b"GET /health HTTP/1.0\r\n\r\n").await?;
     if answer.contains(r#""health":"true""#) {
         return Ok(());
     }

@@ -19,7 +19,7 @@ use std::{
     sync::Mutex,
 };
 
-use super::{account::Account, programs};
+use super::{StartError, account::Account, programs};
 
 /// `$1` folder, `$2` the signal that ends the server without leaving shared memory behind, within 8 s. A Postgres that
 /// was killed outright leaves a System V segment; its id is in line 7 of `postmaster.pid`.
@@ -54,6 +54,16 @@ pub(super) struct Folder {
 }
 
 impl Folder {
+    /// For a server that `what` names to people, run by whichever account it may be run by.
+    pub(super) fn of_server(what: &'static str, name: &str, end_signal: &str) -> Result<Self, StartError> {
+        let account = Account::choose(what)?;
+        Self::create(name, account, end_signal).map_err(|source| StartError::Io {
+            what,
+            doing: "make a folder",
+            source,
+        })
+    }
+
     /// A new folder under the system's temporary folder, owned by `account`, closed to others.
     /// `end_signal` is the guard's, without `SIG`: `KILL`, `QUIT`.
     pub(super) fn create(name: &str, account: Account, end_signal: &str) -> io::Result<Self> {

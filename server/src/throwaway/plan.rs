@@ -4,7 +4,11 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use rustix::process::Signal;
 use sqlx::postgres::PgConnectOptions;
-use tokio::time::timeout;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::timeout,
+};
 
 use super::{alertmanager, etcd, postgres, prometheus, redis, zookeeper};
 
@@ -51,4 +55,16 @@ impl Probe {
             .await
             .unwrap_or_else(|_| Err("no answer".to_owned()))
     }
+}
+
+/// All that a server says to one question before it hangs up, without a client.
+pub(super) async fn asked(address: SocketAddr, question: &[u8]) -> Result<String, String> {
+    let answer = async {
+        let mut stream = TcpStream::connect(address).await?;
+        stream.write_all(question).await?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await?;
+        Ok(answer)
+    };
+    answer.await.map_err(|error: std::io::Error| error.to_string())
 }

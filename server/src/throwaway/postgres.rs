@@ -9,9 +9,7 @@ use sqlx::{
 };
 
 use super::{
-    StartError, Tls,
-    account::Account,
-    address,
+    StartError, Tls, address,
     folder::Folder,
     plan::{Plan, Probe},
     process, programs,
@@ -46,15 +44,7 @@ impl Postgres {
     pub(super) async fn start(options: PostgresOptions) -> Result<Self, StartError> {
         let program = programs::find("postgres", INSTALL)?;
         let initdb = programs::find("initdb", INSTALL)?;
-        let io = |doing| {
-            move |source| StartError::Io {
-                what: WHAT,
-                doing,
-                source,
-            }
-        };
-        let account = Account::choose(WHAT)?;
-        let folder = Folder::create("postgres", account, "QUIT").map_err(io("make a folder"))?;
+        let folder = Folder::of_server(WHAT, "postgres", "QUIT")?;
         init(&initdb, &folder, options.password.as_deref()).await?;
         let plan = |folder: &Folder, [port]: [u16; 1]| {
             Ok(Plan {

@@ -9,9 +9,7 @@ use std::{
 use rustix::process::Signal;
 
 use super::{
-    StartError,
-    account::Account,
-    alertmanager,
+    StartError, alertmanager,
     folder::Folder,
     plan::{Plan, Probe},
     programs::{self, MissingServer},
@@ -47,13 +45,7 @@ pub fn promtool() -> Result<PathBuf, MissingServer> {
 impl Prometheus {
     pub(super) async fn start(options: PrometheusOptions) -> Result<Self, StartError> {
         let program = programs::find("prometheus", INSTALL)?;
-        let account = Account::choose(WHAT)?;
-        let folder = Folder::create("prometheus", account, "KILL");
-        let folder = folder.map_err(|source| StartError::Io {
-            what: WHAT,
-            doing: "make a folder",
-            source,
-        })?;
+        let folder = Folder::of_server(WHAT, "prometheus", "KILL")?;
         let plan = |folder: &Folder, [port]: [u16; 1]| {
             let config = folder.write_private("prometheus.yml", options.config.as_bytes())?;
             for (name, text) in &options.files {

@@ -13,9 +13,7 @@ use tokio::{
 };
 
 use super::{
-    StartError, Tls,
-    account::Account,
-    address,
+    StartError, Tls, address,
     folder::Folder,
     plan::{Plan, Probe},
     programs,
@@ -53,13 +51,7 @@ pub struct Redis {
 impl Redis {
     pub(super) async fn start(options: RedisOptions) -> Result<Self, StartError> {
         let program = programs::find("redis-server", INSTALL)?;
-        let account = Account::choose(WHAT)?;
-        let folder = Folder::create("redis", account, "KILL");
-        let folder = folder.map_err(|source| StartError::Io {
-            what: WHAT,
-            doing: "make a folder",
-            source,
-        })?;
+        let folder = Folder::of_server(WHAT, "redis", "KILL")?;
         let plan = |folder: &Folder, ports: [u16; 2]| {
             let config = configuration(&options, folder, ports)?;
             let config = folder.write_private("redis.conf", config.as_bytes())?;

@@ -1,23 +1,17 @@
 //! A throwaway ZooKeeper: standalone on loopback, every transaction forced to disk before it is answered.
 
 use std::{
-    io,
     net::{Ipv4Addr, SocketAddr},
     ops::Deref,
     path::Path,
 };
 
 use rustix::process::Signal;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-};
 
 use super::{
     MissingServer, StartError,
-    account::Account,
     folder::Folder,
-    plan::{Plan, Probe},
+    plan::{Plan, Probe, asked},
     programs,
     server::Server,
 };
@@ -51,13 +45,7 @@ impl Zookeeper {
                 install: INSTALL,
             }));
         }
-        let account = Account::choose(WHAT)?;
-        let folder = Folder::create("zookeeper", account, "KILL");
-        let folder = folder.map_err(|source| StartError::Io {
-            what: WHAT,
-            doing: "make a folder",
-            source,
-        })?;
+        let folder = Folder::of_server(WHAT, "zookeeper", "KILL")?;
         let plan = |folder: &Folder, [port]: [u16; 1]| {
             let config = folder.write_private("zoo.cfg", configuration(&options, folder, port).as_bytes())?;
             Ok(Plan {
@@ -110,11 +98,7 @@ fn configuration(options: &ZookeeperOptions, folder: &Folder, port: u16) -> Stri
 
 /// `ruok`, one of the words that it answers without a session.
 pub(super) async fn answers(address: SocketAddr) -> Result<(), String> {
-    let text = |error: io::Error| error.to_string();
-    let mut stream = TcpStream::connect(address).await.map_err(text)?;
-    stream.write_all(b"ruok").await.map_err(text)?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.map_err(text)?;
+    let answer = asked(address, b"ruok").await?;
     match answer.as_str() {
         "imok" => Ok(()),
         other => Err(format!("answered {other:?}")),

@@ -7,5 +7,6 @@ pub(crate) mod ear;
 pub(crate) mod eventually;
 pub(crate) mod form;
 pub(crate) mod proxy;
+pub(crate) mod store;
 pub(crate) mod traces;
 pub(crate) mod unlocking;

@@ -3,6 +3,7 @@
 mod alarmed;
 mod bulk;
 mod crash;
+mod home;
 mod outcomes;
 mod pages;
 mod protected;

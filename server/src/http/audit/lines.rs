@@ -87,12 +87,32 @@ fn line(row: &AuditRow, names: &HashMap<String, String>) -> Line {
         outcome: row.outcome.clone(),
         backend: row.backend.clone(),
         resource: row.resource.clone(),
+        about: about(row),
         reason: row.reason.clone(),
         approver: approver.map(|id| names.get(id).unwrap_or(id).clone()),
         join: Join::Alone,
         flag: Flag::Nothing,
         pair: None,
     }
+}
+
+/// What a row that is of no lock is about, by name: a person, a token, a rule, a receiver, a prefix.
+fn about(row: &AuditRow) -> Option<String> {
+    if row.resource.is_some() || row.backend.is_some() {
+        return None;
+    }
+    let said = [row.after.as_deref(), row.before.as_deref()];
+    let said = said.into_iter().flatten();
+    let mut said = said.filter_map(|json| serde_json::from_str::<serde_json::Value>(json).ok());
+    said.find_map(|json| {
+        let mut names = ["name", "receiver", "rule", "prefix"].into_iter();
+        names.find_map(|member| {
+            json[member]
+                .as_str()
+                .filter(|name| !name.is_empty())
+                .map(str::to_owned)
+        })
+    })
 }
 
 /// What the steps of one unlock share stands on the first of them.
@@ -166,10 +186,8 @@ fn pair(row: &AuditRow, fate: &Unlock) -> Option<(String, i64)> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn steps_of_one_unlock_stand_together_where_the_first_of_them_is() {
-        // Two unlocks that ran at the same time, with a sign-in between them.
-        let row = |id: &str, unlock: Option<&str>| AuditRow {
+    fn row(id: &str, unlock: Option<&str>) -> AuditRow {
+        AuditRow {
             id: id.to_owned(),
             created_at: chrono::DateTime::UNIX_EPOCH,
             action: "FORCE_UNLOCK".to_owned(),
@@ -192,7 +210,12 @@ mod tests {
             trace_id: None,
             prev_hash: String::new(),
             hash: String::new(),
-        };
+        }
+    }
+
+    #[test]
+    fn steps_of_one_unlock_stand_together_where_the_first_of_them_is() {
+        // Two unlocks that ran at the same time, with a sign-in between them.
         let rows = [
             row("6", Some("a")),
             row("5", Some("b")),
@@ -206,5 +229,28 @@ mod tests {
             .map(|group| group.iter().map(|row| row.id.as_str()).collect())
             .collect();
         assert_eq!(told, [vec!["6", "3"], vec!["5", "2"], vec!["4"], vec!["1"]]);
+    }
+
+    #[test]
+    fn a_row_of_no_lock_says_by_name_what_it_is_about() {
+        // What came of it before what was; a row of a lock has its name already, and some rows are about nobody.
+        let about = |before: Option<&str>, after: Option<&str>, resource: Option<&str>| {
+            super::about(&AuditRow {
+                before: before.map(str::to_owned),
+                after: after.map(str::to_owned),
+                resource: resource.map(str::to_owned),
+                ..row("1", None)
+            })
+        };
+        let (old, new) = (Some(r#"{"name":"old"}"#), Some(r#"{"id":"7","name":"new"}"#));
+        assert_eq!(about(old, new, None).as_deref(), Some("new"));
+        assert_eq!(about(old, Some(r#"{"grants":[]}"#), None).as_deref(), Some("old"));
+        assert_eq!(
+            about(None, Some(r#"{"receiver":"pager"}"#), None).as_deref(),
+            Some("pager")
+        );
+        assert_eq!(about(old, new, Some("a:b")), None);
+        assert_eq!(about(None, Some(r#"{"name":7}"#), None), None);
+        assert_eq!(about(Some("no JSON"), None, None), None);
     }
 }

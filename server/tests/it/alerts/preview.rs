@@ -4,7 +4,8 @@ use domain::alerts::builtin;
 use leasehold::db::Db;
 use sqlx::AssertSqlSafe;
 
-use super::servers::{Home, Server};
+use super::servers::Server;
+use crate::support::store::Store;
 
 /// A thousand locks, each taken every two hours and held for ten minutes; one of them once for an hour.
 async fn fill(history: &Db, now: i64) {
@@ -23,7 +24,7 @@ async fn fill(history: &Db, now: i64) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_preview_reads_a_week_of_a_thousand_locks_and_says_what_it_lacks() {
     // 168,000 events without TTLs; the one long hold is found at three times its p95; the time it takes is printed.
-    let home = Home::sqlite();
+    let home = Store::sqlite();
     let server = Server::start(&home).await;
     let now = leasehold::clock::Clock::start().now().wall.timestamp_millis();
     fill(&server.history, now).await;
@@ -48,7 +49,7 @@ async fn a_preview_reads_a_week_of_a_thousand_locks_and_says_what_it_lacks() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_too_much_for_one_preview_is_read_from_its_newest_end_and_said() {
     // The same week with room for a third of its events: the long hold is in the part that is left out.
-    let home = Home::sqlite();
+    let home = Store::sqlite();
     let server = Server::start(&home).await;
     let now = leasehold::clock::Clock::start().now().wall.timestamp_millis();
     fill(&server.history, now).await;

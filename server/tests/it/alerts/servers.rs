@@ -18,40 +18,10 @@ use leasehold::db::{Db, Tx};
 use leasehold::identity::Who;
 use leasehold::inventory::Inventory;
 use leasehold::lease::{Caller, LeaseConfig, LeaseService, Report};
-use leasehold::throwaway::{Postgres, PostgresOptions, Throwaway};
 use tokio_util::sync::CancellationToken;
 
 use crate::support::eventually::eventually;
-
-pub(super) struct Home {
-    store: String,
-    _postgres: Option<Postgres>,
-    _folder: tempfile::TempDir,
-}
-
-impl Home {
-    pub(super) fn sqlite() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        Self {
-            store: format!("sqlite:{}", folder.path().join("leasehold.db").display()),
-            _postgres: None,
-            _folder: folder,
-        }
-    }
-
-    pub(super) async fn postgres() -> Self {
-        let options = PostgresOptions {
-            fast: true,
-            ..Default::default()
-        };
-        let postgres = Throwaway::postgres(options).await.unwrap();
-        Self {
-            store: postgres.superuser_url(),
-            _postgres: Some(postgres),
-            _folder: tempfile::tempdir().unwrap(),
-        }
-    }
-}
+use crate::support::store::Store;
 
 pub(super) struct Server {
     pub(super) alerts: Arc<Alerts>,
@@ -96,12 +66,12 @@ fn roster() -> Arc<Roster> {
 }
 
 impl Server {
-    pub(super) async fn start(home: &Home) -> Self {
+    pub(super) async fn start(home: &Store) -> Self {
         let (clock, stop) = (Clock::start(), CancellationToken::new());
-        let leases = LeaseService::open(&home.store, LeaseConfig::default(), clock.clone(), stop.clone());
+        let leases = LeaseService::open(&home.url, LeaseConfig::default(), clock.clone(), stop.clone());
         let leases = Box::pin(leases).await.unwrap();
-        let db = Db::open(&home.store).await.unwrap();
-        let history = db.history(&home.store).await.unwrap();
+        let db = Db::open(&home.url).await.unwrap();
+        let history = db.history(&home.url).await.unwrap();
         let sent = Arc::new(Collected::default());
         let alerts = Alerts::start(Parts {
             audit: Audit::new(db, clock.clone(), Heads::new(None)),
@@ -160,7 +130,7 @@ async fn rounds() {
     tokio::time::sleep(std::time::Duration::from_secs(4)).await;
 }
 
-async fn restarts(home: Home) {
+async fn restarts(home: Store) {
     let first = Server::start(&home).await;
     first.refuse("jobs/1").await;
     // It is handed over before it is committed.
@@ -201,19 +171,19 @@ async fn restarts(home: Home) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restart_neither_loses_nor_repeats_on_sqlite() {
     // One alert before a restart; after it nothing is told again, and its end is told once.
-    Box::pin(restarts(Home::sqlite())).await;
+    Box::pin(restarts(Store::sqlite())).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restart_neither_loses_nor_repeats_on_postgres() {
     // The same where the turn is a lease.
-    Box::pin(restarts(Home::postgres().await)).await;
+    Box::pin(restarts(Store::postgres().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_two_servers_one_evaluates_and_the_other_takes_over() {
     // One refused write is told once by one of them; it ends; the next is told once by the other.
-    let home = Home::postgres().await;
+    let home = Store::postgres().await;
     let (one, two) = (Server::start(&home).await, Server::start(&home).await);
     one.refuse("jobs/1").await;
     eventually("it is told by one", || async { one.told() + two.told() == 1 }).await;
@@ -232,7 +202,7 @@ async fn of_two_servers_one_evaluates_and_the_other_takes_over() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_one_server_writes_it_shows_at_once_and_the_other_soon() {
     // A rule that is changed, and changed again: both keep copies.
-    let home = Home::postgres().await;
+    let home = Store::postgres().await;
     let (one, two) = (Server::start(&home).await, Server::start(&home).await);
     let who = Who::system("test");
     for version in 2..5 {

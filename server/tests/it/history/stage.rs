@@ -1,5 +1,6 @@
 //! A store, and processes on it that are told what to see.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use domain::backend::BackendKind;
@@ -16,46 +17,36 @@ use leasehold::db::Db;
 use leasehold::history::{History, Recording};
 use leasehold::inventory::{BackendInfo, Feed, Inventory};
 use leasehold::lease::{LeaseConfig, LeaseService};
-use leasehold::throwaway::{Postgres, PostgresOptions, Throwaway};
 use sqlx::AssertSqlSafe;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::eventually::eventually;
+use crate::support::store::Store;
 
-pub(super) struct Home {
-    pub(super) store: String,
-    _postgres: Option<Postgres>,
-    _folder: tempfile::TempDir,
+pub(super) struct Home(Store);
+
+impl Deref for Home {
+    type Target = Store;
+
+    fn deref(&self) -> &Store {
+        &self.0
+    }
 }
 
 impl Home {
     pub(super) fn sqlite() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        Self {
-            store: format!("sqlite:{}", folder.path().join("leasehold.db").display()),
-            _postgres: None,
-            _folder: folder,
-        }
+        Self(Store::sqlite())
     }
 
     pub(super) async fn postgres() -> Self {
-        let options = PostgresOptions {
-            fast: true,
-            ..Default::default()
-        };
-        let postgres = Throwaway::postgres(options).await.unwrap();
-        Self {
-            store: postgres.superuser_url(),
-            _postgres: Some(postgres),
-            _folder: tempfile::tempdir().unwrap(),
-        }
+        Self(Store::postgres().await)
     }
 
     pub(super) async fn db(&self) -> Db {
-        Db::open(&self.store)
+        Db::open(&self.url)
             .await
             .unwrap()
-            .history(&self.store)
+            .history(&self.url)
             .await
             .unwrap()
     }
@@ -98,7 +89,7 @@ impl Server {
 
     pub(super) async fn keeping(home: &Home, keep: HistoryConfig) -> Self {
         let (clock, stop) = (Clock::start(), CancellationToken::new());
-        let leases = LeaseService::open(&home.store, LeaseConfig::default(), clock.clone(), stop.clone());
+        let leases = LeaseService::open(&home.url, LeaseConfig::default(), clock.clone(), stop.clone());
         let leases = leases.await.unwrap();
         let inventory = Inventory::new(vec![BackendInfo {
             name: backend(),

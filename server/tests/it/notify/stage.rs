@@ -13,58 +13,14 @@ use leasehold::identity::Who;
 use leasehold::notify::{
     Delivering, Delivery, DeliveryState, Kind, NewReceiver, Notifier, Wanted, enqueue, fingerprint, keys,
 };
-use leasehold::throwaway::{Postgres, PostgresOptions, Throwaway};
 use sqlx::AssertSqlSafe;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::eventually::eventually;
+pub(super) use crate::support::store::Store;
 
 pub(super) const SECRET: &str = "a secret of thirty-two characters";
 pub(super) const HOME: &str = "https://locks.example.com";
-
-/// Where the outbox is; outlives the notifiers on it.
-pub(super) struct Store {
-    pub(super) url: String,
-    _postgres: Option<Postgres>,
-    folder: tempfile::TempDir,
-}
-
-impl Store {
-    pub(super) fn sqlite() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        Self {
-            url: format!("sqlite:{}", folder.path().join("leasehold.db").display()),
-            _postgres: None,
-            folder,
-        }
-    }
-
-    pub(super) async fn postgres() -> Self {
-        let options = PostgresOptions {
-            fast: true,
-            ..Default::default()
-        };
-        let postgres = Throwaway::postgres(options).await.unwrap();
-        Self {
-            url: postgres.superuser_url(),
-            _postgres: Some(postgres),
-            folder: tempfile::tempdir().unwrap(),
-        }
-    }
-
-    /// The same for another notifier; it is gone with this one.
-    pub(super) fn beside(&self) -> Self {
-        Self {
-            url: self.url.clone(),
-            _postgres: None,
-            folder: tempfile::tempdir().unwrap(),
-        }
-    }
-
-    pub(super) fn folder(&self) -> &std::path::Path {
-        self.folder.path()
-    }
-}
 
 pub(super) struct Stage {
     pub(super) store: Store,

@@ -85,7 +85,7 @@ impl World {
     }
 
     async fn db(&self) -> Db {
-        Db::open(&self.home.store).await.unwrap()
+        Db::open(&self.home.url).await.unwrap()
     }
 
     async fn audit(&self) -> Audit {
@@ -97,7 +97,7 @@ impl World {
         let log = std::fs::File::create(self.home.folder().join("log")).unwrap();
         command
             .env_clear()
-            .env("LEASEHOLD_STORE", &self.home.store)
+            .env("LEASEHOLD_STORE", &self.home.url)
             .env("LEASEHOLD_LISTEN", format!("127.0.0.1:{}", self.port))
             .current_dir(self.home.folder())
             .arg("serve")

@@ -1,4 +1,4 @@
-//! A guarded server on a throwaway store, people and programs who ask it, and leases and keys to unlock.
+//! A guarded server, people and programs who ask it, and leases and keys to unlock.
 
 use std::time::Duration;
 
@@ -8,90 +8,17 @@ use domain::names::BackendName;
 use leasehold::audit::{Audit, Heads, Origin};
 use leasehold::clock::Clock;
 use leasehold::config::{AccessConfig, Config, FileSource, HistoryConfig, Sources};
-use leasehold::db::{Db, console_file};
+use leasehold::db::Db;
 use leasehold::identity::{Identity, NewPerson, NewToken, Who};
 use leasehold::serve::{self, Serving, Setup};
-use leasehold::throwaway::{Postgres, PostgresOptions, Throwaway};
 use reqwest::{Client, Method, RequestBuilder};
 use serde_json::{Value, json};
-use sqlx::{AssertSqlSafe, Connection as _};
 use tokio_util::sync::CancellationToken;
 
+pub(super) use super::home::Home;
 use crate::support::eventually::eventually;
 
 pub(super) const REASON: &str = "stuck since 03:00, its owner agrees";
-
-/// Where leases, people and the record are; outlives the servers on it.
-pub(super) struct Home {
-    pub(super) store: String,
-    postgres: Option<Postgres>,
-    folder: tempfile::TempDir,
-}
-
-impl Home {
-    pub(super) fn sqlite() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        Self {
-            store: format!("sqlite:{}", folder.path().join("leasehold.db").display()),
-            postgres: None,
-            folder,
-        }
-    }
-
-    pub(super) async fn postgres() -> Self {
-        let options = PostgresOptions {
-            fast: true,
-            ..Default::default()
-        };
-        let postgres = Throwaway::postgres(options).await.unwrap();
-        Self {
-            store: postgres.superuser_url(),
-            postgres: Some(postgres),
-            folder: tempfile::tempdir().unwrap(),
-        }
-    }
-
-    /// What a server before has left open is nobody else's.
-    pub(super) const fn is_of_one_server(&self) -> bool {
-        self.postgres.is_none()
-    }
-
-    pub(super) fn folder(&self) -> &std::path::Path {
-        self.folder.path()
-    }
-
-    /// The console's own file, where there is one.
-    pub(super) fn console(&self) -> String {
-        let file = self.store.strip_prefix("sqlite:").unwrap();
-        format!("sqlite:{}", console_file(file.as_ref()).display())
-    }
-
-    /// How a lease ended and under which record, as its table says.
-    pub(super) async fn ending(&self, lease: &str) -> (Option<String>, Option<String>) {
-        let select = "SELECT ended_how, audit_id FROM leases WHERE lease_id = $1";
-        if self.postgres.is_some() {
-            let mut store = sqlx::PgConnection::connect(&self.store).await.unwrap();
-            let query = sqlx::query_as(select).bind(lease);
-            query.fetch_one(&mut store).await.unwrap()
-        } else {
-            let pool = sqlx::SqlitePool::connect(&self.store).await.unwrap();
-            let query = sqlx::query_as(select).bind(lease);
-            query.fetch_one(&pool).await.unwrap()
-        }
-    }
-
-    /// One statement past the server: what an hour does, or a fault.
-    pub(super) async fn sql(&self, statement: &str) {
-        let statement = AssertSqlSafe(statement.to_owned());
-        if self.postgres.is_some() {
-            let pool = sqlx::PgPool::connect(&self.store).await.unwrap();
-            sqlx::raw_sql(statement).execute(&pool).await.unwrap();
-        } else {
-            let pool = sqlx::SqlitePool::connect(&self.console()).await.unwrap();
-            sqlx::raw_sql(statement).execute(&pool).await.unwrap();
-        }
-    }
-}
 
 pub(super) struct Stage {
     pub(super) home: Home,
@@ -320,7 +247,7 @@ impl Stage {
     }
 
     pub(super) async fn audit(&self) -> Audit {
-        let db = Db::open(&self.home.store).await.unwrap();
+        let db = Db::open(&self.home.url).await.unwrap();
         Audit::new(db, Clock::start(), Heads::default())
     }
 
@@ -392,7 +319,7 @@ async fn run(home: &Home, toml: &str) -> (Serving, CancellationToken) {
     let stop = CancellationToken::new();
     let setup = Setup {
         listen: "127.0.0.1:0".parse().unwrap(),
-        store: home.store.clone().into(),
+        store: home.url.clone().into(),
         lease: config.lease,
         backends: config.backends,
         access: AccessConfig::default(),

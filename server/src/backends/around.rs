@@ -1,0 +1,82 @@
+//! What stands around a backend and passes everything on, whoever it is.
+
+use domain::backend::{BackendKind, Capability};
+use domain::generation::Generation;
+use domain::names::{Resource, Source};
+use domain::observation::Inspection;
+use domain::release::{Act, Release};
+use domain::safety::Safety;
+use futures::future::BoxFuture;
+
+use super::{Backend, BackendError, Budget, Hints, Pass, Probe, Sink};
+
+pub(super) type Asked<'a, T> = BoxFuture<'a, Result<T, BackendError>>;
+
+pub(super) trait Around: Send + Sync + 'static {
+    fn inner(&self) -> &dyn Backend;
+
+    /// Every question that goes to the backend over its connection, but [`watch`](Backend::watch), which never ends.
+    fn around<'a, T: Send + 'a>(&'a self, _operation: &'static str, asked: Asked<'a, T>) -> Asked<'a, T> {
+        asked
+    }
+
+    /// After each forced unlock, whatever came of it.
+    fn acted(&self, _source: &Source, _resource: &Resource, _answer: &Result<Release, BackendError>) {}
+}
+
+impl<A: Around> Backend for A {
+    fn kind(&self) -> BackendKind {
+        self.inner().kind()
+    }
+
+    fn address(&self) -> String {
+        self.inner().address()
+    }
+
+    fn capabilities(&self) -> Vec<Capability> {
+        self.inner().capabilities()
+    }
+
+    fn safety(&self, source: &Source) -> Safety {
+        self.inner().safety(source)
+    }
+
+    fn grain_ms(&self, source: &Source) -> i64 {
+        self.inner().grain_ms(source)
+    }
+
+    fn observe<'a>(&'a self, budget: Budget, sink: &'a mut dyn Sink) -> Asked<'a, Pass> {
+        self.around("observe", self.inner().observe(budget, sink))
+    }
+
+    fn refresh<'a>(&'a self, names: &'a [(Source, Resource)], sink: &'a mut dyn Sink) -> Asked<'a, ()> {
+        self.around("refresh", self.inner().refresh(names, sink))
+    }
+
+    fn watch<'a>(&'a self, hints: Hints) -> BoxFuture<'a, ()> {
+        self.inner().watch(hints)
+    }
+
+    fn inspect<'a>(&'a self, source: &'a Source, resource: &'a Resource) -> Asked<'a, Inspection> {
+        self.around("inspect", self.inner().inspect(source, resource))
+    }
+
+    fn release<'a>(
+        &'a self,
+        source: &'a Source,
+        resource: &'a Resource,
+        generation: &'a Generation,
+        act: &'a Act,
+    ) -> Asked<'a, Release> {
+        Box::pin(async move {
+            let asked = self.inner().release(source, resource, generation, act);
+            let answer = self.around("release", asked).await;
+            self.acted(source, resource, &answer);
+            answer
+        })
+    }
+
+    fn probe(&self) -> Asked<'_, Probe> {
+        self.around("probe", self.inner().probe())
+    }
+}
