@@ -121,7 +121,10 @@ pub fn guarded(router: Router, desk: Arc<Desk>) -> Router {
         .merge(alerts_pages::router(desk.alerts.clone(), settings.clone()))
         .merge(audit::pages(desk))
         .merge(settings::router(settings))
-        .layer(axum::middleware::from_fn_with_state(gate, access::guard));
+        .layer(axum::middleware::from_fn_with_state(
+            Arc::new(gate),
+            access::guard,
+        ));
     with_layers(router)
 }
 

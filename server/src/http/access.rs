@@ -54,7 +54,7 @@ pub struct Gate {
 }
 
 /// Lets a request pass with [`Who`] and [`Caller`] in its extensions, or answers in its place.
-pub async fn guard(State(gate): State<Gate>, request: Request, next: Next) -> Response {
+pub async fn guard(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
     let watch = Stopwatch::start();
     let method = method_of(request.method());
     let matched = request.extensions().get::<MatchedPath>();
@@ -78,36 +78,24 @@ fn method_of(method: &Method) -> &'static str {
         .unwrap_or("_OTHER")
 }
 
-async fn admit(gate: Gate, route: Route, mut request: Request, next: Next) -> Response {
+/// Every request that is let in moves what this waits for: what turns one away is in a box.
+async fn admit(gate: Arc<Gate>, route: Route, mut request: Request, next: Next) -> Response {
     if let Some(answer) = door::refusal(&request, &gate.proxies, &gate.home) {
         return set_headers(answer).await;
     }
     let origin = origin::of(&request, &gate.proxies);
-    let need = route.need(request.method());
     let who = match gate.who(request.headers(), origin).await {
         Ok(who) => who,
-        Err(refusal) => {
-            let response = set_headers(refused(refusal.with_request_id(request.headers()))).await;
-            drop_rest(request.into_body()).await;
-            return response;
-        }
+        Err(refusal) => return Box::pin(unknown(refusal, request)).await,
     };
+    let need = route.need(request.method());
     let checked = match need {
         Some(need) => gate.check(&who, need, &request),
         None if route.is_listed() => Err(Refusal::NoSuchMethod),
         None => Err(Refusal::NoSuchRoute),
     };
     if let Err(refusal) = checked {
-        // Apart, because a body cannot be shared over a wait.
-        let (asked, body) = request.into_parts();
-        gate.note(&who, &asked.method, asked.uri.path(), refusal).await;
-        if refused_form::is_form(&asked) {
-            let form = Box::pin(Form::read(body)).await;
-            return set_headers(refused_form::answer(refusal, need, &who, &asked, form)).await;
-        }
-        let response = set_headers(answer(refusal, need, &who, &asked)).await;
-        drop_rest(body).await;
-        return response;
+        return Box::pin(gate.turn_away(refusal, need, &who, request)).await;
     }
     request.extensions_mut().insert(caller(&who));
     request.extensions_mut().insert(Standing {
@@ -120,12 +108,19 @@ async fn admit(gate: Gate, route: Route, mut request: Request, next: Next) -> Re
     if streams::is_stream(&response) {
         return gate
             .streams
-            .open(response, gate.identity, who)
+            .open(response, gate.identity.clone(), who)
             .unwrap_or_else(|max| {
                 let headers = request_id.map(|id| (REQUEST_ID, id)).into_iter().collect();
                 refused(Problem::too_many_streams(max).with_request_id(&headers))
             });
     }
+    response
+}
+
+/// Of a token that nobody knows.
+async fn unknown(refusal: Problem, request: Request) -> Response {
+    let response = set_headers(refused(refusal.with_request_id(request.headers()))).await;
+    drop_rest(request.into_body()).await;
     response
 }
 
@@ -213,6 +208,19 @@ impl Gate {
         }
     }
 
+    async fn turn_away(&self, refusal: Refusal, need: Option<Need>, who: &Who, request: Request) -> Response {
+        // Apart, because a body cannot be shared over a wait.
+        let (asked, body) = request.into_parts();
+        self.note(who, &asked.method, asked.uri.path(), refusal).await;
+        if refused_form::is_form(&asked) {
+            let form = Form::read(body).await;
+            return set_headers(refused_form::answer(refusal, need, who, &asked, form)).await;
+        }
+        let response = set_headers(answer(refusal, need, who, &asked)).await;
+        drop_rest(body).await;
+        response
+    }
+
     /// Refusals of what would have changed something are in the record; a visitor without a session is not news.
     async fn note(&self, who: &Who, method: &Method, path: &str, refusal: Refusal) {
         let outcome = match refusal {
@@ -226,8 +234,7 @@ impl Gate {
             after: Some(serde_json::json!({"method": method.as_str(), "path": path})),
             ..Entry::new(Action::Deny, outcome, who.actor(None), who.origin.clone())
         };
-        // In a box: what a request needs that is let in is moved with each of them.
-        if let Err(error) = Box::pin(self.audit.append(entry)).await {
+        if let Err(error) = self.audit.append(entry).await {
             tracing::error!("a refusal could not be recorded: {error}");
         }
     }

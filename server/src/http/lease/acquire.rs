@@ -42,11 +42,12 @@ pub(super) async fn acquire(
         .await
         .map_err(|error| context.problem(error))?;
     let waits = !request.wait.is_zero();
-    let acquiring = service.acquire(&context.caller, request);
+    // Where it is, so that it is not moved.
+    let mut acquiring = std::pin::pin!(service.acquire(&context.caller, request));
     let acquired = match &context.standing {
         // Who is not let in any more when its turn comes has left the line.
         Some(standing) if waits => tokio::select! {
-            acquired = acquiring => acquired,
+            acquired = &mut acquiring => acquired,
             () = standing.gone() => {
                 let problem = Problem::unauthenticated("This token was revoked, has expired or may do something else now");
                 return Err(problem.with_request_id(&context.headers));
