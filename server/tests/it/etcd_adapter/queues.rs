@@ -2,6 +2,7 @@
 
 use std::process::Stdio;
 
+use domain::observation::ObservedLock;
 use leasehold::backends::Backend;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Child;
@@ -167,6 +168,13 @@ async fn take(mut command: tokio::process::Command) -> (Child, String) {
     (child, key)
 }
 
+/// Who waits is named by what it will hold the lock as: so history knows that the new holder stood in line.
+fn first_in_line_holds(before: &ObservedLock, after: &ObservedLock) {
+    let first = before.line.first().map(|one| &one.generation);
+    assert_eq!(first, after.generation.known());
+    assert_eq!((before.line.len(), after.line.len()), (2, 1));
+}
+
 #[tokio::test]
 async fn etcdctl_lock_and_elect_are_seen_as_etcdctl_sees_them() {
     // Three real `etcdctl lock` and two real `etcdctl elect`; holder and order compared with what the tools say.
@@ -237,14 +245,5 @@ async fn etcdctl_lock_and_elect_are_seen_as_etcdctl_sees_them() {
         queue[1]
     );
     assert_eq!(after.lock("mutex", "/locks/deploy").source, source_of("mutex"));
-    // Who waits is named by what it will hold the lock as: so history knows that the new holder stood in line.
-    let first_in_line = held.line.first().map(|one| &one.generation);
-    assert_eq!(
-        first_in_line,
-        after.lock("mutex", "/locks/deploy").generation.known()
-    );
-    assert_eq!(
-        (held.line.len(), after.lock("mutex", "/locks/deploy").line.len()),
-        (2, 1)
-    );
+    first_in_line_holds(held, after.lock("mutex", "/locks/deploy"));
 }
