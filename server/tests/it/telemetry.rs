@@ -9,4 +9,5 @@ mod scraped;
 mod shipped;
 mod sink;
 mod stage;
+mod stored;
 mod traced;
