@@ -2,6 +2,7 @@
 
 mod bounded;
 mod collectors;
+mod database;
 mod encrypted;
 mod http_sink;
 mod pushed;
