@@ -1,8 +1,49 @@
 # shellcheck shell=bash
-# Owns the monitoring that the tests of our telemetry speak to: Prometheus, and promtool in the same package. Never started here.
+# Owns the monitoring that the tests of our telemetry speak to: Prometheus, and promtool in the same package; and VictoriaMetrics,
+# which takes OTLP and answers PromQL, because Debian builds Prometheus without its OTLP receiver. Never started here.
+
+# Debian 12's is too old for OTLP; these of later releases run on it. The second is there for the day on which a point
+# release takes the first out of the pool.
+VICTORIA_POOL=pool/main/v/victoriametrics
+VICTORIA_PINS=(
+  '1.112.0+ds1-2 1d3717f1a8ab5bf690271095dd286730f6fb0761cc8c09c0fc8f529c9838f346'
+  '1.145.0+ds1-2 c858b5c15b1c3a3872ec7520cddb2bb51fc48d4b61b6b88f05ac7304edb44557'
+)
 
 monitoring_packages() {
   { have prometheus && have promtool; } || want_package prometheus
 }
 
-monitoring_tools() { :; }
+monitoring_tools() {
+  have victoria-metrics && return
+  # The pins are of this architecture.
+  if [[ $(dpkg --print-architecture 2>/dev/null) == amd64 ]]; then
+    quietly victoria-metrics fetch_victoria && return
+  fi
+  say 'going on without victoria-metrics; the test that pushes metrics to it will fail'
+}
+
+# Where apt gets Debian's own packages, without naming any host here.
+debian_mirrors() {
+  apt-get indextargets --format '$(ORIGIN) $(LABEL) $(REPO_URI)' 'Created-By: Packages' |
+    awk '$1 == "Debian" && $2 == "Debian" && !seen[$3]++ { print $3 }'
+}
+
+fetch_victoria() {
+  local work pin version sum mirror status=1
+  work=$(mktemp -d)
+  for pin in "${VICTORIA_PINS[@]}"; do
+    read -r version sum <<<"$pin"
+    while read -r mirror; do
+      /usr/lib/apt/apt-helper download-file "$mirror$VICTORIA_POOL/victoria-metrics_${version}_amd64.deb" \
+        "$work/victoria.deb" "SHA256:$sum" || continue
+      dpkg -x "$work/victoria.deb" "$work/unpacked" &&
+        install -D -m 755 "$work/unpacked/usr/bin/victoria-metrics" "$CACHE/bin/victoria-metrics" &&
+        "$CACHE/bin/victoria-metrics" -version && status=0
+      break
+    done < <(debian_mirrors)
+    ((status)) || break
+  done
+  rm -rf "$work"
+  return "$status"
+}

@@ -6,6 +6,7 @@
 pub mod looking;
 mod opening;
 pub mod schema;
+pub(crate) mod timed;
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
@@ -15,6 +16,8 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, PgPool, Postgres, Sqlite, SqlitePool, Transaction};
 use thiserror::Error;
+
+use self::timed::Timed;
 
 const CONNECTIONS_MAX: u32 = 4;
 /// An answer that takes longer is none: whoever asked is told that the store is unavailable.
@@ -53,14 +56,26 @@ pub enum DbError {
 }
 
 /// Runs `$run` with `$on` as the pool or the connection of whichever store it is. The statement is one text for both:
-/// `$1`-style parameters, and types that both have.
+/// `$1`-style parameters, and types that both have. It is measured, as an operation of the module's part of us; leaving it by
+/// `?` counts as a failure, so nothing else leaves it.
 macro_rules! on_either {
-    ($db:expr, $kind:ident, |$on:ident| $run:expr) => {
+    ($db:expr, $kind:ident, |$on:ident| $run:expr) => {{
+        const PART: &str = $crate::db::timed::part(module_path!());
         match $db {
-            $crate::db::$kind::Sqlite($on) => $run,
-            $crate::db::$kind::Postgres($on) => $run,
+            $crate::db::$kind::Sqlite($on) => {
+                let timed = $crate::db::timed::Timed::begin($crate::db::timed::SQLITE, PART);
+                let answer = $run;
+                timed.came();
+                answer
+            }
+            $crate::db::$kind::Postgres($on) => {
+                let timed = $crate::db::timed::Timed::begin($crate::db::timed::POSTGRES, PART);
+                let answer = $run;
+                timed.came();
+                answer
+            }
         }
-    };
+    }};
 }
 pub(crate) use on_either;
 
@@ -163,14 +178,27 @@ impl Db {
     /// # Errors
     /// The store does not answer in time.
     pub async fn begin(&self) -> Result<Tx, sqlx::Error> {
-        Ok(match self {
+        let timed = Timed::begin(self.system(), "begin");
+        let begun = match self {
             Self::Sqlite(pool) => Tx::Sqlite(pool.begin_with("BEGIN IMMEDIATE").await?),
             Self::Postgres(pool) => Tx::Postgres(pool.begin().await?),
-        })
+        };
+        timed.came();
+        Ok(begun)
     }
 
     pub async fn close(&self) {
-        on_either!(self, Db, |pool| pool.close().await);
+        match self {
+            Self::Sqlite(pool) => pool.close().await,
+            Self::Postgres(pool) => pool.close().await,
+        }
+    }
+
+    const fn system(&self) -> &'static str {
+        match self {
+            Self::Sqlite(_) => timed::SQLITE,
+            Self::Postgres(_) => timed::POSTGRES,
+        }
     }
 }
 
@@ -178,7 +206,20 @@ impl Tx {
     /// # Errors
     /// It may or may not have happened.
     pub async fn commit(self) -> Result<(), sqlx::Error> {
-        on_either!(self, Tx, |tx| tx.commit().await)
+        let timed = Timed::begin(self.system(), "commit");
+        match self {
+            Self::Sqlite(tx) => tx.commit().await?,
+            Self::Postgres(tx) => tx.commit().await?,
+        }
+        timed.came();
+        Ok(())
+    }
+
+    const fn system(&self) -> &'static str {
+        match self {
+            Self::Sqlite(_) => timed::SQLITE,
+            Self::Postgres(_) => timed::POSTGRES,
+        }
     }
 }
 

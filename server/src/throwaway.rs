@@ -1,5 +1,5 @@
-//! Real lock servers that exist for one demo or one test: Postgres, Redis, etcd, ZooKeeper, Alertmanager and Prometheus, each on free loopback
-//! ports, with its data in a temporary folder, stopped and removed when its value is dropped.
+//! Real lock servers that exist for one demo or one test: Postgres, Redis, etcd, ZooKeeper, Alertmanager, Prometheus and
+//! VictoriaMetrics, each on free loopback ports, with its data in a temporary folder, stopped and removed when its value is dropped.
 //!
 //! Owns: finding the programs, dropping root, ports, readiness, faults (stop, kill, pause, restart), and leaving
 //! nothing behind. Deliberately not here: schemas, users and workload (callers do that with their own clients), and
@@ -27,6 +27,7 @@ mod prometheus;
 mod redis;
 mod server;
 mod tls;
+mod victoria;
 mod zookeeper;
 
 pub use alertmanager::{Alertmanager, AlertmanagerOptions};
@@ -38,6 +39,7 @@ pub use prometheus::{Prometheus, PrometheusOptions, promtool};
 pub use redis::{Redis, RedisOptions};
 pub use server::Server;
 pub use tls::Tls;
+pub use victoria::Victoria;
 pub use zookeeper::{Zookeeper, ZookeeperOptions};
 
 use std::{io, path::Path};
@@ -93,6 +95,14 @@ impl Throwaway {
     /// See [`StartError`]; a port taken meanwhile is retried with another one.
     pub async fn prometheus(options: PrometheusOptions) -> Result<Prometheus, StartError> {
         Prometheus::start(options).await
+    }
+
+    /// Starts a VictoriaMetrics on a free port and returns once it says that it is ready.
+    ///
+    /// # Errors
+    /// See [`StartError`]; a port taken meanwhile is retried with another one.
+    pub async fn victoria() -> Result<Victoria, StartError> {
+        Victoria::start().await
     }
 }
 

@@ -31,12 +31,14 @@ pub(super) async fn claim(tx: &mut Tx, token: i64, now_ms: i64) -> Result<Option
     let write = "UPDATE history_writer SET alive_at = $1";
     Ok(on_either!(tx, Tx, |tx| {
         let locked = sqlx::query(lock).bind(token).execute(&mut **tx).await?;
-        if locked.rows_affected() == 0 {
-            return Ok(None);
+        match locked.rows_affected() {
+            0 => None,
+            _ => {
+                let before: Option<i64> = sqlx::query_scalar(read).fetch_one(&mut **tx).await?;
+                sqlx::query(write).bind(now_ms).execute(&mut **tx).await?;
+                Some(before)
+            }
         }
-        let before: Option<i64> = sqlx::query_scalar(read).fetch_one(&mut **tx).await?;
-        sqlx::query(write).bind(now_ms).execute(&mut **tx).await?;
-        Some(before)
     }))
 }
 

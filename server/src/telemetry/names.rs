@@ -239,7 +239,7 @@ pub const DB_DURATION: Metric = histogram(
     "db.client.operation.duration",
     &[DB_SYSTEM, DB_OPERATION, ERROR_TYPE],
     OPERATIONS,
-    "How long transactions on the console's own store took",
+    "How long the console's own store took, by the part that asked",
 );
 
 /// All of them, in the order of the documents.

@@ -2,6 +2,7 @@
 
 mod bounded;
 mod collectors;
+mod database;
 mod encrypted;
 mod http_sink;
 mod pushed;
@@ -9,4 +10,5 @@ mod scraped;
 mod shipped;
 mod sink;
 mod stage;
+mod stored;
 mod traced;

@@ -131,45 +131,70 @@ async fn postgres() -> Postgres {
     postgres
 }
 
+/// Served on Postgres, dumped under load, and gone on from there.
+struct Dumped {
+    cluster: Postgres,
+    here: Installation,
+    token: String,
+    held: Value,
+    seen: load::Tokens,
+}
+
+impl Dumped {
+    async fn make() -> Self {
+        let cluster = postgres().await;
+        let store = cluster.url("leasehold", "leasehold");
+        let token = make_token(&store).await;
+        let mut here = Installation::new(&store, &token).with("POSTGRES_ADMIN", cluster.superuser_url());
+        here.start().await;
+        let load = Load::start(&here, load::Tokens::new(), 0);
+        let held = furnish(&here, async || events_on_postgres(&cluster).await).await;
+        load.goes_on(30).await;
+        here.types(&block("pg_dump ")).await;
+        rule(&here, "after").await;
+        load.goes_on(100).await;
+        let seen = load.stop().await;
+        Self {
+            cluster,
+            here,
+            token,
+            held,
+            seen,
+        }
+    }
+}
+
+async fn events_on_postgres(cluster: &Postgres) -> i64 {
+    let store = cluster.url("leasehold", "leasehold");
+    let mut connection = PgConnection::connect(&store).await.unwrap();
+    let read = sqlx::query_scalar(EVENTS).bind(&b"jobs:held"[..]);
+    let count = read.fetch_one(&mut connection).await.unwrap();
+    // A database that somebody is connected to is not renamed.
+    connection.close().await.unwrap();
+    count
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_postgres_the_documented_commands_back_up_under_load_and_put_back_without_a_token_twice() {
-    // As on SQLite: into a new database of the same cluster, where the page's own line lifts the tokens, and into another
-    // cluster, where the service notices by itself.
-    let cluster = postgres().await;
-    let store = cluster.url("leasehold", "leasehold");
-    let token = make_token(&store).await;
-    let mut here = Installation::new(&store, &token).with("POSTGRES_ADMIN", cluster.superuser_url());
-    here.start().await;
-    let events = async || -> i64 {
-        let mut connection = PgConnection::connect(&store).await.unwrap();
-        let read = sqlx::query_scalar(EVENTS).bind(&b"jobs:held"[..]);
-        let count = read.fetch_one(&mut connection).await.unwrap();
-        // A database that somebody is connected to is not renamed.
-        connection.close().await.unwrap();
-        count
-    };
-    let load = Load::start(&here, load::Tokens::new(), 0);
-    let held = furnish(&here, &events).await;
-    load.goes_on(30).await;
-    here.types(&block("pg_dump ")).await;
-    rule(&here, "after").await;
-    load.goes_on(100).await;
-    let seen = load.stop().await;
-
-    let restore = block("pg_restore ");
-    let said = here.types(&restore).await;
+    // As on SQLite: into a new database of the same cluster, where the page's own line lifts the tokens.
+    let mut dumped = Dumped::make().await;
+    let said = dumped.here.types(&block("pg_restore ")).await;
     assert!(said.contains("this is epoch 2"), "{said}");
-    is_restored(&here, &held, &said, seen.clone()).await;
-    assert!(events().await > 0);
+    is_restored(&dumped.here, &dumped.held, &said, dumped.seen).await;
+    assert!(events_on_postgres(&dumped.cluster).await > 0);
+}
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_postgres_a_restore_into_another_cluster_lifts_the_tokens_by_itself() {
+    // The same commands without the line that lifts: the service notices.
+    let mut dumped = Dumped::make().await;
+    dumped.here.stop().await;
     let other = postgres().await;
-    let there = other.url("leasehold", "leasehold");
-    let mut there = Installation::new(&there, &token).with("POSTGRES_ADMIN", other.superuser_url());
-    std::fs::copy(
-        here.path().join("leasehold.dump"),
-        there.path().join("leasehold.dump"),
-    )
-    .unwrap();
+    let store = other.url("leasehold", "leasehold");
+    let mut there = Installation::new(&store, &dumped.token).with("POSTGRES_ADMIN", other.superuser_url());
+    let dump = "leasehold.dump";
+    std::fs::copy(dumped.here.path().join(dump), there.path().join(dump)).unwrap();
+    let restore = block("pg_restore ");
     let untold: Vec<&str> = restore
         .lines()
         .filter(|line| !line.contains("--raise-epoch"))
@@ -180,5 +205,5 @@ async fn on_postgres_the_documented_commands_back_up_under_load_and_put_back_wit
             .log()
             .contains("was restored or promoted: every fencing token is lifted")
     );
-    is_restored(&there, &held, &said, seen).await;
+    is_restored(&there, &dumped.held, &said, dumped.seen).await;
 }

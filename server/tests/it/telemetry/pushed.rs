@@ -10,11 +10,16 @@ use super::stage::Stage;
 use crate::support::eventually::eventually;
 
 /// Values of one metric, by its labels as attributes are written.
-type Values = BTreeMap<BTreeMap<String, String>, f64>;
+pub(super) type Values = BTreeMap<BTreeMap<String, String>, f64>;
 
 async fn scraped(prometheus: &Prometheus, name: &str) -> Values {
-    let url = format!("{}/api/v1/query", prometheus.url());
-    let asked = reqwest::Client::new().get(url).query(&[("query", name)]);
+    query(&prometheus.url(), name).await
+}
+
+/// What PromQL answers there.
+pub(super) async fn query(base: &str, promql: &str) -> Values {
+    let url = format!("{base}/api/v1/query");
+    let asked = reqwest::Client::new().get(url).query(&[("query", promql)]);
     let answer: Value = asked.send().await.unwrap().json().await.unwrap();
     let rows = answer["data"]["result"].as_array().cloned().unwrap_or_default();
     let of = |row: &Value| {
@@ -35,27 +40,22 @@ fn pushed(sink: &Sink, name: &str) -> Values {
         .collect()
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_pushed_and_what_is_scraped_are_the_same() {
-    // Ten grants, three refusals, ten releases: counted alike by both ways, under the same names and labels.
-    let sink = Sink::open().await;
-    let stage = Stage::start(&[
-        ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", &sink.url),
-        ("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "grpc"),
-        ("OTEL_METRIC_EXPORT_INTERVAL", "500"),
-    ])
-    .await;
+/// A Prometheus that scrapes it each second.
+pub(super) async fn scraping(stage: &Stage) -> Prometheus {
     let config = format!(
         "global: {{scrape_interval: 1s}}\nscrape_configs:\n- job_name: leasehold\n  authorization: {{credentials: {}}}\n  \
          static_configs: [{{targets: ['127.0.0.1:{}']}}]\n",
         stage.token, stage.port
     );
-    let prometheus = Throwaway::prometheus(PrometheusOptions {
+    let options = PrometheusOptions {
         config,
         files: Vec::new(),
-    })
-    .await
-    .unwrap();
+    };
+    Throwaway::prometheus(options).await.unwrap()
+}
+
+/// Ten grants, three refusals, ten releases.
+pub(super) async fn work(stage: &Stage) {
     for number in 0..10 {
         let resource = format!("jobs:{number}");
         let lease = stage.acquire(&resource, None).await;
@@ -66,6 +66,20 @@ async fn what_is_pushed_and_what_is_scraped_are_the_same() {
         }
         stage.release(&lease, None).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_pushed_and_what_is_scraped_are_the_same() {
+    // Ten grants, three refusals, ten releases: counted alike by both ways, under the same names and labels.
+    let sink = Sink::open().await;
+    let stage = Stage::start(&[
+        ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", &sink.url),
+        ("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "grpc"),
+        ("OTEL_METRIC_EXPORT_INTERVAL", "500"),
+    ])
+    .await;
+    let prometheus = scraping(&stage).await;
+    work(&stage).await;
     for (name, in_prometheus, sum) in [
         (
             "distributed_lock.acquire.attempts",

@@ -176,14 +176,17 @@ impl Installation {
     }
 
     fn command(&self, program: &str) -> Command {
-        let path = std::env::var("PATH").unwrap();
+        let path = std::env::var_os("PATH").unwrap();
         let mut command = Command::new(match program.contains('/') {
             true => self.path().join(program).into_os_string(),
             false => program.into(),
         });
         command
             .env_clear()
-            .env("PATH", format!("{}:{path}", self.path().join("bin").display()))
+            .env(
+                "PATH",
+                format!("{}:{}", self.path().join("bin").display(), path.display()),
+            )
             .envs(self.variables.iter().cloned())
             .current_dir(self.path())
             .stdin(Stdio::null())

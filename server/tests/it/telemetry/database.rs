@@ -1,0 +1,58 @@
+//! How long the console's own store took: every part that asks it, and no more series than parts.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use super::stage::Stage;
+use crate::support::eventually::eventually;
+
+/// All that there may be: a statement, a name or a path among them would grow without an end.
+const OPERATIONS: [&str; 9] = [
+    "alerts",
+    "audit",
+    "begin",
+    "commit",
+    "history",
+    "identity",
+    "lease_batch",
+    "notify",
+    "unlock",
+];
+
+async fn operations(stage: &Stage) -> BTreeSet<String> {
+    let page = stage.text("/metrics").await;
+    let own = page
+        .lines()
+        .filter(|line| line.starts_with("db_client_operation_duration_seconds_count"));
+    let named = own.map(|line| {
+        assert!(line.contains("db_system_name=\"sqlite\""), "{line}");
+        let rest = line.split("db_operation_name=\"").nth(1).unwrap();
+        rest.split('"').next().unwrap().to_owned()
+    });
+    named.collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_part_that_asks_the_store_is_measured_and_named_as_a_part() {
+    // Would catch a part that is not measured, and a name that is more than a part. A lease, a rule, a silence, a sign-in that
+    // fails; history, alerts and notifications look by themselves.
+    let stage = Stage::start(&[]).await;
+    let lease = stage.acquire("jobs:1", None).await;
+    stage.release(&lease, None).await;
+    let silence =
+        json!({"matchers": [{"label": "prefix", "value": "jobs:"}], "lasts": "2h", "comment": "a drill"});
+    let (status, _) = stage.post("/v1/silences", &silence, None).await;
+    assert_eq!(status, 201);
+    eventually("each part has its series", async || {
+        let seen = operations(&stage).await;
+        OPERATIONS
+            .iter()
+            .filter(|name| **name != "unlock")
+            .all(|name| seen.contains(*name))
+    })
+    .await;
+    for name in operations(&stage).await {
+        assert!(OPERATIONS.contains(&name.as_str()), "{name}");
+    }
+}
