@@ -21,7 +21,7 @@ use axum::response::{IntoResponse as _, Redirect, Response};
 use domain::audit::Action;
 use domain::names::BackendName;
 
-use self::needs::{Need, Route};
+use self::needs::Need;
 use super::REQUEST_ID;
 use super::form_page;
 use super::lease::body::drop_rest;
@@ -57,15 +57,10 @@ pub struct Gate {
 pub async fn guard(State(gate): State<Gate>, request: Request, next: Next) -> Response {
     let watch = Stopwatch::start();
     let method = method_of(request.method());
-    let matched = request.extensions().get::<MatchedPath>();
-    let route = Route::of(matched.map(MatchedPath::as_str));
-    let response = admit(gate, route, request, next).await;
-    meters().request(
-        method,
-        route.pattern(),
-        response.status().as_u16(),
-        watch.seconds(),
-    );
+    let matched = request.extensions().get::<MatchedPath>().cloned();
+    let response = admit(gate, request, next).await;
+    let route = needs::pattern(matched.as_ref().map(MatchedPath::as_str));
+    meters().request(method, route, response.status().as_u16(), watch.seconds());
     response
 }
 
@@ -78,12 +73,14 @@ fn method_of(method: &Method) -> &'static str {
         .unwrap_or("_OTHER")
 }
 
-async fn admit(gate: Gate, route: Route, mut request: Request, next: Next) -> Response {
+async fn admit(gate: Gate, mut request: Request, next: Next) -> Response {
     if let Some(answer) = door::refusal(&request, &gate.proxies, &gate.home) {
         return set_headers(answer).await;
     }
     let origin = origin::of(&request, &gate.proxies);
-    let need = route.need(request.method());
+    let matched = request.extensions().get::<MatchedPath>().cloned();
+    let matched = matched.as_ref().map(MatchedPath::as_str);
+    let need = needs::need(request.method(), matched);
     let who = match gate.who(request.headers(), origin).await {
         Ok(who) => who,
         Err(refusal) => {
@@ -94,7 +91,7 @@ async fn admit(gate: Gate, route: Route, mut request: Request, next: Next) -> Re
     };
     let checked = match need {
         Some(need) => gate.check(&who, need, &request),
-        None if route.is_listed() => Err(Refusal::NoSuchMethod),
+        None if needs::is_known(matched) => Err(Refusal::NoSuchMethod),
         None => Err(Refusal::NoSuchRoute),
     };
     if let Err(refusal) = checked {
