@@ -9,7 +9,6 @@ pub mod copy_button;
 pub mod empty;
 pub mod facts;
 pub mod known_value;
-pub mod late;
 pub mod legend;
 pub mod live_bar;
 pub mod load_boundary;

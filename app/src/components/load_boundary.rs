@@ -10,7 +10,6 @@ use leptos::prelude::*;
 use serde::de::DeserializeOwned;
 
 use super::empty::Empty;
-use super::late::Late;
 use super::state_badge::Shape;
 use crate::api::ApiError;
 use crate::api::error::set_status;
@@ -69,16 +68,12 @@ fn boundary(watch: Arc<dyn Fn() -> Watched + Send + Sync>) -> AnyView {
         <Transition fallback=|| view! { <Loading/> }.into_any()>
             {
                 let watch = watch.clone();
-                if cfg!(feature = "ssr") {
-                    // There the answer arrives on another thread: it may be there, and the page be made, before a memo
-                    // has heard of it. So nothing is remembered from asking to making.
-                    let asked = watch.clone();
-                    let ask = move || drop(asked().failure.get());
-                    Late::new(ask, move || Shown::of(watch()).view()).into_any()
-                } else {
-                    let kept = Shown::of(watch());
-                    changing(move || kept.view()).into_any()
-                }
+                let kept = Arc::new(Shown::of(watch()));
+                changing(move || {
+                    // On the server the answer arrives on another thread: it may be there, and the page be made, before
+                    // a memo has heard of it. So nothing is remembered there from one making to the next.
+                    if cfg!(feature = "ssr") { Shown::of(watch()).view() } else { kept.view() }
+                })
             }
         </Transition>
     }

@@ -58,14 +58,9 @@ pub async fn guard(State(gate): State<Arc<Gate>>, request: Request, next: Next) 
     let watch = Stopwatch::start();
     let method = method_of(request.method());
     let matched = request.extensions().get::<MatchedPath>();
-    let route = Route::of(matched.map(MatchedPath::as_str));
+    let route = needs::find(request.method(), matched.map(MatchedPath::as_str));
     let response = admit(gate, route, request, next).await;
-    meters().request(
-        method,
-        route.pattern(),
-        response.status().as_u16(),
-        watch.seconds(),
-    );
+    meters().request(method, route.pattern, response.status().as_u16(), watch.seconds());
     response
 }
 
@@ -88,10 +83,10 @@ async fn admit(gate: Arc<Gate>, route: Route, mut request: Request, next: Next) 
         Ok(who) => who,
         Err(refusal) => return Box::pin(unknown(refusal, request)).await,
     };
-    let need = route.need(request.method());
+    let need = route.need;
     let checked = match need {
         Some(need) => gate.check(&who, need, &request),
-        None if route.is_listed() => Err(Refusal::NoSuchMethod),
+        None if route.is_known => Err(Refusal::NoSuchMethod),
         None => Err(Refusal::NoSuchRoute),
     };
     if let Err(refusal) = checked {

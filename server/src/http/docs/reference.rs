@@ -9,7 +9,7 @@ use utoipa::openapi::OpenApi;
 
 use super::curl::curl;
 use super::schema;
-use crate::http::access::needs::{Need, Route};
+use crate::http::access::needs::{Need, need};
 
 pub(super) fn parts(description: &OpenApi) -> Vec<Part> {
     // It is served in the same way: what cannot be written would not be there either.
@@ -45,7 +45,7 @@ fn operation(document: &Value, method: &str, path: &str, call: &Value) -> Operat
     let all = &document["components"]["schemas"];
     let method = method.to_uppercase();
     let body = &call["requestBody"]["content"]["application/json"]["schema"];
-    let need = Route::of(Some(path)).need(&method.parse().unwrap_or(Method::GET));
+    let need = need(&method.parse().unwrap_or(Method::GET), Some(path));
     let is_open = need == Some(Need::Nobody);
     let text = |key: &str| call[key].as_str().unwrap_or_default().replace('\n', " ");
     let is_stream = call["responses"]["200"]["content"]["text/event-stream"].is_object();

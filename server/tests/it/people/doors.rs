@@ -3,7 +3,7 @@
 
 use axum::http::Method;
 use domain::access::Role;
-use leasehold::http::access::needs::{Need, Route, TABLE};
+use leasehold::http::access::needs::{Need, TABLE, need};
 use reqwest::{Client, StatusCode};
 
 use super::stage::{Stage, get, on};
@@ -28,7 +28,7 @@ async fn every_described_route_has_a_line_in_the_table_of_needs() {
     let stage = Stage::start().await;
     for (method, path) in described(&stage).await {
         assert!(
-            Route::of(Some(&path)).need(&method).is_some(),
+            need(&method, Some(&path)).is_some(),
             "{method} {path} needs nothing that anybody named"
         );
     }
