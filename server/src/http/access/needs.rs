@@ -250,6 +250,11 @@ pub fn find(method: &Method, matched: Option<&str>) -> Route {
     route
 }
 
+/// What a request needs: see [`find`].
+pub fn need(method: &Method, matched: Option<&str>) -> Option<Need> {
+    find(method, matched).need
+}
+
 /// The same path, whatever its parameters are called.
 fn is_same(pattern: &str, path: &str) -> bool {
     // Most of the table is told apart by what stands before the first parameter.
@@ -280,7 +285,7 @@ mod tests {
     #[test]
     fn a_route_that_is_not_in_the_table_is_refused() {
         // Another method of a known path, an unknown path, a longer one; and what is known is found by any name.
-        let need = |method, path| find(&method, Some(path)).need;
+        let need = |method, path| need(&method, Some(path));
         assert_eq!(need(Method::POST, "/v1/inventory"), None);
         assert_eq!(need(Method::GET, "/v1/secrets"), None);
         assert_eq!(need(Method::GET, "/v1/locks/{id}/events/more"), None);

@@ -5,7 +5,7 @@ use leasehold::clock::Clock;
 use leasehold::config::NotifyConfig;
 use leasehold::db::Db;
 use leasehold::identity::Who;
-use leasehold::notify::{Kind, NewReceiver, Notifier};
+use leasehold::notify::{Kind, NewReceiver, Notifier, keys};
 use leasehold::throwaway::free_port;
 use tokio_util::sync::CancellationToken;
 
@@ -28,7 +28,9 @@ async fn add(stage: &Stage, name: &str, url: &str) {
         allow: vec!["127.0.0.1/32".parse().unwrap(), "::1/128".parse().unwrap()],
         ..NotifyConfig::default()
     };
-    let (notifier, delivering) = Notifier::start(audit, &config, "http://x", Clock::start(), stop.clone());
+    let vault = keys::open(&db, &store, &config).await.unwrap();
+    let (notifier, delivering) =
+        Notifier::start(audit, vault, &config, "http://x", Clock::start(), stop.clone());
     let new = NewReceiver {
         name: name.to_owned(),
         kind: Kind::Webhook,
