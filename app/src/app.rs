@@ -16,10 +16,14 @@ use crate::pages::lock::LockPage;
 use crate::pages::locks::LocksPage;
 use crate::pages::overview::OverviewPage;
 
-/// Before the first paint, so that no page flashes in the wrong colours. The only script of our own; pages without the
-/// browser half allow it by its hash.
-pub const THEME: &str =
-    "{let t=null;try{t=localStorage.getItem('theme')}catch{}if(t)document.documentElement.dataset.theme=t}";
+/// Before the first paint, so that no page flashes in the wrong colours; and what `.turn` does, on pages with the browser half
+/// and without. Where storage is refused the choice lasts for the page. The only script of our own; pages without the browser
+/// half allow it by its hash.
+pub const THEME: &str = "{const r=document.documentElement,k='theme';let t=null;\
+    try{t=localStorage.getItem(k)}catch{}if(t)r.dataset.theme=t;\
+    addEventListener('click',e=>{if(!e.target.closest('.turn'))return;\
+    t=r.dataset.theme||(matchMedia('(prefers-color-scheme: dark)').matches?'dark':'light');\
+    r.dataset.theme=t=t=='dark'?'light':'dark';try{localStorage.setItem(k,t)}catch{}})}";
 
 /// Shapes and hatches, once per document, outside what the browser hydrates.
 pub(crate) const SPRITE: &str = include_str!("components/sprite.svg");
@@ -39,7 +43,7 @@ pub fn shell(options: LeptosOptions) -> impl IntoView {
                 <meta charset="utf-8"/>
                 <meta name="viewport" content="width=device-width, initial-scale=1"/>
                 <meta name="color-scheme" content="light dark"/>
-                <script nonce=leptos::nonce::use_nonce()>{THEME}</script>
+                <script nonce=leptos::nonce::use_nonce() inner_html=THEME></script>
                 <link rel="preload" href="/fonts/inter-latin.woff2" r#as="font" r#type="font/woff2" crossorigin=""/>
                 <link rel="stylesheet" href="/pkg/leasehold.css"/>
                 <link rel="icon" href="/favicon.svg" r#type="image/svg+xml"/>

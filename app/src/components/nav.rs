@@ -45,7 +45,8 @@ const PATTERNS: &str = "<a href=\"/contention\" rel=\"external\" data-g=\"c\">Co
 /// The record is shown to those who may read it.
 const ACTS: &str = "<a href=\"/alerts\" rel=\"external\" data-g=\"a\">Alerts</a>\
     <a href=\"/audit\" rel=\"external\" class=\"may-audit\">Audit</a>\
-    <a href=\"/settings\" rel=\"external\" data-g=\"s\">Settings</a>";
+    <a href=\"/settings\" rel=\"external\" data-g=\"s\">Settings</a>\
+    <a href=\"/docs\" rel=\"external\">Docs</a>";
 
 #[component]
 pub fn Nav() -> impl IntoView {
@@ -77,28 +78,11 @@ pub fn Nav() -> impl IntoView {
     }
 }
 
-/// Turns to the other theme and remembers it.
+/// What it does stands in the head of every page: see [`crate::app::THEME`].
 #[component]
-fn ThemeSwitch() -> impl IntoView {
-    let turn = move |_| {
-        let Some(root) = document().document_element() else {
-            return;
-        };
-        let dark = match root.get_attribute("data-theme") {
-            Some(theme) => theme == "dark",
-            None => {
-                matches!(window().match_media("(prefers-color-scheme: dark)"), Ok(Some(query)) if query.matches())
-            }
-        };
-        let theme = if dark { "light" } else { "dark" };
-        // Either may be refused (storage switched off): then the switch lasts for this page only.
-        let _ = root.set_attribute("data-theme", theme);
-        if let Ok(Some(storage)) = window().local_storage() {
-            let _ = storage.set_item("theme", theme);
-        }
-    };
+pub(crate) fn ThemeSwitch() -> impl IntoView {
     view! {
-        <button class="icon" type="button" on:click=turn aria-label="Switch between light and dark" title="Light or dark">
+        <button class="icon turn" type="button" aria-label="Switch between light and dark" title="Light or dark">
             <Shape name="theme"/>
         </button>
     }

@@ -12,6 +12,7 @@ const REST: &str = "<a href=\"/alerts\" rel=\"external\">Alerts</a>\
     <a href=\"/fencing\" rel=\"external\">Fencing</a>\
     <a href=\"/audit\" rel=\"external\" class=\"may-audit\">Audit</a>\
     <a href=\"/settings\" rel=\"external\">Settings</a>\
+    <a href=\"/docs\" rel=\"external\">Docs</a>\
     </div>";
 
 #[component]

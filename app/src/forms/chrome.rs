@@ -1,9 +1,10 @@
 //! What stands around a form of somebody who is signed in: the same bar as on every page, and the sections of the
-//! settings. Deliberately without what needs a script: search, theme, the live figure.
+//! settings. Deliberately without what needs the browser half: the live figure, the keys.
 
 use leptos::prelude::*;
 
 use super::document::document_with;
+use crate::components::nav::ThemeSwitch;
 
 /// Where one is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +15,7 @@ pub enum Place {
     Alerts,
     Audit,
     Settings(Section),
+    Docs,
     /// Where none of the links leads: a page that who looks may not open.
     Elsewhere,
 }
@@ -111,6 +113,7 @@ pub(super) fn page_under(chrome: &Chrome, title: &str, head: AnyView, content: A
         | Place::Fencing
         | Place::Alerts
         | Place::Audit
+        | Place::Docs
         | Place::Elsewhere => content,
         Place::Settings(here) => view! {
             <div class="settings">
@@ -159,7 +162,27 @@ fn links(chrome: &Chrome, is_shown: impl Fn(&str) -> bool) -> AnyView {
 
 fn settings(chrome: &Chrome) -> AnyView {
     let here = matches!(chrome.place, Place::Settings(_)).then_some("page");
-    view! { <a href="/settings" aria-current=here>"Settings"</a> }.into_any()
+    let reads = (chrome.place == Place::Docs).then_some("page");
+    view! {
+        <a href="/settings" aria-current=here>"Settings"</a>
+        <a href="/docs" aria-current=reads>"Docs"</a>
+    }
+    .into_any()
+}
+
+/// As on the pages with the browser half.
+fn search() -> AnyView {
+    view! {
+        <div role="search" aria-label="everything">
+            <form method="get" action="/locks">
+                <label class="find">
+                    <span class="sr">"Find a lock or owner"</span>
+                    <input type="search" name="q" placeholder="Find a lock or owner" autocomplete="off" spellcheck="false"/>
+                </label>
+            </form>
+        </div>
+    }
+    .into_any()
 }
 
 fn bar(chrome: &Chrome) -> AnyView {
@@ -172,7 +195,8 @@ fn bar(chrome: &Chrome) -> AnyView {
             </a>
             <nav aria-label="pages">{links(chrome, |_| true)}{settings(chrome)}</nav>
             <div class="end">
-                <a class="who" href="/docs">"Docs"</a>
+                {search()}
+                <ThemeSwitch/>
                 <a class="who" href="/settings">{chrome.name.clone()}</a>
                 <form method="post" action="/sign-out"><button class="btn plain s" r#type="submit">"Sign out"</button></form>
             </div>

@@ -94,7 +94,7 @@ fn around(
         view! { <h2 class="not-narrow">{group.title}</h2><ul>{links.collect_view()}</ul> }
     });
     let chrome = Chrome {
-        place: Place::Elsewhere,
+        place: Place::Docs,
         ..chrome.clone()
     };
     let content = view! {
