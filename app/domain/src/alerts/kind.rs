@@ -52,8 +52,10 @@ pub enum Past {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Param {
     pub name: &'static str,
-    /// Before the value in a sentence.
+    /// Before the value, where it is typed.
     pub words: &'static str,
+    /// In a sentence, with `…` where the value stands; none: the words, then the value.
+    pub said: Option<&'static str>,
     pub unit: Unit,
     /// None: it is left out unless it is given.
     pub default: Option<i64>,
@@ -92,6 +94,7 @@ const fn param(
     Param {
         name,
         words,
+        said: None,
         unit,
         default,
         min: bounds.0,
@@ -103,6 +106,13 @@ const fn param(
 const fn main(param: Param) -> Param {
     Param {
         is_main: true,
+        ..param
+    }
+}
+
+const fn said(said: &'static str, param: Param) -> Param {
+    Param {
+        said: Some(said),
         ..param
     }
 }
@@ -127,27 +137,36 @@ const fn number(default: i64) -> Param {
     ))
 }
 
-const NEAR: &[Param] = &[main(param(
-    "share",
-    "of holders that never renew: left below",
-    Unit::Share,
-    Some(125),
-    (1, 900),
+const NEAR: &[Param] = &[main(said(
+    "less than … of the TTL left, of holders that never renew",
+    param(
+        "share",
+        "of holders that never renew: left below",
+        Unit::Share,
+        Some(125),
+        (1, 900),
+    ),
 ))];
-const RENEWING: &[Param] = &[main(param(
-    "intervals",
-    "silent for more intervals than",
-    Unit::Times,
-    Some(250),
-    (150, 2_000),
+const RENEWING: &[Param] = &[main(said(
+    "silent for more than … its own interval",
+    param(
+        "intervals",
+        "silent for more intervals than",
+        Unit::Times,
+        Some(250),
+        (150, 2_000),
+    ),
 ))];
 const HELD: &[Param] = &[
-    main(param(
-        "times_p95",
-        "longer than its own p95 times",
-        Unit::Times,
-        Some(300),
-        (110, 10_000),
+    main(said(
+        "longer than … its own p95",
+        param(
+            "times_p95",
+            "longer than its own p95 times",
+            Unit::Times,
+            Some(300),
+            (110, 10_000),
+        ),
     )),
     param(
         "longer_than",
@@ -159,25 +178,37 @@ const HELD: &[Param] = &[
     param("at_least", "but not below", Unit::Duration, Some(M), (0, 24 * H)),
 ];
 const HOLD_TTL: &[Param] = &[
-    main(param(
-        "share",
-        "p99 of the hold times above this share of the TTL",
-        Unit::Share,
-        Some(800),
-        (100, 1_000),
+    main(said(
+        "p99 of the hold times above … of the TTL",
+        param(
+            "share",
+            "p99 of the hold times above this share of the TTL",
+            Unit::Share,
+            Some(800),
+            (100, 1_000),
+        ),
     )),
-    param("at_least", "of holds", Unit::Count, Some(20), (5, 10_000)),
+    said(
+        "of at least … holds",
+        param("at_least", "of holds", Unit::Count, Some(20), (5, 10_000)),
+    ),
     window(24 * H),
 ];
 const CONTENDED: &[Param] = &[
-    main(param(
-        "share",
-        "share of those who wanted it that waited or were refused above",
-        Unit::Share,
-        Some(500),
-        (10, 1_000),
+    main(said(
+        "more than … of those who wanted it waited or were refused",
+        param(
+            "share",
+            "share of those who wanted it that waited or were refused above",
+            Unit::Share,
+            Some(500),
+            (10, 1_000),
+        ),
     )),
-    param("at_least", "of attempts", Unit::Count, Some(5), (1, 100_000)),
+    said(
+        "of at least … attempts",
+        param("at_least", "of attempts", Unit::Count, Some(5), (1, 100_000)),
+    ),
     window(5 * M),
 ];
 const OLDER: &[Param] = &[main(param(
@@ -195,17 +226,17 @@ const WAITS: &[Param] = &[
         Some(30 * S),
         (100, 24 * H),
     )),
-    param("at_least", "of waits", Unit::Count, Some(5), (1, 100_000)),
+    said(
+        "of at least … waits",
+        param("at_least", "of waits", Unit::Count, Some(5), (1, 100_000)),
+    ),
     window(15 * M),
 ];
 const LOSSES: &[Param] = &[number(3), window(5 * M)];
 const ANY: &[Param] = &[number(1), window(5 * M)];
-const COVERAGE: &[Param] = &[main(param(
-    "below",
-    "seen share below",
-    Unit::Share,
-    Some(1_000),
-    (10, 1_000),
+const COVERAGE: &[Param] = &[main(said(
+    "less than … is seen",
+    param("below", "seen share below", Unit::Share, Some(1_000), (10, 1_000)),
 ))];
 const OFFSET: &[Param] = &[main(param(
     "above",

@@ -119,13 +119,17 @@ impl Condition {
         self.value(self.kind.main_param()?.name)
     }
 
-    /// `longer than its own p95 times 3, or longer than 2 h`
+    /// `longer than 3 × its own p95, or longer than 2 h`
     pub fn sentence(&self) -> String {
         let info = self.kind.info();
         let shown = info.params.iter().zip(&self.values).filter_map(|(param, value)| {
             // Every duration is at least none at all.
             let value = value.filter(|value| param.unit != Unit::Duration || *value > 0)?;
-            Some(format!("{} {}", param.words, param.unit.shown(value)))
+            let value = param.unit.shown(value);
+            Some(match param.said {
+                Some(said) => said.replace('…', &value),
+                None => format!("{} {value}", param.words),
+            })
         });
         let shown = shown.collect::<Vec<String>>().join(", ");
         if shown.is_empty() {

@@ -102,7 +102,20 @@ fn Present(fault: Fault, blind: bool) -> impl IntoView {
     };
     let times = (fault.times > 1).then(|| format!(", {} times in a row", fault.times));
     let mend = (!fault.mend.is_empty()).then(|| {
-        view! { <span class="mend"><b>"How to fix it: "</b><bdi>{visible(&fault.mend).into_owned()}</bdi></span> }.into_any()
+        // Between backticks stands what is typed somewhere; the same text goes to the terminal.
+        let parts = visible(&fault.mend)
+            .split('`')
+            .enumerate()
+            .map(|(at, part)| {
+                let part = part.to_owned();
+                if at % 2 == 0 {
+                    part.into_any()
+                } else {
+                    view! { <code>{part}</code> }.into_any()
+                }
+            })
+            .collect_view();
+        view! { <span class="mend"><b>"How to fix it: "</b><bdi>{parts}</bdi></span> }.into_any()
     });
     view! {
         <p class=hue>

@@ -141,4 +141,26 @@ fn a_sentence_names_only_the_thresholds_that_say_something() {
     );
     condition.values = vec![None, Some(60_000), Some(0)];
     assert_eq!(condition.sentence(), "longer than 1 m");
+    let contention = Condition::default_of(Kind::Contention).sentence();
+    assert_eq!(
+        contention,
+        "more than 50 % of those who wanted it waited or were refused, of at least 5 attempts, within 5 m"
+    );
+}
+
+#[test]
+fn every_sentence_has_its_values_where_they_belong() {
+    // A place without a value, or a value without its place, in any kind.
+    for kind in Kind::ALL {
+        let condition = Condition::default_of(kind);
+        let sentence = condition.sentence();
+        assert!(!sentence.contains('…'), "{sentence}");
+        for param in kind.info().params {
+            assert!(
+                param.said.is_none_or(|said| said.matches('…').count() == 1),
+                "{}",
+                param.words
+            );
+        }
+    }
 }
