@@ -45,8 +45,10 @@ pub struct Peer {
 pub async fn measure(span: Span, say: &(dyn Fn(&str) + Sync)) -> Result<Paces, BenchError> {
     say("acquire and release over HTTP on SQLite");
     let sqlite = on_sqlite(span).await?;
+    tell(say, sqlite);
     say("acquire and release over HTTP on Postgres");
     let postgres = on_postgres(span).await?;
+    tell(say, postgres);
     let mut peers = Vec::new();
     say("the peer: the common lease SQL, sent to Postgres directly");
     let server = Throwaway::postgres(PostgresOptions::default()).await?;
@@ -92,6 +94,18 @@ pub async fn measure(span: Span, say: &(dyn Fn(&str) + Sync)) -> Result<Paces, B
         postgres,
         peers,
     })
+}
+
+/// It takes a while until the whole table is there.
+fn tell(say: &(dyn Fn(&str) + Sync), pace: Pace) {
+    let Pace {
+        pairs_per_s,
+        p50_ms,
+        p99_ms,
+    } = pace;
+    say(&format!(
+        "  {pairs_per_s:.0} pairs/s, p50 {p50_ms:.1} ms, p99 {p99_ms:.1} ms"
+    ));
 }
 
 async fn on_sqlite(span: Span) -> Result<Pace, BenchError> {

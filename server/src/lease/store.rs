@@ -3,6 +3,7 @@
 //! A store loads, locks and writes. It decides nothing: [`super::batch::run`] does.
 
 mod asked;
+mod known;
 pub mod memory;
 pub mod postgres;
 mod rows;

@@ -1,11 +1,14 @@
-//! Leases in Postgres, for any number of replicas: set-based statements, row locks, the server's clock read after them.
+//! Leases in Postgres, for any number of replicas: set-based statements, the server's clock, and writes that hold only if
+//! nothing has changed since the reading (see `apply`).
 //!
 //! Each lane has a connection of its own, and a connection in doubt is closed, never returned: what a cancelled request
 //! leaves behind cannot meet the next one. Other replicas are told by NOTIFY; the tables are the truth.
 
+mod apply;
 mod load;
 mod notice;
 mod open;
+mod remembered;
 mod save;
 mod sql;
 mod steady;
@@ -20,18 +23,19 @@ use domain::names::{OwnerId, Resource};
 use futures::future::BoxFuture;
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgListener};
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::Mutex;
 
-use self::load::{load, texts};
+use self::apply::Wary;
+use self::load::texts;
+use self::remembered::Remembered;
 use self::steady::Steady;
 use super::rows::held_rows;
-use super::rows::{LeaseRow, Param, StateRow, from_json, writes};
+use super::rows::{LeaseRow, StateRow, from_json};
 use super::{
     Answer, HeldRow, Lane, News, Read, RejectionRow, RejectionsAsked, ResourceView, Store, StoreError,
     WaiterView,
 };
 use crate::clock::Clock;
-use crate::lease::batch::{Changes, run};
 use crate::lease::operation::{Applied, Head, Operation};
 
 pub use open::{examine, migrate, raise_epoch};
@@ -51,106 +55,11 @@ pub struct PostgresStore {
     identity: String,
     clock: Clock,
     steady: Steady,
+    wary: Wary,
+    remembered: std::sync::Mutex<Remembered>,
     /// Whether other replicas are there to be told.
     others: AtomicBool,
     tended: AtomicU64,
-}
-
-impl PostgresStore {
-    async fn write(&self, lane: Lane, operations: &[Operation]) -> Result<Applied, StoreError> {
-        let mut slot = match lane {
-            Lane::Urgent => self.urgent.lock().await,
-            Lane::Main => self.free().await,
-        };
-        let mut connection = match slot.take() {
-            Some(connection) => connection,
-            None => self.connect().await?,
-        };
-        let applied = self.transaction(&mut connection, operations).await?;
-        *slot = Some(connection);
-        Ok(applied)
-    }
-
-    /// A connection of the main lanes that nobody uses: there are as many as lanes.
-    async fn free(&self) -> MutexGuard<'_, Option<PgConnection>> {
-        let free = self.main.iter().find_map(|slot| slot.try_lock().ok());
-        match free {
-            Some(slot) => slot,
-            None => self.main[0].lock().await,
-        }
-    }
-
-    async fn transaction(
-        &self,
-        connection: &mut PgConnection,
-        operations: &[Operation],
-    ) -> Result<Applied, StoreError> {
-        sqlx::query("BEGIN").execute(&mut *connection).await?;
-        let (read_at, loaded) = load(connection, operations, &self.clock).await?;
-        let now = loaded.now;
-        self.steady(read_at, now).await?;
-        let ran = run(loaded, operations, &self.replica)?;
-        if !ran.changes.is_empty() {
-            self.save(connection, &ran.changes, now).await?;
-            self.tell(connection, &ran).await?;
-        }
-        sqlx::query("COMMIT").execute(&mut *connection).await?;
-        Ok(Applied {
-            now,
-            read_at,
-            done: ran.done,
-            heads: ran.heads,
-            changed: ran.changed,
-            expired: ran.expired,
-            tally: ran.tally,
-        })
-    }
-
-    async fn save(
-        &self,
-        connection: &mut PgConnection,
-        changes: &Changes,
-        now: StoreTime,
-    ) -> Result<(), StoreError> {
-        let writes = writes(changes, &self.replica, now)?;
-        exactly(connection, sql::KEYS, writes.keys).await?;
-        any(connection, sql::UNBOUND, writes.unbound).await?;
-        // One may leave and join again in the same batch.
-        any(connection, sql::LEFT, writes.left).await?;
-        exactly(connection, sql::JOINED, writes.joined).await?;
-        exactly(connection, sql::REJECTIONS, writes.rejections).await?;
-        save::save(connection, changes).await
-    }
-}
-
-/// A statement that must touch each of its rows: a row too few means that somebody else was first.
-async fn exactly(
-    connection: &mut PgConnection,
-    sql: &'static str,
-    param: Option<Param>,
-) -> Result<(), StoreError> {
-    let Some(param) = param else { return Ok(()) };
-    let done = sqlx::query(sql).bind(param.json).execute(connection).await?;
-    if done.rows_affected() == param.rows {
-        return Ok(());
-    }
-    tracing::warn!(
-        rows.wanted = param.rows,
-        rows.written = done.rows_affected(),
-        "a batch met another replica"
-    );
-    Err(StoreError::Conflict)
-}
-
-async fn any(
-    connection: &mut PgConnection,
-    sql: &'static str,
-    param: Option<Param>,
-) -> Result<(), StoreError> {
-    if let Some(param) = param {
-        sqlx::query(sql).bind(param.json).execute(connection).await?;
-    }
-    Ok(())
 }
 
 /// Bounds what waits for the server: it may be there and not answer.
@@ -176,16 +85,14 @@ impl Store for PostgresStore {
     fn resource<'a>(&'a self, resource: &'a Resource) -> Answer<'a, Read<ResourceView>> {
         Box::pin(bounded(self.reading(move || async move {
             let read_at = self.clock.tick();
-            let names = vec![resource.text()];
-            let (now, _, text): (i64, i64, String) = sqlx::query_as(sql::STATES)
-                .bind(names)
+            let (now, text): (i64, Option<String>) = sqlx::query_as(sql::STATE)
+                .bind(resource.text())
                 .fetch_one(&self.readers)
                 .await?;
-            let rows: Vec<StateRow> = from_json(&text)?;
             let mut value = ResourceView::default();
             let mut queued = false;
-            if let Some(row) = rows.into_iter().next() {
-                let held = row.into_held()?.1;
+            if let Some(text) = text {
+                let held = from_json::<StateRow>(&text)?.into_held()?.1;
                 queued = !held.queue.is_empty();
                 value.state = held.state;
             }

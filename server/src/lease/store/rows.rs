@@ -75,20 +75,14 @@ struct RejectionWrite<'a> {
     recorded_at: i64,
 }
 
-/// A statement's parameter, with how many rows it must touch.
-pub(super) struct Param {
-    pub(super) json: String,
-    pub(super) rows: u64,
-}
-
-/// What a batch writes beside counters and leases, in the order of writing; none where there is nothing.
+/// What a batch writes beside counters and leases, each kind of row as one JSON text; none where there is nothing.
 #[derive(Default)]
 pub(super) struct Writes {
-    pub(super) keys: Option<Param>,
-    pub(super) unbound: Option<Param>,
-    pub(super) joined: Option<Param>,
-    pub(super) left: Option<Param>,
-    pub(super) rejections: Option<Param>,
+    pub(super) keys: Option<String>,
+    pub(super) unbound: Option<String>,
+    pub(super) left: Option<String>,
+    pub(super) joined: Option<String>,
+    pub(super) rejections: Option<String>,
 }
 
 pub(super) fn writes(changes: &Changes, replica: &str, now: StoreTime) -> Result<Writes, StoreError> {
@@ -116,22 +110,19 @@ pub(super) fn writes(changes: &Changes, replica: &str, now: StoreTime) -> Result
         recorded_at: now.ms(),
     });
     Ok(Writes {
-        keys: param(&keys)?,
-        unbound: param(&unbound)?,
-        joined: param(&joined.collect::<Vec<_>>())?,
-        left: param(&changes.left)?,
-        rejections: param(&rejections.collect::<Vec<_>>())?,
+        keys: some_json(&keys)?,
+        unbound: some_json(&unbound)?,
+        left: some_json(&changes.left)?,
+        joined: some_json(&joined.collect::<Vec<_>>())?,
+        rejections: some_json(&rejections.collect::<Vec<_>>())?,
     })
 }
 
-fn param<T: Serialize>(rows: &[T]) -> Result<Option<Param>, StoreError> {
+fn some_json<T: Serialize>(rows: &[T]) -> Result<Option<String>, StoreError> {
     if rows.is_empty() {
         return Ok(None);
     }
-    Ok(Some(Param {
-        json: to_json(rows)?,
-        rows: u64::try_from(rows.len()).unwrap_or(u64::MAX),
-    }))
+    to_json(rows).map(Some)
 }
 
 pub(super) fn to_json<T: Serialize + ?Sized>(value: &T) -> Result<String, StoreError> {

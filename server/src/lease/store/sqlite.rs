@@ -3,7 +3,6 @@
 //! The store's clock is ours: anchored to the wall clock at start, driven by the monotonic clock, never behind what the
 //! file has seen. A wall clock that jumps changes nothing until the next start, and then not backwards.
 
-mod known;
 mod load;
 mod open;
 mod sql;

@@ -1,101 +1,187 @@
-//! Loads what a batch needs: rows are created, locked in order, and only then read, with the clock.
+//! Looks at what a batch needs, in one statement, and remembers by what each resource is known again when it is written.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
-use domain::lease::{Lease, LeaseId, StoreTime};
+use domain::lease::{Lease, LeaseId, ResourceState, StoreTime};
 use domain::names::Resource;
 use domain::observation::Tick;
 use sqlx::postgres::PgConnection;
 
 use super::sql;
 use crate::clock::Clock;
-use crate::lease::batch::{KeyRow, Loaded};
-use crate::lease::operation::{KeyName, Operation};
+use crate::lease::batch::{Held, KeyRow, Loaded};
+use crate::lease::operation::KeyName;
 use crate::lease::store::StoreError;
 use crate::lease::store::asked::Asked;
 use crate::lease::store::rows::{KeyRowWire, LeaseRow, StateRow, from_json};
 
-pub(super) async fn load(
-    connection: &mut PgConnection,
-    operations: &[Operation],
-    clock: &Clock,
-) -> Result<(Tick, Loaded), StoreError> {
-    let asked = Asked::of(operations);
-    let mut loaded = Loaded::default();
-    let mut names: Vec<String> = asked.resources.iter().map(Resource::text).collect();
-    names.sort_unstable();
-    names.dedup();
-    let query = sqlx::query_as(sql::FIND_AND_LOCK)
-        .bind(&names)
-        .bind(texts(&asked.leases));
-    let (wanted, made, locked, homes): (i64, i64, i64, String) = query.fetch_one(&mut *connection).await?;
-    let homes: Vec<(LeaseId, String)> = from_json(&homes)?;
-    for (id, resource) in homes {
-        loaded.homes.insert(id, Resource::from(resource.as_str()));
-        names.push(resource);
-    }
-    if made + locked < wanted {
-        // Made by another replica after our statement had begun to look.
-        sqlx::query(sql::LOCK)
-            .bind(&names)
-            .execute(&mut *connection)
-            .await?;
-    }
-    let mut wanted = asked.leases;
-    if !asked.keys.is_empty() {
-        loaded.keys = keys(connection, &asked.keys).await?;
-        wanted.extend(loaded.keys.values().filter_map(|row| row.lease));
-    }
-    let read_at = clock.tick();
-    let (now, floor, text): (i64, i64, String) = sqlx::query_as(sql::STATES)
-        .bind(&names)
-        .fetch_one(&mut *connection)
-        .await?;
-    loaded.now = StoreTime::from_ms(now);
-    loaded.floor = floor.unsigned_abs();
-    let rows: Vec<StateRow> = from_json(&text)?;
-    loaded.resources = rows
-        .into_iter()
-        .map(StateRow::into_held)
-        .collect::<Result<HashMap<_, _>, _>>()?;
-    loaded.old_leases = older(connection, &loaded, wanted).await?;
-    Ok((read_at, loaded))
+/// What a batch is decided on.
+pub(super) struct Looked {
+    pub(super) read_at: Tick,
+    pub(super) loaded: Loaded,
+    pub(super) seen: Seen,
 }
 
-async fn keys(
-    connection: &mut PgConnection,
-    asked: &[[Arc<str>; 2]],
-) -> Result<HashMap<KeyName, KeyRow>, StoreError> {
-    let [issuers, keys] =
-        [0, 1].map(|part| asked.iter().map(|key| key[part].to_string()).collect::<Vec<_>>());
-    let query = sqlx::query_scalar(sql::KEYS_OF).bind(issuers).bind(keys);
-    let text: String = query.fetch_one(connection).await?;
-    let rows: Vec<KeyRowWire> = from_json(&text)?;
-    Ok(rows.into_iter().map(KeyRowWire::into_key).collect())
+/// Columns: how each resource was found. Two moments at which a resource has the same of all of these are one state.
+#[derive(Default)]
+pub(super) struct Seen {
+    pub(super) floor: i64,
+    pub(super) resource: Vec<String>,
+    pub(super) token: Vec<i64>,
+    pub(super) lease_id: Vec<Option<String>>,
+    pub(super) locked_until: Vec<Option<i64>>,
+    pub(super) renewals: Vec<Option<i64>>,
+    pub(super) expires_at: Vec<Option<i64>>,
+    pub(super) ended_at: Vec<Option<i64>>,
+    pub(super) waiters: Vec<i64>,
+    pub(super) last_waiter: Vec<Option<i64>>,
+    /// Those with rows beside them that a state does not tell of: a line, a lease that is forgotten.
+    pub(super) more: HashSet<Resource>,
 }
 
-/// Those that are not their resource's newest, read under its lock like everything else.
-async fn older(
-    connection: &mut PgConnection,
-    loaded: &Loaded,
-    wanted: Vec<LeaseId>,
-) -> Result<HashMap<LeaseId, Lease>, StoreError> {
-    let newest = loaded
-        .resources
-        .values()
-        .filter_map(|held| held.state.lease.as_ref());
-    let newest: HashSet<LeaseId> = newest.map(|lease| lease.id).collect();
-    let older: Vec<LeaseId> = wanted.into_iter().filter(|id| !newest.contains(id)).collect();
-    if older.is_empty() {
-        return Ok(HashMap::new());
+/// A state, and beside it: its lease's id, renewals, end and ending as its row and its lease's row have them, how many stand in
+/// line, of whatever replica, and who came last.
+type SeenRow = (
+    StateRow,
+    Option<String>,
+    Option<i64>,
+    Option<i64>,
+    Option<i64>,
+    i64,
+    Option<i64>,
+);
+
+impl Seen {
+    fn note(&mut self, row: SeenRow) -> Result<(Resource, Held), StoreError> {
+        let (state, lease_id, renewals, expires_at, ended_at, waiters, last_waiter) = row;
+        let (resource, held) = state.into_held()?;
+        if waiters > 0 || (lease_id.is_some() && held.state.lease.is_none()) {
+            self.more.insert(resource.clone());
+        }
+        self.resource.push(resource.text());
+        self.token.push(held.state.last_token.number().cast_signed());
+        self.lease_id.push(lease_id);
+        self.locked_until.push(held.state.locked_until.map(StoreTime::ms));
+        self.renewals.push(renewals);
+        self.expires_at.push(expires_at);
+        self.ended_at.push(ended_at);
+        self.waiters.push(waiters);
+        self.last_waiter.push(last_waiter);
+        Ok((resource, held))
     }
-    let query = sqlx::query_as(sql::LEASES).bind(texts(&older));
-    let (_, text): (i64, String) = query.fetch_one(connection).await?;
-    let rows: Vec<LeaseRow> = from_json(&text)?;
+
+    /// One without a line.
+    pub(super) fn note_state(&mut self, resource: String, state: &ResourceState) {
+        let lease = state.lease.as_ref();
+        self.resource.push(resource);
+        self.token.push(state.last_token.number().cast_signed());
+        self.lease_id.push(lease.map(|lease| lease.id.to_string()));
+        self.locked_until.push(state.locked_until.map(StoreTime::ms));
+        self.renewals.push(lease.map(|lease| lease.renewals));
+        self.expires_at.push(lease.map(|lease| lease.expires_at.ms()));
+        self.ended_at
+            .push(lease.and_then(|lease| lease.ending.as_ref().map(|ending| ending.at.ms())));
+        self.waiters.push(0);
+        self.last_waiter.push(None);
+    }
+}
+
+/// What a batch asks for, as parameters.
+pub(super) struct Wanted {
+    names: Vec<String>,
+    leases: Vec<String>,
+    issuers: Vec<String>,
+    keys: Vec<String>,
+}
+
+impl Wanted {
+    pub(super) fn of(asked: &Asked) -> Self {
+        let mut names: Vec<String> = asked.resources.iter().map(Resource::text).collect();
+        names.sort_unstable();
+        names.dedup();
+        let part = |part: usize| asked.keys.iter().map(|key| key[part].to_string()).collect();
+        Self {
+            names,
+            leases: texts(&asked.leases),
+            issuers: part(0),
+            keys: part(1),
+        }
+    }
+
+    /// Makes the rows that there are not and locks all of them. Waits for whoever is at one of them.
+    ///
+    /// # Errors
+    /// `Conflict` when others make rows as fast as we look for them.
+    pub(super) async fn lock(&self, connection: &mut PgConnection) -> Result<(), StoreError> {
+        for _ in 0..2 {
+            let query = sqlx::query_scalar(sql::LOCK).bind(&self.names).bind(&self.leases);
+            if query.fetch_one(&mut *connection).await? {
+                return Ok(());
+            }
+        }
+        Err(StoreError::Conflict)
+    }
+
+    pub(super) async fn look(
+        &self,
+        connection: &mut PgConnection,
+        clock: &Clock,
+    ) -> Result<Looked, StoreError> {
+        let read_at = clock.tick();
+        let (now, floor, states, asked, older, keys): (i64, i64, String, String, String, String) =
+            sqlx::query_as(sql::LOOK)
+                .bind(&self.names)
+                .bind(&self.leases)
+                .bind(&self.issuers)
+                .bind(&self.keys)
+                .fetch_one(connection)
+                .await?;
+        let mut seen = Seen {
+            floor,
+            ..Seen::default()
+        };
+        let states: Vec<SeenRow> = from_json(&states)?;
+        let resources = states
+            .into_iter()
+            .map(|row| seen.note(row))
+            .collect::<Result<HashMap<_, _>, _>>()?;
+        for name in &self.names {
+            if !resources.contains_key(&Resource::from(name.as_str())) {
+                seen.note_state(name.clone(), &ResourceState::default());
+            }
+        }
+        let loaded = Loaded {
+            now: StoreTime::from_ms(now),
+            floor: floor.unsigned_abs(),
+            resources,
+            homes: homes(&asked)?,
+            old_leases: leases(&older)?,
+            keys: bound(&keys)?,
+        };
+        Ok(Looked {
+            read_at,
+            loaded,
+            seen,
+        })
+    }
+}
+
+fn homes(text: &str) -> Result<HashMap<LeaseId, Resource>, StoreError> {
+    let rows: Vec<(LeaseId, String)> = from_json(text)?;
+    let home = |(id, resource): (LeaseId, String)| (id, Resource::from(resource.as_str()));
+    Ok(rows.into_iter().map(home).collect())
+}
+
+fn leases(text: &str) -> Result<HashMap<LeaseId, Lease>, StoreError> {
+    let rows: Vec<LeaseRow> = from_json(text)?;
     rows.into_iter()
         .map(|row| row.into_lease().map(|(_, lease)| (lease.id, lease)))
         .collect()
+}
+
+fn bound(text: &str) -> Result<HashMap<KeyName, KeyRow>, StoreError> {
+    let rows: Vec<KeyRowWire> = from_json(text)?;
+    Ok(rows.into_iter().map(KeyRowWire::into_key).collect())
 }
 
 pub(super) fn texts(ids: &[LeaseId]) -> Vec<String> {

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use domain::lease::LeaseId;
 use domain::names::Resource;
 use serde::{Deserialize, Serialize};
-use sqlx::postgres::{PgConnection, PgListener};
+use sqlx::postgres::PgListener;
 
 use super::PostgresStore;
 use crate::lease::batch::Ran;
@@ -13,6 +13,7 @@ use crate::lease::operation::Head;
 use crate::lease::store::rows::{from_json, to_json};
 use crate::lease::store::{News, StoreError};
 
+/// As in `lease_save`.
 const CHANNEL: &str = "leasehold_leases";
 /// Postgres takes 8000 bytes.
 const NOTICE_BYTES_MAX: usize = 7_500;
@@ -28,10 +29,10 @@ struct Notice {
 }
 
 impl PostgresStore {
-    /// In the same transaction: a notice goes out with the commit, or not at all.
-    pub(super) async fn tell(&self, connection: &mut PgConnection, ran: &Ran) -> Result<(), StoreError> {
+    /// Goes out with the batch's commit, or not at all. None when nobody is there to be told.
+    pub(super) fn notice(&self, ran: &Ran) -> Result<Option<String>, StoreError> {
         if !self.others.load(Ordering::Relaxed) || (ran.changed.is_empty() && ran.heads.is_empty()) {
-            return Ok(());
+            return Ok(None);
         }
         let head = |head: &Head| {
             (
@@ -54,12 +55,7 @@ impl PostgresStore {
             notice.missed = true;
             text = to_json(&notice)?;
         }
-        sqlx::query("SELECT pg_notify($1, $2)")
-            .bind(CHANNEL)
-            .bind(text)
-            .execute(connection)
-            .await?;
-        Ok(())
+        Ok(Some(text))
     }
 
     pub(super) async fn hear(&self) -> Result<News, StoreError> {

@@ -10,6 +10,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
 use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::sync::Mutex;
 
+use super::apply::Wary;
 use super::steady::{STEP_MS, Steady};
 use super::{PostgresStore, sql};
 use crate::clock::Clock;
@@ -63,6 +64,8 @@ impl PostgresStore {
             identity,
             clock,
             steady: Steady::default(),
+            wary: Wary::default(),
+            remembered: std::sync::Mutex::default(),
             others: std::sync::atomic::AtomicBool::new(true),
             tended: std::sync::atomic::AtomicU64::new(0),
         })

@@ -1,17 +1,17 @@
-//! Writes counters and leases of a batch: one statement, whose parameters are columns.
+//! Writes a batch: one statement, whose parameters are columns.
 
 use domain::lease::{How, Lease, Revocation, StoreTime};
 use sqlx::postgres::PgConnection;
 
+use super::load::Seen;
 use super::sql;
 use crate::lease::batch::Changes;
 use crate::lease::store::StoreError;
-use crate::lease::store::rows::metadata_text;
+use crate::lease::store::rows::{metadata_text, writes};
 
 #[derive(Default)]
 struct Counters {
     resource: Vec<String>,
-    before: Vec<i64>,
     token: Vec<i64>,
     lease_id: Vec<Option<String>>,
     locked_until: Vec<Option<i64>>,
@@ -67,9 +67,8 @@ impl Changed {
 
 fn columns(changes: &Changes) -> (Counters, Changed, Born) {
     let (mut counters, mut changed, mut born) = <(Counters, Changed, Born)>::default();
-    for (resource, (before, state)) in &changes.resources {
+    for (resource, (_, state)) in &changes.resources {
         counters.resource.push(resource.text());
-        counters.before.push(before.cast_signed());
         counters.token.push(state.last_token.number().cast_signed());
         let lease = state.lease.as_ref().map(|lease| lease.id.to_string());
         counters.lease_id.push(lease);
@@ -92,17 +91,43 @@ fn columns(changes: &Changes) -> (Counters, Changed, Born) {
     (counters, changed, born)
 }
 
+/// What a batch has come to.
+pub(super) struct Outcome<'a> {
+    pub(super) seen: Seen,
+    pub(super) changes: &'a Changes,
+    pub(super) replica: &'a str,
+    pub(super) decided_at: StoreTime,
+    /// How far from now that may be, in milliseconds; none while the caller holds the locks.
+    pub(super) patience_ms: Option<i64>,
+    /// For the other replicas.
+    pub(super) notice: Option<String>,
+}
+
+/// What the store's clock showed when it was written.
+///
 /// # Errors
-/// `Conflict` when other rows were written than decided on: another replica was first.
-pub(super) async fn save(connection: &mut PgConnection, changes: &Changes) -> Result<(), StoreError> {
-    if changes.resources.is_empty() && changes.leases.is_empty() {
-        return Ok(());
-    }
+/// `Conflict` when something that the batch had looked at has changed since, or is being changed: nothing is written.
+pub(super) async fn save(
+    connection: &mut PgConnection,
+    outcome: Outcome<'_>,
+) -> Result<StoreTime, StoreError> {
+    let Outcome { seen, changes, .. } = outcome;
+    let writes = writes(changes, outcome.replica, outcome.decided_at)?;
     let (counters, changed, born) = columns(changes);
-    let wanted = [&counters.resource, &changed.lease_id, &born.resource].map(Vec::len);
     let mut query = sqlx::query_as(sql::SAVE)
+        .bind(outcome.decided_at.ms())
+        .bind(outcome.patience_ms)
+        .bind(seen.floor)
+        .bind(seen.resource)
+        .bind(seen.token)
+        .bind(seen.lease_id)
+        .bind(seen.locked_until)
+        .bind(seen.renewals)
+        .bind(seen.expires_at)
+        .bind(seen.ended_at)
+        .bind(seen.waiters)
+        .bind(seen.last_waiter)
         .bind(counters.resource)
-        .bind(counters.before)
         .bind(counters.token)
         .bind(counters.lease_id)
         .bind(counters.locked_until);
@@ -125,12 +150,19 @@ pub(super) async fn save(connection: &mut PgConnection, changes: &Changes) -> Re
         .bind(born.issuer)
         .bind(born.fencing_token)
         .bind(born.metadata)
-        .bind(born.acquired_at);
-    let (counters, changed, born): (i64, i64, i64) = query.fetch_one(connection).await?;
-    let written = [counters, changed, born].map(|rows| usize::try_from(rows).unwrap_or(usize::MAX));
-    if written == wanted {
-        return Ok(());
+        .bind(born.acquired_at)
+        .bind(writes.keys)
+        .bind(writes.unbound)
+        .bind(writes.left)
+        .bind(writes.joined)
+        .bind(writes.rejections)
+        .bind(outcome.notice);
+    let (shown_at, why): (Option<i64>, Option<String>) = query.fetch_one(connection).await?;
+    match (shown_at, why) {
+        (Some(shown_at), None) => Ok(StoreTime::from_ms(shown_at)),
+        (_, why) => {
+            tracing::debug!(batch.conflict = why, "a batch met somebody else");
+            Err(StoreError::Conflict)
+        }
     }
-    tracing::warn!(?wanted, ?written, "a batch met another replica");
-    Err(StoreError::Conflict)
 }

@@ -1,8 +1,9 @@
-//! Every statement on Postgres. Set-based: one per kind of row and batch. Rows come and go as one JSON text, as on
-//! SQLite, so that both stores share their conversions.
+//! Every statement on Postgres. Set-based: one looks at all that a batch needs, one writes it. Rows come as one JSON text,
+//! as on SQLite, so that both stores share their conversions.
 //!
-//! **Invariant:** whatever depends on a row is read by a statement that starts after the row's lock was taken. A join
-//! beside `FOR UPDATE` would show the other table as it was before the wait, and `now()` the transaction's start.
+//! **Invariant:** what a batch writes depends on rows that `lease_save` holds, and that still say what was read. It compares
+//! them in a statement that starts after their locks were taken: a join beside `FOR UPDATE` would show the other table as
+//! it was before the wait, and `now()` the transaction's start.
 
 macro_rules! lease {
     () => {
@@ -46,35 +47,69 @@ macro_rules! lines {
 }
 
 /// Names and lease ids. Makes the rows that there are not, then locks all of them in order. Where a lease belongs never
-/// changes, so that needs no lock. Fewer rows than names: another replica has made one meanwhile, see [`LOCK`].
-pub(super) const FIND_AND_LOCK: &str =
-    "WITH homes AS MATERIALIZED (SELECT lease_id, resource FROM leases WHERE lease_id = ANY($2)),
-        names AS MATERIALIZED (SELECT unnest($1::text[]) AS name UNION SELECT resource FROM homes),
+/// changes, so that needs no lock. Fewer rows than names: another replica has made one after this had begun to look; asked
+/// again it sees that.
+pub(super) const LOCK: &str = "WITH names AS MATERIALIZED (SELECT unnest($1::text[]) AS name
+            UNION SELECT resource FROM leases WHERE lease_id = ANY($2)),
         made AS (INSERT INTO resource_tokens (resource, last_token)
             SELECT name, 0 FROM unnest($1::text[]) AS name
             WHERE NOT EXISTS (SELECT FROM resource_tokens t WHERE t.resource = name)
             ORDER BY name COLLATE \"C\" ON CONFLICT DO NOTHING RETURNING 1),
         locked AS MATERIALIZED (SELECT FROM resource_tokens
             WHERE resource = ANY(ARRAY(SELECT name FROM names)) ORDER BY resource FOR UPDATE)
-     SELECT (SELECT count(*) FROM names), (SELECT count(*) FROM made), (SELECT count(*) FROM locked),
-        coalesce((SELECT json_agg(json_build_array(lease_id, resource))::text FROM homes), '[]')";
+     SELECT (SELECT count(*) FROM made) + (SELECT count(*) FROM locked) >= (SELECT count(*) FROM names)";
 
-pub(super) const LOCK: &str = "SELECT count(*) FROM
-     (SELECT FROM resource_tokens WHERE resource = ANY($1) ORDER BY resource FOR UPDATE) AS locked";
+/// Of `resource_tokens t` with its newest lease `l`.
+macro_rules! state {
+    () => {
+        concat!(
+            "json_build_array(t.resource, t.last_token, t.locked_until,
+                CASE WHEN l.lease_id IS NULL THEN NULL ELSE ",
+            lease!(),
+            " END,
+                (SELECT json_agg(json_build_array(w.waiter_id, w.replica_id) ORDER BY w.seq) FROM ",
+            lines!(),
+            " WHERE w.resource = t.resource))"
+        )
+    };
+}
 
-pub(super) const STATES: &str = concat!(
+/// Of one name.
+pub(super) const STATE: &str = concat!(
     "SELECT ",
     now!(),
+    ", (SELECT ",
+    state!(),
+    "::text FROM resource_tokens t LEFT JOIN leases l ON l.lease_id = t.lease_id WHERE t.resource = $1)"
+);
+
+/// All that a batch looks at, as one moment shows it: names, lease ids, issuers and keys. Of each resource its state and the
+/// marks by which `lease_save` knows it again; of each lease where it belongs; those leases whole that are not their
+/// resource's newest; the keys.
+pub(super) const LOOK: &str = concat!(
+    "WITH bound AS MATERIALIZED (SELECT k.* FROM unnest($3::text[], $4::text[]) AS asked(issuer, key)
+            JOIN idempotency_keys k USING (issuer, key)),
+        asked AS MATERIALIZED (SELECT l.*, t.lease_id AS newest
+            FROM leases l LEFT JOIN resource_tokens t ON t.resource = l.resource
+            WHERE l.lease_id = ANY($2 || ARRAY(SELECT lease_id FROM bound WHERE lease_id IS NOT NULL))),
+        names AS MATERIALIZED (SELECT unnest($1::text[]) AS name
+            UNION SELECT resource FROM asked WHERE lease_id = ANY($2))
+     SELECT ",
+    now!(),
     ", (SELECT token_floor FROM store_meta),
-     coalesce((SELECT json_agg(json_build_array(t.resource, t.last_token, t.locked_until,
-        CASE WHEN l.lease_id IS NULL THEN NULL ELSE ",
+        coalesce((SELECT json_agg(json_build_array(",
+    state!(),
+    ", t.lease_id, l.renewals, l.expires_at, l.ended_at, line.waiters, line.last_waiter))::text
+            FROM resource_tokens t LEFT JOIN leases l ON l.lease_id = t.lease_id
+            CROSS JOIN LATERAL (SELECT count(*) AS waiters, max(w.seq) AS last_waiter FROM lease_waiters w
+                WHERE w.resource = t.resource) AS line
+            WHERE t.resource = ANY(ARRAY(SELECT name FROM names))), '[]'),
+        coalesce((SELECT json_agg(json_build_array(lease_id, resource))::text FROM asked), '[]'),
+        coalesce((SELECT json_agg(",
     lease!(),
-    " END,
-        (SELECT json_agg(json_build_array(w.waiter_id, w.replica_id) ORDER BY w.seq) FROM ",
-    lines!(),
-    "
-            WHERE w.resource = t.resource)))::text
-     FROM resource_tokens t LEFT JOIN leases l ON l.lease_id = t.lease_id WHERE t.resource = ANY($1)), '[]')"
+    ")::text FROM asked l WHERE l.newest IS DISTINCT FROM l.lease_id), '[]'),
+        coalesce((SELECT json_agg(json_build_array(issuer, key, fingerprint, lease_id, created_at))::text
+            FROM bound), '[]')"
 );
 
 pub(super) const LEASES: &str = concat!(
@@ -85,62 +120,10 @@ pub(super) const LEASES: &str = concat!(
     ")::text FROM leases l WHERE l.lease_id = ANY($1)), '[]')"
 );
 
-pub(super) const KEYS_OF: &str =
-    "SELECT coalesce(json_agg(json_build_array(k.issuer, k.key, k.fingerprint, k.lease_id,
-        k.created_at))::text, '[]')
-     FROM unnest($1::text[], $2::text[]) AS asked(issuer, key) JOIN idempotency_keys k USING (issuer, key)";
-
-/// Counters, changed and new leases; answers how many rows of each were written. A counter must be what was read under
-/// the lock; it is set to what the state machine made of that. A new lease waits until the one before it has its ending,
-/// because a resource has one lease without.
-pub(super) const SAVE: &str =
-    "WITH counted AS (UPDATE resource_tokens t
-            SET last_token = v.token, lease_id = v.lease_id, locked_until = v.locked_until
-            FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[])
-                AS v(resource, before, token, lease_id, locked_until)
-            WHERE t.resource = v.resource AND t.last_token = v.before RETURNING 1),
-        changed AS (UPDATE leases l SET ttl_seconds = v.ttl_seconds, expires_at = v.expires_at,
-                renewed_at = v.renewed_at, renewals = v.renewals, ended_at = v.ended_at, ended_how = v.ended_how,
-                revoked_by = v.revoked_by, revoke_reason = v.revoke_reason, audit_id = v.audit_id
-            FROM unnest($6::text[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[],
-                $12::text[], $13::text[], $14::text[], $15::text[])
-                AS v(lease_id, ttl_seconds, expires_at, renewed_at, renewals, ended_at,
-                    ended_how, revoked_by, revoke_reason, audit_id)
-            WHERE l.lease_id = v.lease_id AND l.ended_at IS NULL RETURNING 1),
-        before AS MATERIALIZED (SELECT count(*) AS rows FROM changed),
-        born AS (INSERT INTO leases (lease_id, ttl_seconds, expires_at, renewed_at, renewals, ended_at,
-                ended_how, revoked_by, revoke_reason, audit_id,
-                resource, owner_id, issuer, fencing_token, metadata, acquired_at)
-            SELECT * FROM unnest($16::text[], $17::bigint[], $18::bigint[], $19::bigint[], $20::bigint[], $21::bigint[],
-                $22::text[], $23::text[], $24::text[], $25::text[],
-                $26::text[], $27::text[], $28::text[], $29::bigint[], $30::text[], $31::bigint[])
-            WHERE (SELECT rows FROM before) >= 0 RETURNING 1)
-     SELECT (SELECT count(*) FROM counted), (SELECT rows FROM before), (SELECT count(*) FROM born)";
-
-/// A key that somebody else bound meanwhile, to another request, is a row too few.
-pub(super) const KEYS: &str = "INSERT INTO idempotency_keys AS k (issuer, key, fingerprint, lease_id, created_at)
-     SELECT issuer, key, fingerprint, lease_id, created_at
-     FROM json_to_recordset($1::json) AS v(issuer text, key text, fingerprint text, lease_id text, created_at bigint)
-     ORDER BY issuer COLLATE \"C\", key COLLATE \"C\"
-     ON CONFLICT (issuer, key) DO UPDATE SET fingerprint = excluded.fingerprint, lease_id = excluded.lease_id,
-        created_at = excluded.created_at
-     WHERE k.fingerprint = excluded.fingerprint OR k.created_at <= excluded.created_at - 600000";
-
-pub(super) const UNBOUND: &str = "DELETE FROM idempotency_keys k USING json_array_elements($1::json) AS v
-     WHERE k.issuer = v->>0 AND k.key = v->>1";
-
-pub(super) const JOINED: &str = "INSERT INTO lease_waiters (waiter_id, resource, owner_id, replica_id, since)
-     SELECT v->>'waiter_id', v->>'resource', v->>'owner_id', v->>'replica_id', (v->>'since')::bigint
-     FROM json_array_elements($1::json) WITH ORDINALITY AS rows(v, place) ORDER BY place";
-
-pub(super) const LEFT: &str =
-    "DELETE FROM lease_waiters WHERE waiter_id IN (SELECT json_array_elements_text($1::json))";
-
-pub(super) const REJECTIONS: &str = "INSERT INTO fencing_rejections (resource, fencing_token, highest_token, owner_id, source,
-        reason, at, recorded_at)
-     SELECT resource, fencing_token, highest_token, owner_id, source, reason, at, recorded_at
-     FROM json_to_recordset($1::json) AS v(resource text, fencing_token bigint, highest_token bigint, owner_id text,
-        source text, reason text, at bigint, recorded_at bigint)";
+/// See migration 17.
+pub(super) const SAVE: &str = "SELECT shown_at, why FROM lease_save($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
+    $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38,
+    $39, $40, $41, $42, $43::json, $44::json, $45::json, $46::json, $47::json, $48)";
 
 pub(super) const LINE: &str = concat!(
     "SELECT w.owner_id, w.since FROM ",

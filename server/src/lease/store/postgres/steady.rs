@@ -106,6 +106,24 @@ impl Steady {
     }
 }
 
+/// Older readings than this tell nothing of now, in milliseconds: whoever serves reads the clock a few times a second.
+const AGE_MS_MAX: i64 = 5_000;
+
+impl Steady {
+    /// No earlier than what the store's clock shows at `at`, and a few milliseconds off at most. None when it was not read
+    /// for long. Both clocks are read in whole milliseconds, hence the two.
+    pub(super) fn reckon(&self, at: Tick) -> Option<StoreTime> {
+        let Kept { last, .. } = self.kept()?;
+        (at.since(last.received) <= AGE_MS_MAX).then(|| last.latest(at).plus(2))
+    }
+
+    /// Takes note of what the clock showed to a batch that is written: it was decided within a step of that. A step is left
+    /// for the next reading to find.
+    pub(super) fn showed(&self, sent: Tick, received: Tick, now: StoreTime) {
+        let _step = self.note(Reading { sent, received, now });
+    }
+}
+
 impl PostgresStore {
     /// The store's time out of an answer to what was sent at `sent`.
     ///

@@ -4,12 +4,19 @@ use domain::lease::LeaseId;
 use domain::names::Resource;
 use rusqlite::Connection;
 
-use super::known::File;
 use super::sql;
 use crate::lease::batch::Loaded;
 use crate::lease::store::StoreError;
 use crate::lease::store::asked::Asked;
 use crate::lease::store::rows::{KeyRowWire, LeaseRow, StateRow, from_json, to_json};
+
+/// The file as it was when it was read first.
+#[derive(Clone, Copy)]
+pub(super) struct File {
+    /// Changes when another connection commits.
+    pub(super) data_version: i64,
+    pub(super) floor: u64,
+}
 
 /// Floor, homes, states, leases that are not the newest, keys.
 type Row = (i64, String, String, String, String);

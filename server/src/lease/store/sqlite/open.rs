@@ -31,7 +31,8 @@ const PAGE_BYTES: u32 = 8_192;
 /// The log is folded into the file when it has so many pages, 64 MB: a page that is written again and again until then is
 /// folded once.
 const WAL_PAGES: i64 = 8_000;
-const CACHE_KB: i64 = 65_536;
+/// Grants go to the end of the tables and what is held is little: more than this does not make it faster (measured).
+const CACHE_KB: i64 = 16_384;
 const READ_PATIENCE: Duration = Duration::from_millis(1_500);
 
 type Meta = (String, i64, i64, i64);

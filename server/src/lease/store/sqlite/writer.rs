@@ -11,16 +11,19 @@ use domain::lease::{LeaseId, StoreTime};
 use domain::observation::Tick;
 use rusqlite::Connection;
 
-use super::known::{File, Known};
+use super::load::File;
 use super::{StoreClock, load, open, sql, write};
 use crate::lease::batch::{Ran, run};
 use crate::lease::operation::Operation;
 use crate::lease::store::StoreError;
 use crate::lease::store::asked::Asked;
+use crate::lease::store::known::Known;
 
 pub(super) struct Writer {
     connection: Connection,
     known: Known,
+    /// None before anything was read of it.
+    file: Option<File>,
 }
 
 /// A batch that is on disk.
@@ -35,6 +38,7 @@ impl Writer {
         Self {
             connection,
             known: Known::new(),
+            file: None,
         }
     }
 
@@ -51,9 +55,12 @@ impl Writer {
         clock: &StoreClock,
     ) -> Result<(Self, Committed), StoreError> {
         let (mut loaded, missing) = self.known.recall(Asked::of(operations));
-        begin(&self.connection, self.known.file)?;
-        let file = match self.known.file {
-            Some(file) if missing.is_empty() => file,
+        begin(&self.connection, self.file)?;
+        let file = match self.file {
+            Some(file) if missing.is_empty() => {
+                loaded.floor = file.floor;
+                file
+            }
             _ => {
                 let file;
                 (file, loaded) = load::load(&self.connection, missing, loaded)?;
@@ -68,14 +75,18 @@ impl Writer {
             write::write(&self.connection, &ran.changes, replica, now)?;
         }
         self.connection.prepare_cached("COMMIT")?.execute([])?;
-        self.known.file = Some(file);
+        self.file = Some(file);
         self.known.keep(std::mem::take(&mut ran.after));
         Ok((self, Committed { now, read_at, ran }))
     }
 
     /// Forgets what nobody can ask for any more: ended leases older than one id, keys older than a moment.
     pub(super) async fn prune(self, leases: LeaseId, keys: StoreTime) -> Result<Self, StoreError> {
-        let Self { connection, known } = self;
+        let Self {
+            connection,
+            known,
+            file,
+        } = self;
         let prune = move |connection: &mut Connection| {
             let mut statement = connection.prepare_cached(sql::PRUNE_LEASES)?;
             statement.execute([leases.to_string()])?;
@@ -83,7 +94,11 @@ impl Writer {
             Ok(())
         };
         let (connection, ()) = aside(connection, prune).await?;
-        Ok(Self { connection, known })
+        Ok(Self {
+            connection,
+            known,
+            file,
+        })
     }
 }
 

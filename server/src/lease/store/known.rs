@@ -1,8 +1,7 @@
-//! What the batches before left behind. Nobody else writes the file, so what this process has read or written of a
-//! resource is what the file says: a batch about resources used lately reads nothing.
+//! What the batches before left behind: a batch about resources used lately reads nothing.
 //!
-//! **Invariant:** belongs to one connection. It goes when the connection goes, and each batch asks the file, in its own
-//! transaction, whether another connection has written: then both go.
+//! **Invariant:** nothing is answered by what is remembered alone. The store that writes asks, in the very transaction,
+//! whether it is still so: SQLite the file, whether anybody else has written it; Postgres each row.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -17,24 +16,14 @@ use crate::lease::store::asked::Asked;
 const MOST: usize = 16_384;
 
 pub(super) struct Known {
-    /// As the file had it when it was read first; none before that.
-    pub(super) file: Option<File>,
     resources: Generations<Resource, Held>,
     /// Of the newest lease of each.
     homes: Generations<LeaseId, Resource>,
 }
 
-#[derive(Clone, Copy)]
-pub(super) struct File {
-    /// Changes when another connection commits.
-    pub(super) data_version: i64,
-    pub(super) floor: u64,
-}
-
 impl Known {
     pub(super) fn new() -> Self {
         Self {
-            file: None,
             resources: Generations::new(MOST),
             homes: Generations::new(MOST),
         }
@@ -47,9 +36,6 @@ impl Known {
             keys: asked.keys,
             ..Asked::default()
         };
-        if let Some(file) = self.file {
-            loaded.floor = file.floor;
-        }
         for resource in asked.resources {
             if !self.recall_resource(&resource, &mut loaded) {
                 missing.resources.push(resource);
@@ -88,7 +74,7 @@ impl Known {
     }
 
     /// After the commit.
-    pub(super) fn keep(&mut self, after: HashMap<Resource, Held>) {
+    pub(super) fn keep(&mut self, after: impl IntoIterator<Item = (Resource, Held)>) {
         for (resource, held) in after {
             if let Some(lease) = &held.state.lease {
                 self.homes.insert(lease.id, resource.clone());
