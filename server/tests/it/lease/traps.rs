@@ -35,7 +35,12 @@ fn the_table_of_traps_has_38_rows_and_names_tests_that_exist() {
     // Names are looked for as functions and as arguments of the macro that runs a test on both stores.
     let table = std::fs::read_to_string(root().join("docs/lease-traps.md")).unwrap();
     let mut code = String::new();
-    for folder in ["server/tests/it", "server/client/src", "app/domain/src"] {
+    for folder in [
+        "server/tests/it",
+        "server/client/src",
+        "server/src/lease",
+        "app/domain/src",
+    ] {
         sources(&root().join(folder), &mut code);
     }
     let exists = |name: &str| {
