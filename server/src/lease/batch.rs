@@ -1,7 +1,7 @@
 //! Runs a batch of operations over what a store has loaded and locked: the same code for every store.
 //!
-//! Pure: loaded state in, answers and changes out. **Invariant:** each store writes these [`Changes`] in the very
-//! transaction that loaded the state, and no answer leaves before it has committed.
+//! Pure: loaded state in, answers and changes out. **Invariant:** each store writes these [`Changes`] only while the state they
+//! were decided on still stands, held by the transaction that writes, and no answer leaves before it has committed.
 
 mod changes;
 mod line;

@@ -8,7 +8,7 @@ use domain::names::{OwnerId, Resource};
 
 use crate::lease::operation::{KeyName, Rejection};
 
-/// What the store read after it had locked the resources of a batch.
+/// What a batch is decided on.
 #[derive(Debug, Clone, Default)]
 pub struct Loaded {
     pub now: StoreTime,

@@ -106,6 +106,8 @@ fn options(url: &str) -> Result<PgConnectOptions, LeaseOpenError> {
             ("enable_hashjoin", "off"),
             ("enable_mergejoin", "off"),
             ("jit", "off"),
+            // Each statement sees what was committed before it, also inside of lease_save, whatever the database's default is.
+            ("default_transaction_isolation", "read committed"),
             // The same few statements again and again: planned once.
             ("plan_cache_mode", "force_generic_plan"),
         ])
