@@ -37,6 +37,7 @@ impl Victim {
             ])
             .env(WAY, way)
             .env("TMPDIR", root.path())
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -53,6 +54,8 @@ impl Victim {
             "one for each server, one for the console's file"
         );
         assert!(somebody_works_in(root.path()));
+        // It was told to wait for this: now it may end.
+        drop(child.stdin.take());
         Self {
             child,
             _output: output,
@@ -76,6 +79,8 @@ async fn victim() {
     let demo = demo::start(CancellationToken::new()).await.unwrap();
     fs::write(demo.folder().join("console.db"), "x").unwrap();
     println!("\nthe demo runs");
+    // Until somebody has looked at it.
+    std::io::stdin().read_line(&mut String::new()).unwrap();
     match way.to_str().unwrap() {
         "end" => {
             let root = std::env::temp_dir();
