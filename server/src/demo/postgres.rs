@@ -9,7 +9,7 @@ pub(super) mod schema;
 pub(super) mod shedlock;
 
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
-use sqlx::{Connection, Executor};
+use sqlx::{ConnectOptions as _, Connection, Executor};
 
 use super::fault::Fault;
 use crate::throwaway::Postgres;
@@ -30,8 +30,10 @@ pub(super) struct Access {
 impl Access {
     pub(super) fn new(server: &Postgres, password: &str) -> Result<Self, Fault> {
         let url = server.url_with_password(APP_ROLE, password, DATABASE);
+        let options: PgConnectOptions = url.parse()?;
+        // Waiting long for a lock is what the workload is there for.
         Ok(Self {
-            options: url.parse()?,
+            options: options.disable_statement_logging(),
         })
     }
 

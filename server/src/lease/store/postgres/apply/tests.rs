@@ -8,6 +8,9 @@ use crate::clock::Clock;
 use crate::lease::operation::{AcquireOp, Done, Key, KeyName, Turn};
 use crate::throwaway::{Postgres, PostgresOptions, Throwaway};
 
+/// In milliseconds: what is met is met because of a row, however slow the machine is.
+const PATIENT: i64 = 60_000;
+
 struct Replicas {
     ours: PostgresStore,
     theirs: PostgresStore,
@@ -31,6 +34,15 @@ impl Replicas {
 
     /// Looks, lets `between` happen, and writes what was decided before it.
     async fn meet(&self, ours: &Operation, between: impl Future<Output = ()>) -> Result<Applied, StoreError> {
+        Box::pin(self.meet_within(PATIENT, ours, Box::pin(between))).await
+    }
+
+    async fn meet_within(
+        &self,
+        patience_ms: i64,
+        ours: &Operation,
+        between: impl Future<Output = ()>,
+    ) -> Result<Applied, StoreError> {
         let mut connection = self.ours.connect().await.unwrap();
         let operations = std::slice::from_ref(ours);
         let wanted = Wanted::of(&Asked::of(operations));
@@ -38,7 +50,10 @@ impl Replicas {
         let decided = Decided::of(looked, operations, &self.ours.replica)?;
         assert!(!decided.ran.changes.is_empty(), "{ours:?} has something to write");
         between.await;
-        let settled = self.ours.settle(&mut connection, decided, Some(STEP_MS)).await;
+        let settled = self
+            .ours
+            .settle(&mut connection, decided, Some(patience_ms))
+            .await;
         settled.map(|(applied, _)| applied)
     }
 
@@ -230,7 +245,7 @@ async fn a_moment_that_is_over_is_not_decided_at() {
     // A process that was paused, a row that somebody else has locked, a floor that was raised: none is waited for.
     let replicas = Replicas::start().await;
     let ours = acquire("r", 1, Turn::Once);
-    let paused = replicas.meet(&ours, async {
+    let paused = replicas.meet_within(STEP_MS, &ours, async {
         tokio::time::sleep(std::time::Duration::from_millis(400)).await;
     });
     assert!(matches!(paused.await, Err(StoreError::Conflict)));
