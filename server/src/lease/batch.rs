@@ -11,10 +11,11 @@ use std::sync::Arc;
 
 use domain::lease::invariants::Broken;
 use domain::lease::limits::KEY_WINDOW_MS;
-use domain::lease::{self, Acquire, Command, How, Lease, LeaseId, Outcome, Renew, Revoke, decide};
+use domain::lease::{self, Acquire, Command, How, Lease, LeaseId, Outcome, Renew, Revoke, StoreTime, decide};
 use domain::names::Resource;
+use domain::observation::Tick;
 
-use super::operation::{AcquireOp, Done, Head, Key, Operation, Turn};
+use super::operation::{AcquireOp, Applied, Done, Head, Key, Operation, Turn};
 use super::tally::{Tallied, What};
 
 pub use changes::{Changes, Held, Joined, KeyRow, LeaseChange, Loaded, Standing};
@@ -32,6 +33,21 @@ pub struct Ran {
     pub tally: Vec<Tallied>,
     /// Every resource that was loaded, as it is once the changes are written.
     pub after: HashMap<Resource, Held>,
+}
+
+impl Ran {
+    /// Once it is written.
+    pub fn applied(self, now: StoreTime, read_at: Tick) -> Applied {
+        Applied {
+            now,
+            read_at,
+            done: self.done,
+            heads: self.heads,
+            changed: self.changed,
+            expired: self.expired,
+            tally: self.tally,
+        }
+    }
 }
 
 /// # Errors

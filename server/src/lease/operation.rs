@@ -136,7 +136,7 @@ pub struct Head {
 /// A batch that was committed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Applied {
-    /// The store's clock, read after the rows were locked.
+    /// The store's time at which it was decided.
     pub now: StoreTime,
     /// Our clock just before `now` was read: what has passed since is at least what has passed by the store's.
     pub read_at: Tick,

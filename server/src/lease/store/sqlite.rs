@@ -70,15 +70,7 @@ impl SqliteStore {
         };
         let grants = i64::try_from(ran.changes.grants).unwrap_or(0);
         self.grants.fetch_add(grants, Ordering::Relaxed);
-        Ok(Applied {
-            now,
-            read_at,
-            done: ran.done,
-            heads: ran.heads,
-            changed: ran.changed,
-            expired: ran.expired,
-            tally: ran.tally,
-        })
+        Ok(ran.applied(now, read_at))
     }
 
     fn write_once(

@@ -151,16 +151,7 @@ impl PostgresStore {
             let shown_at = save(connection, outcome).await?;
             self.steady.showed(sent, self.clock.tick(), shown_at);
         }
-        let applied = Applied {
-            now,
-            read_at,
-            done: ran.done,
-            heads: ran.heads,
-            changed: ran.changed,
-            expired: ran.expired,
-            tally: ran.tally,
-        };
-        Ok((applied, after))
+        Ok((ran.applied(now, read_at), after))
     }
 
     fn remembered(&self) -> MutexGuard<'_, Remembered> {
