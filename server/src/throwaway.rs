@@ -122,6 +122,11 @@ impl ThrowawayFolder {
     pub fn path(&self) -> &Path {
         self.0.path()
     }
+
+    /// Which process group works in here, by the id of its leader: it is ended when we die, however that is.
+    pub fn worked_in_by(&self, leader: u32) {
+        self.0.guard_pid(leader);
+    }
 }
 
 /// Why a throwaway server did not start. The text is meant for the person at the terminal.

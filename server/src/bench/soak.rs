@@ -162,8 +162,11 @@ impl Server {
             .args(["serve", "--listen", &format!("127.0.0.1:{port}")])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
+            .process_group(0)
             .kill_on_drop(true);
         let child = command.spawn().map_err(BenchError::io("server"))?;
+        // Killed ourselves, we drop nothing.
+        folder.worked_in_by(child.id().unwrap_or_default());
         let server = Self {
             child,
             port,

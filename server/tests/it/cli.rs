@@ -1,6 +1,7 @@
 //! The built binary as people and scripts run it: arguments, output, exit codes.
 
 mod arguments;
+mod bench;
 mod check_config;
 mod locks;
 mod real;
