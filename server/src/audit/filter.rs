@@ -9,6 +9,10 @@ use crate::db::Db;
 const COLUMNS: &str = "SELECT seq, created_at, action, phase, outcome, actor_id, actor_name, role, backend, source, resource,
     unlock_id, reason, approver_id, before, after, ip, user_agent, request_id, trace_id, prev_hash, hash FROM audit_rows";
 
+/// A stretch of time with fewer rows than this is read whole, and what else was asked for is looked for in it: by the numbers
+/// of another index, rows of long ago are found only after all that were written since.
+const FEW: i64 = 20_000;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Value {
     Text(String),
@@ -56,19 +60,35 @@ impl Statement {
         }
     }
 
+    /// Answers a row if few rows are of the time that is asked for. None where no time is.
+    pub(super) fn few(kind: Kind, query: &AuditQuery) -> Option<Self> {
+        if query.from.is_none() && query.to.is_none() {
+            return None;
+        }
+        let mut it = Self {
+            sql: "SELECT count(*) FROM (SELECT seq FROM audit_rows WHERE 1 = 1".to_owned(),
+            values: Vec::new(),
+            kind,
+        };
+        it.of_time(query);
+        it.push(" LIMIT ").int(FEW);
+        it.push(") AS counted HAVING count(*) < ").int(FEW);
+        Some(it)
+    }
+
     /// One page, newest first, and one row more. Numbers are looked for in the indexes first, so that only the rows of the
-    /// page are read whole.
-    pub(super) fn page(kind: Kind, query: &AuditQuery) -> Self {
+    /// page are read whole. `is_few`: of [`few`](Self::few).
+    pub(super) fn page(kind: Kind, query: &AuditQuery, is_few: bool) -> Self {
         let mut it = Self::new(kind);
         it.push(" WHERE seq IN (");
         match &query.actor {
-            None => it.numbers(query, None),
+            None => it.numbers(query, None, is_few),
             // By id and by name apart: each has its index, and one question for both would have none.
             Some(actor) => {
                 it.push("SELECT seq FROM (")
-                    .numbers(query, Some(("actor_id", actor)));
+                    .numbers(query, Some(("actor_id", actor)), is_few);
                 it.push(") AS by_id UNION SELECT seq FROM (");
-                it.numbers(query, Some(("actor_name", actor)));
+                it.numbers(query, Some(("actor_name", actor)), is_few);
                 it.push(") AS by_name");
             }
         }
@@ -94,8 +114,20 @@ impl Statement {
         it
     }
 
-    fn numbers(&mut self, query: &AuditQuery, actor: Option<(&'static str, &String)>) {
-        self.push("SELECT seq FROM audit_rows WHERE 1 = 1");
+    fn numbers(&mut self, query: &AuditQuery, actor: Option<(&'static str, &String)>, is_few: bool) {
+        if is_few {
+            // The limit is none; but behind one, no planner looks for the rows in another way.
+            self.push(
+                "SELECT seq FROM (SELECT seq, actor_id, actor_name, backend, action, outcome, unlock_id, resource
+                 FROM audit_rows WHERE 1 = 1",
+            );
+            self.of_time(query);
+            self.push(" LIMIT ").int(i64::MAX);
+            self.push(") AS of_time WHERE 1 = 1");
+        } else {
+            self.push("SELECT seq FROM audit_rows WHERE 1 = 1");
+            self.of_time(query);
+        }
         if let Some((column, actor)) = actor {
             self.is(column, Some(actor.clone()));
         }
@@ -110,17 +142,20 @@ impl Statement {
             self.push(" AND ");
             self.within(&NameRange::starting_with(prefix));
         }
+        self.readable(&query.readable);
+        if let Some(before) = query.before_seq {
+            self.push(" AND seq < ").int(before);
+        }
+        self.push(" ORDER BY seq DESC LIMIT ").int(one_more(query.limit));
+    }
+
+    fn of_time(&mut self, query: &AuditQuery) {
         if let Some(from) = query.from {
             self.push(" AND created_at >= ").int(from.timestamp_millis());
         }
         if let Some(to) = query.to {
             self.push(" AND created_at < ").int(to.timestamp_millis());
         }
-        self.readable(&query.readable);
-        if let Some(before) = query.before_seq {
-            self.push(" AND seq < ").int(before);
-        }
-        self.push(" ORDER BY seq DESC LIMIT ").int(one_more(query.limit));
     }
 
     fn readable(&mut self, readable: &Readable) {

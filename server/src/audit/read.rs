@@ -3,7 +3,9 @@
 
 use chrono::DateTime;
 use domain::audit::{AuditPage, AuditQuery, AuditRow, Readable};
-use sqlx::AssertSqlSafe;
+use sqlx::postgres::PgRow;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{AssertSqlSafe, FromRow};
 
 use super::append::Row;
 use super::filter::{Kind, Statement, Value};
@@ -31,7 +33,11 @@ impl Audit {
     /// The store does not answer.
     pub async fn page(&self, query: &AuditQuery) -> Result<AuditPage, sqlx::Error> {
         let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
-        let mut rows = self.select(Statement::page(self.kind(), query)).await?;
+        let is_few = match Statement::few(self.kind(), query) {
+            Some(statement) => !self.select::<(i64,)>(statement).await?.is_empty(),
+            None => false,
+        };
+        let mut rows: Vec<Row> = self.select(Statement::page(self.kind(), query, is_few)).await?;
         let more = rows.len() > limit;
         rows.truncate(limit);
         let next_cursor = rows.last().filter(|_| more).map(|row| row.seq.to_string());
@@ -47,16 +53,16 @@ impl Audit {
     /// # Errors
     /// The store does not answer.
     pub async fn look(&self, seq: i64, readable: &Readable) -> Result<Option<Look>, sqlx::Error> {
-        let found = self.select(Statement::from(self.kind(), seq, readable)).await?;
+        let found: Vec<Row> = self.select(Statement::from(self.kind(), seq, readable)).await?;
         let Some(row) = found.into_iter().next().filter(|row| row.seq == seq) else {
             return Ok(None);
         };
-        let before = self.select(Statement::after(self.kind(), seq - 2, 1)).await?;
+        let before: Vec<Row> = self.select(Statement::after(self.kind(), seq - 2, 1)).await?;
         let follows = match before.first() {
             Some(before) if before.seq == seq - 1 => before.hash == row.prev_hash,
             _ => seq == 1 && row.prev_hash == chain::GENESIS,
         };
-        let newer = self
+        let newer: Vec<Row> = self
             .select(Statement::from(self.kind(), seq.saturating_add(1), readable))
             .await?;
         let older = AuditQuery {
@@ -95,10 +101,13 @@ impl Audit {
         Kind::of(self.db())
     }
 
-    async fn select(&self, statement: Statement) -> Result<Vec<Row>, sqlx::Error> {
+    async fn select<T>(&self, statement: Statement) -> Result<Vec<T>, sqlx::Error>
+    where
+        T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin,
+    {
         on_either!(self.db(), Db, |pool| {
             // Made of our own words: what was asked for is in its values.
-            let mut query = sqlx::query_as::<_, Row>(AssertSqlSafe(statement.sql));
+            let mut query = sqlx::query_as::<_, T>(AssertSqlSafe(statement.sql));
             for value in statement.values {
                 query = match value {
                     Value::Text(text) => query.bind(text),

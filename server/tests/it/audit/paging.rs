@@ -79,3 +79,36 @@ async fn a_filter_goes_on_through_the_pages() {
     assert_eq!(seen.len(), 8);
     assert!(seen.windows(2).all(|pair| pair[0] - pair[1] == 5), "{seen:?}");
 }
+
+/// Twenty-five thousand rows, one each second since 1970, every second one a forced unlock. Searching reads no hashes.
+const MANY: &str = "INSERT INTO audit_rows (seq, created_at, action, phase, outcome, actor_id, actor_name, ip, user_agent,
+    request_id, prev_hash, hash)
+    WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 25000)
+    SELECT n, n * 1000, CASE WHEN n % 2 = 0 THEN 'FORCE_UNLOCK' ELSE 'LOGIN' END, 'outcome', 'ok', 'p_1', 'someone',
+    '192.0.2.7', 'curl', 'r_1', 'before ' || n, 'hash ' || n FROM numbers";
+
+async fn a_time_is_searched(home: Home) {
+    let console = Console::on(home).await;
+    let auditor = console.auditor().await;
+    console.home.tamper("DELETE FROM audit_rows").await;
+    console.home.tamper(MANY).await;
+    // Of few rows, of more than are read whole, without a beginning, and empty: from, to, the newest that fits, how many fit.
+    for (from, to, newest, fit) in [
+        ("1970-01-01T00:01:40Z", "1970-01-01T00:03:20Z", 198, 50),
+        ("1970-01-01T00:00:10Z", "1970-01-01T06:40:00Z", 23_998, 60),
+        ("1969-01-01T00:00:00Z", "1970-01-01T00:00:30Z", 28, 14),
+        ("1971-01-01T00:00:00Z", "1972-01-01T00:00:00Z", 0, 0),
+    ] {
+        let path = format!("/v1/audit?action=FORCE_UNLOCK&from={from}&to={to}&limit=60");
+        let (status, page) = console.get(&auditor, &path).await;
+        assert_eq!(status, 200, "{page}");
+        let expected: Vec<i64> = (1..=newest).rev().step_by(2).take(fit).collect();
+        assert_eq!(ids(&page), expected, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_time_is_searched_whether_few_rows_are_of_it_or_many() {
+    a_time_is_searched(Home::sqlite()).await;
+    a_time_is_searched(Home::postgres().await).await;
+}
