@@ -32,10 +32,27 @@ pub(crate) const SPRITE: &str = include_str!("components/sprite.svg");
 #[derive(Debug, Clone, Copy)]
 pub struct MayAudit;
 
+/// In the server's context: who looks, as the sheet of the account says it.
+#[derive(Debug, Clone)]
+pub struct WhoLooks(pub String);
+
+/// Opened by the button in the bar, by the browser itself.
+fn account(WhoLooks(name): WhoLooks) -> AnyView {
+    view! {
+        <div popover id="account">
+            <p>"Signed in as "<b>{name}</b></p>
+            <a class="link" href="/settings">"Your settings"</a>
+            <form method="post" action="/sign-out"><button class="btn s" r#type="submit">"Sign out"</button></form>
+        </div>
+    }
+    .into_any()
+}
+
 /// The document around the app. Made on the server only.
 pub fn shell(options: LeptosOptions) -> impl IntoView {
     // On the document, which the browser does not hydrate: its half need not know who looks.
     let may = use_context::<MayAudit>().map(|_| "audit");
+    let account = use_context::<WhoLooks>().map(account);
     view! {
         <!DOCTYPE html>
         <html lang="en" data-may=may>
@@ -53,6 +70,7 @@ pub fn shell(options: LeptosOptions) -> impl IntoView {
             <body>
                 <App/>
                 <KeysDialog/>
+                {account}
                 <svg class="sprite" aria-hidden="true" inner_html=SPRITE></svg>
             </body>
         </html>

@@ -73,6 +73,10 @@ pub fn Nav() -> impl IntoView {
                 <SearchBox/>
                 <KeysOpen/>
                 <ThemeSwitch/>
+                // The sheet it opens stands beside the app: its half in the browser need not know who looks.
+                <button class="icon account" type="button" popovertarget="account" aria-label="Your account" title="Your account">
+                    <Shape name="person"/>
+                </button>
             </div>
         </header>
     }

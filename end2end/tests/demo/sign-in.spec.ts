@@ -45,3 +45,30 @@ test.describe('without a session', () => {
     }
   });
 });
+
+test('every page says who is signed in, and lets them out', async ({ page, browser, demo }) => {
+  // Somebody of their own: the session of the other tests goes on.
+  const headers = { origin: demo.url };
+  const added = await page.request.post('/v1/people', { headers, data: { name: 'leaver', grants: [{ role: 'viewer' }] } });
+  expect(added.status()).toBe(201);
+  const { id } = await added.json() as { id: string };
+  const made = await page.request.post(`/v1/people/${id}/link`, { headers });
+  expect(made.status()).toBe(201);
+  const { link } = await made.json() as { link: string };
+  const context = await browser.newContext({ baseURL: demo.url, storageState: { cookies: [], origins: [] } });
+  const theirs = await context.newPage();
+  await theirs.goto(link);
+  await theirs.getByRole('button', { name: 'Go on' }).click();
+  for (const path of ['/', '/locks', '/backends']) {
+    await theirs.goto(path);
+    await theirs.getByRole('button', { name: 'Your account' }).click();
+    await expect(theirs.locator('#account')).toHaveText(/Signed in as leaver/);
+  }
+  await accessible(theirs);
+  await lookAt(theirs, 'account');
+  await theirs.locator('#account').getByRole('button', { name: 'Sign out' }).click();
+  await expect(theirs).toHaveURL(/\/sign-in/);
+  await theirs.goto('/locks');
+  await expect(theirs).toHaveURL('/sign-in?next=%2Flocks');
+  await context.close();
+});

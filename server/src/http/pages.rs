@@ -6,7 +6,7 @@ pub mod accept;
 pub mod site;
 
 use app::api::error::SetStatus;
-use app::app::{App, MayAudit, shell};
+use app::app::{App, MayAudit, WhoLooks, shell};
 use axum::Router;
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
@@ -54,9 +54,11 @@ pub fn router(console: ConsoleFor) -> Router {
         // Without a request, as when the list of routes is made, there is nobody to answer.
         if let Some(parts) = use_context::<Parts>() {
             provide_context(console.of(&parts.extensions));
-            let who = parts.extensions.get::<Who>();
-            if who.is_some_and(|who| who.may_anywhere(Right::AuditRead)) {
-                provide_context(MayAudit);
+            if let Some(who) = parts.extensions.get::<Who>() {
+                provide_context(WhoLooks(who.name().to_owned()));
+                if who.may_anywhere(Right::AuditRead) {
+                    provide_context(MayAudit);
+                }
             }
         }
         provide_context(SetStatus(Arc::new(set_status)));
