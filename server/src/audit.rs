@@ -16,6 +16,7 @@ pub mod keeper;
 mod read;
 pub mod verify;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -52,10 +53,17 @@ pub struct Actor {
 /// Where a request came from.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Origin {
-    pub ip: Option<Arc<str>>,
+    pub ip: Option<IpAddr>,
     pub user_agent: Option<Arc<str>>,
     pub request_id: Option<Arc<str>>,
     pub trace_id: Option<Arc<str>>,
+}
+
+impl Origin {
+    /// The address as text; empty where it is not known.
+    pub(crate) fn place(&self) -> String {
+        self.ip.map(|ip| ip.to_string()).unwrap_or_default()
+    }
 }
 
 /// What is acted on.

@@ -34,6 +34,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::http::{HeaderName, HeaderValue, Request, header};
+use domain::hex;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::request_id::{MakeRequestId, PropagateRequestIdLayer, RequestId, SetRequestIdLayer};
 use tower_http::set_header::SetResponseHeaderLayer;
@@ -57,8 +58,7 @@ struct RandomId;
 
 impl MakeRequestId for RandomId {
     fn make_request_id<B>(&mut self, _: &Request<B>) -> Option<RequestId> {
-        let [high, low] = rand::random::<[u64; 2]>();
-        let id = format!("{high:016x}{low:016x}");
+        let id = hex::text(&rand::random::<[u8; 16]>());
         HeaderValue::try_from(id).ok().map(RequestId::new)
     }
 }

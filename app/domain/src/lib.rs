@@ -15,6 +15,7 @@ pub mod detail;
 pub mod diagnosis;
 pub mod escape;
 pub mod generation;
+pub mod hex;
 pub mod history;
 pub mod human;
 pub mod known;

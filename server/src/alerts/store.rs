@@ -1,6 +1,7 @@
 //! The statements about alerts: what is open, what is over, who evaluates.
 
 use domain::alerts::{Active, Change, Phase, RuleId, Subject};
+use domain::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use sqlx::Row as _;
@@ -193,8 +194,7 @@ pub(super) async fn keep(tx: &mut Tx, alert: &Active) -> Result<(), sqlx::Error>
 }
 
 fn short(subject: &str) -> String {
-    let digest = Sha256::digest(subject.as_bytes());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::text(&Sha256::digest(subject.as_bytes()))
 }
 
 pub(super) async fn suppressed(tx: &mut Tx, silence: &str, count: i64) -> Result<(), sqlx::Error> {

@@ -104,7 +104,7 @@ impl Row {
             approver_id: entry.approver_id,
             before: json(entry.before),
             after: json(entry.after),
-            ip: text(entry.origin.ip),
+            ip: entry.origin.ip.map(|ip| ip.to_string()),
             user_agent: text(entry.origin.user_agent),
             request_id: text(entry.origin.request_id),
             trace_id: text(entry.origin.trace_id),

@@ -3,6 +3,7 @@
 //! The lengths make the encoding unambiguous: no two different rows give the same bytes. An absent field differs from an
 //! empty one. The version at the front lets a later encoding live beside this one.
 
+use domain::hex;
 use sha2::{Digest as _, Sha256};
 
 use super::append::Row;
@@ -33,21 +34,10 @@ pub fn hash(row: &Row) -> String {
     for text in row.optional() {
         field(text.map(str::as_bytes));
     }
-    hex(&hasher.finalize())
+    hex::text(&hasher.finalize())
 }
 
 /// A walk over the record spends a good part of its time here: no text of its own for each byte.
-fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |value: u8| char::from(DIGITS[usize::from(value & 15)]);
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        text.push(digit(byte >> 4));
-        text.push(digit(*byte));
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

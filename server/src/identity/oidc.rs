@@ -147,7 +147,7 @@ impl Oidc {
         self.may_go_on(origin)?;
         let finished = self.try_finish(returned, origin).await;
         if finished.is_ok() {
-            let place = origin.ip.clone().unwrap_or_default();
+            let place = origin.place();
             self.identity.throttle.right(&place, WAYS);
         }
         if let Err(OidcError::Refused { why, detail }) = &finished {
@@ -165,7 +165,7 @@ impl Oidc {
 
     /// Each way costs a row: from one address there are so many at once.
     fn may_go_on(&self, origin: &Origin) -> Result<(), OidcError> {
-        let place = origin.ip.clone().unwrap_or_default();
+        let place = origin.place();
         let now = self.identity.clock.tick();
         match self.identity.throttle.wait(&place, WAYS, now) {
             Some(wait) => Err(OidcError::TooOften {
@@ -176,7 +176,7 @@ impl Oidc {
     }
 
     fn count(&self, origin: &Origin) {
-        let place = origin.ip.clone().unwrap_or_default();
+        let place = origin.place();
         let now = self.identity.clock.tick();
         self.identity.throttle.count(&place, WAYS, WAYS_FREE, now);
     }

@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use domain::hex;
 use secrecy::{ExposeSecret as _, SecretString};
 use sha2::{Digest as _, Sha256};
 
@@ -31,21 +32,12 @@ impl Secret {
 
 /// How a secret is stored and looked up. Comparing hashes tells nothing of the secret by its time.
 pub(super) fn hash(text: &str) -> String {
-    hex(&Sha256::digest(text.as_bytes()))
-}
-
-/// On the path of every request with a token: no formatting.
-fn hex(bytes: &[u8]) -> String {
-    let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
-    bytes
-        .iter()
-        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
-        .collect()
+    hex::text(&Sha256::digest(text.as_bytes()))
 }
 
 /// A name for a row: 128 bits.
 pub fn id(prefix: &str) -> Result<String, IdentityError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|_| IdentityError::NoChance)?;
-    Ok(format!("{prefix}{}", hex(&bytes)))
+    Ok(format!("{prefix}{}", hex::text(&bytes)))
 }

@@ -58,7 +58,7 @@ impl Identity {
         password: &SecretString,
         origin: &Origin,
     ) -> Result<SignedIn, IdentityError> {
-        let place = origin.ip.clone().unwrap_or_default();
+        let place = origin.place();
         if let Some(wait) = self.throttle.wait(&place, name, self.clock.tick()) {
             return Err(IdentityError::TooManyGuesses {
                 wait_s: wait.as_secs() + 1,
@@ -117,7 +117,7 @@ impl Identity {
             let query = query
                 .bind(now)
                 .bind(proved_at.unwrap_or(0))
-                .bind(origin.ip.as_deref())
+                .bind(origin.ip.map(|ip| ip.to_string()))
                 .bind(origin.user_agent.as_deref());
             query.execute(&mut **tx).await?.rows_affected()
         });
@@ -196,7 +196,7 @@ impl Identity {
         let (Subject::Person { name, .. }, Some(session)) = (&who.subject, &who.session) else {
             return Err(IdentityError::WrongPassword);
         };
-        let place = who.origin.ip.clone().unwrap_or_default();
+        let place = who.origin.place();
         if let Some(wait) = self.throttle.wait(&place, name, self.clock.tick()) {
             return Err(IdentityError::TooManyGuesses {
                 wait_s: wait.as_secs() + 1,

@@ -1,5 +1,6 @@
 //! Into the outbox, in the caller's transaction: one row for the message, one for each receiver that has not just heard it.
 
+use domain::hex;
 use domain::notice::{Notice, NoticeStatus};
 use sha2::{Digest as _, Sha256};
 use sqlx::Row as _;
@@ -118,7 +119,7 @@ fn key(group: &str) -> String {
         return group.to_owned();
     }
     let start: String = group.chars().filter(|c| *c != '\0').take(40).collect();
-    format!("{start}…{}", hex(&Sha256::digest(group.as_bytes())))
+    format!("{start}…{}", hex::text(&Sha256::digest(group.as_bytes())))
 }
 
 /// What is said of which alerts. Neither values nor times, which a restart may change.
@@ -134,9 +135,5 @@ fn digest(notice: &Notice) -> String {
         hash.update(fingerprint.as_bytes());
         hash.update([0, u8::from(is_firing)]);
     }
-    hex(&hash.finalize())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::text(&hash.finalize())
 }

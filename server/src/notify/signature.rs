@@ -1,5 +1,6 @@
 //! The signature by which a webhook knows that a message is ours: HMAC-SHA256 over the moment, a point, and the body.
 
+use domain::hex;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use secrecy::{ExposeSecret as _, SecretString};
 use sha2::Sha256;
@@ -13,13 +14,7 @@ pub fn sign(secret: &SecretString, timestamp: &str, body: &str) -> String {
     for part in [timestamp, ".", body] {
         mac.update(part.as_bytes());
     }
-    let digits = mac
-        .finalize()
-        .into_bytes()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect::<String>();
-    format!("sha256={digits}")
+    format!("sha256={}", hex::text(&mac.finalize().into_bytes()))
 }
 
 #[cfg(test)]

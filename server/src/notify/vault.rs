@@ -5,6 +5,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use domain::hex;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use secrecy::{ExposeSecret as _, SecretString};
 use sha2::{Digest as _, Sha256};
@@ -50,8 +51,7 @@ pub enum VaultError {
 pub(super) fn new_key() -> Result<SecretString, VaultError> {
     let mut bytes = [0; KEY_BYTES];
     getrandom::fill(&mut bytes).map_err(|_| VaultError::NoChance)?;
-    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(SecretString::from(digits))
+    Ok(SecretString::from(hex::text(&bytes)))
 }
 
 impl Key {
@@ -62,7 +62,7 @@ impl Key {
             .chain_update(bytes)
             .finalize();
         Some(Self {
-            id: hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect(),
+            id: hex::text(&hash[..4]),
             aead: LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &bytes).ok()?),
         })
     }

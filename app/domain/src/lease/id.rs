@@ -4,6 +4,11 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::hex;
+
+/// Where the digits of each byte begin; the hyphens stand between.
+const PAIRS: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
+
 /// One acquisition.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LeaseId(u128);
@@ -19,6 +24,14 @@ impl LeaseId {
         let high = (bits >> 62) & 0xFFF;
         let low = bits & 0x3FFF_FFFF_FFFF_FFFF;
         Self(ms << 80 | 7 << 76 | high << 64 | 0b10 << 62 | low)
+    }
+
+    fn digits(self) -> [u8; 36] {
+        let mut digits = [b'-'; 36];
+        for (place, byte) in PAIRS.into_iter().zip(self.0.to_be_bytes()) {
+            digits[place..place + 2].copy_from_slice(&hex::pair(byte));
+        }
+        digits
     }
 
     /// The hyphenated form in lower case, and no other.
@@ -42,18 +55,14 @@ impl LeaseId {
     }
 }
 
+/// Digits and hyphens are texts.
+fn text(digits: &[u8; 36]) -> &str {
+    std::str::from_utf8(digits).unwrap_or_default()
+}
+
 impl fmt::Display for LeaseId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let n = self.0;
-        write!(
-            f,
-            "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
-            n >> 96,
-            n >> 80 & 0xFFFF,
-            n >> 64 & 0xFFFF,
-            n >> 48 & 0xFFFF,
-            n & 0xFFFF_FFFF_FFFF
-        )
+        f.write_str(text(&self.digits()))
     }
 }
 
@@ -65,7 +74,7 @@ impl fmt::Debug for LeaseId {
 
 impl Serialize for LeaseId {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.serialize_str(text(&self.digits()))
     }
 }
 

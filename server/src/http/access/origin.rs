@@ -33,7 +33,7 @@ pub(super) fn of(request: &Request, proxies: &Proxies) -> Origin {
         .map(|info| info.0.ip());
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     Origin {
-        ip: peer.map(|peer| client(peer, headers, proxies).to_string().into()),
+        ip: peer.map(|peer| client(peer, headers, proxies)),
         user_agent: text(header::USER_AGENT.as_str()).map(shortened),
         request_id: text("x-request-id").map(Arc::from),
         trace_id: text("traceparent")

@@ -5,6 +5,7 @@
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
+use domain::hex;
 use rust_embed::{Embed, EmbeddedFile};
 
 use super::accept::accepts;
@@ -64,9 +65,7 @@ pub async fn serve(uri: Uri, headers: HeaderMap) -> Response {
 
 /// The variants differ in content, so each has a tag of its own.
 fn tag(file: &EmbeddedFile) -> String {
-    let hash = file.metadata.sha256_hash();
-    let hex: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    format!("\"{hex}\"")
+    format!("\"{}\"", hex::text(&file.metadata.sha256_hash()[..16]))
 }
 
 fn knows(known: &HeaderValue, tag: &str) -> bool {

@@ -1,6 +1,7 @@
 //! One way to the provider and back. The browser holds the one secret; state, nonce and verifier are made from it, so that
 //! the store holds nothing that could be used.
 
+use domain::hex;
 use sha2::{Digest as _, Sha256};
 use sqlx::Row as _;
 
@@ -59,8 +60,7 @@ impl Made for Flow {
 }
 
 fn made(purpose: &str, secret: &str) -> String {
-    let digest = Sha256::digest(format!("leasehold oidc {purpose} {secret}"));
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::text(&Sha256::digest(format!("leasehold oidc {purpose} {secret}")))
 }
 
 impl Identity {

@@ -154,7 +154,7 @@ pub(super) fn actor(id: &str, name: &str) -> Actor {
 pub(super) fn about(backend: &str, resource: &str) -> Entry {
     use domain::audit::Action;
     let origin = Origin {
-        ip: Some("192.0.2.7".into()),
+        ip: Some([192, 0, 2, 7].into()),
         user_agent: Some("curl/8".into()),
         request_id: Some("r-1".into()),
         trace_id: Some("t-1".into()),

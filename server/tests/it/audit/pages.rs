@@ -103,7 +103,6 @@ async fn hostile_texts_are_shown_and_do_nothing() {
     entry.approver_id = Some(evil.to_owned());
     entry.origin.user_agent = Some(evil.into());
     entry.origin.request_id = Some(evil.into());
-    entry.origin.ip = Some(evil.into());
     entry.subject.unlock_id = Some(evil.to_owned());
     entry.subject.source = Some(evil.to_owned());
     entry.before = Some(serde_json::json!({evil: evil}));
