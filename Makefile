@@ -29,6 +29,11 @@ test: ## all set-up, then every test
 check: ## format, lints of both graphs, unit tests: the inner loop
 	@scripts/check
 
+# What is shipped and measured is optimized as a whole: up to a tenth more leases a second, for a build of twenty minutes on
+# two cores instead of twelve. The two kinds of build stand side by side in the target folder.
+build bench dist: export CARGO_PROFILE_RELEASE_LTO := fat
+build bench dist: export CARGO_PROFILE_RELEASE_CODEGEN_UNITS := 1
+
 .PHONY: build
 build: ## leaves one self-contained binary, site embedded, at target/release/leasehold
 	@scripts/setup build
@@ -38,7 +43,8 @@ build: ## leaves one self-contained binary, site embedded, at target/release/lea
 run: ## builds and serves your configuration: make run CONFIG=leasehold.toml
 	@test -n '$(CONFIG)' || { echo 'say which configuration: make run CONFIG=leasehold.toml' >&2; exit 2; }
 	@test -r '$(CONFIG)' || { echo 'cannot read $(CONFIG)' >&2; exit 2; }
-	@$(MAKE) --no-print-directory build
+	@scripts/setup build
+	@$(MAKE) --no-print-directory binary
 	@exec $(BINARY) serve --config '$(CONFIG)'
 
 .PHONY: bench
