@@ -39,7 +39,7 @@ pub struct WhoLooks(pub String);
 /// Opened by the button in the bar, by the browser itself.
 fn account(WhoLooks(name): WhoLooks) -> AnyView {
     view! {
-        <div popover id="account">
+        <div popover id="account" role="dialog" aria-label="Your account">
             <p>"Signed in as "<b>{name}</b></p>
             <a class="link" href="/settings">"Your settings"</a>
             <form method="post" action="/sign-out"><button class="btn s" r#type="submit">"Sign out"</button></form>
