@@ -37,7 +37,6 @@ pub fn hash(row: &Row) -> String {
     hex::text(&hasher.finalize())
 }
 
-/// A walk over the record spends a good part of its time here: no text of its own for each byte.
 #[cfg(test)]
 mod tests {
     use super::*;
