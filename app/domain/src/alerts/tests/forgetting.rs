@@ -30,6 +30,28 @@ fn hold(past: &mut Past, at: i64, name: &str, ms: i64) {
 }
 
 #[test]
+fn of_each_lock_the_last_64_holds_are_remembered_and_take_no_more_room() {
+    // Would catch a memory that goes on growing while the same names come again and again.
+    let mut past = Past::default();
+    let id = lock("daily");
+    for number in 0..100 {
+        hold(&mut past, number * 100, "daily", 90);
+    }
+    assert_eq!(past.p95_ms(&id), Some(90));
+    for number in 100..164 {
+        hold(&mut past, number * 100, "daily", 5);
+    }
+    assert_eq!(past.p95_ms(&id), Some(5), "the 64 before are forgotten");
+    let holds = &past.locks[&id].holds_ms;
+    assert_eq!((holds.len(), holds.capacity()), (64, 64));
+    let (day, years) = (86_400_000, 20);
+    for number in 0..64 {
+        hold(&mut past, (1 + number) * 400 * day * years, "daily", 365 * day);
+    }
+    assert_eq!(past.p95_ms(&id), Some(i64::from(u32::MAX)), "seven weeks or more");
+}
+
+#[test]
 fn after_names_without_end_a_new_lock_is_learnt_and_a_used_one_is_not_forgotten() {
     // A quarter of a million orders, each locked once, while `daily` is held again and again and `long` goes on all the
     // time. Would catch a memory that grows, and one that is full and takes nobody in any more.
