@@ -51,6 +51,14 @@ pub(super) struct Job {
     trace: Option<Box<SpanContext>>,
 }
 
+/// A batch that is through with the store.
+pub(super) struct Batch {
+    operations: Vec<Operation>,
+    replies: Vec<Reply>,
+    traces: Traces,
+    applied: Result<Applied, StoreError>,
+}
+
 /// Names that look different now; none: something may have been missed.
 pub(super) type Changed = Option<Arc<[Resource]>>;
 
@@ -158,7 +166,8 @@ impl Core {
         self.submit_by(Lane::Main, hash(&op.resource), release, reply);
     }
 
-    pub(super) async fn apply(&self, lane: Lane, jobs: Vec<Job>) {
+    /// Commits a batch, or fails to. Nobody is told before [`Self::settle`].
+    pub(super) async fn commit(&self, lane: Lane, jobs: Vec<Job>) -> Batch {
         let traces = Traces::of(jobs.iter().map(|job| job.trace.as_deref()));
         let (operations, replies): (Vec<_>, Vec<_>) =
             jobs.into_iter().map(|job| (job.operation, job.reply)).unzip();
@@ -166,16 +175,29 @@ impl Core {
         let watch = Stopwatch::start();
         let applied = self.try_apply(lane, &operations).await;
         meters().statement(self.system(), "lease_batch", applied.is_err(), watch.seconds());
+        commits.end(applied.is_err().then_some("the store did not commit"));
+        Batch {
+            operations,
+            replies,
+            traces,
+            applied,
+        }
+    }
+
+    /// Tells everybody what has become of a batch.
+    pub(super) fn settle(&self, batch: Batch) {
+        let Batch {
+            operations,
+            replies,
+            traces,
+            applied,
+        } = batch;
         match applied {
             Ok(applied) => {
-                commits.end(None);
                 self.traced.note(&operations, &applied.done, &traces);
                 self.answer(&operations, replies, applied);
             }
-            Err(error) => {
-                commits.end(Some("the store did not commit"));
-                self.fail(&operations, replies, &error);
-            }
+            Err(error) => self.fail(&operations, replies, &error),
         }
     }
 

@@ -1,37 +1,56 @@
 //! The loops that gather what was handed over while the previous batch committed, and hand it to the core in one piece.
 //!
 //! **Invariant:** renewals wait for one batch at most: with one writer they are in the next one, otherwise they have a lane
-//! of their own. What was handed over before the service closed is done.
+//! of their own. What was handed over before the service closed is done, and whoever asked is told.
 
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::core::{Core, Job, Queues};
+use super::core::{Batch, Core, Job, Queues};
 use super::store::Lane;
 use crate::tasks;
 
-/// Operations of one transaction.
+/// Operations that one transaction takes of one queue.
 const BATCH_MAX: usize = 512;
+/// Not worth a second transaction.
+const BATCH_WHOLE: usize = 32;
 
-/// Serves the lanes until the service is closed and what was handed over is done. A store with one writer blocks while it
-/// writes: its batches have a thread of their own, where no task of the runtime comes between a commit and the next batch.
+/// Batches that are through with the store, for whoever tells. No more wait there than callers for their answers.
+type Settled = mpsc::UnboundedSender<Batch>;
+
+/// Serves the lanes until the service is closed, what was handed over is done, and everybody was told.
+///
+/// They have a thread of their own: one writer blocks while it writes, and a connection's answer would wait for its turn
+/// among the tasks of all requests. Telling is a task of the runtime: from another thread each answer would cost a turn of
+/// threads, from within it one does for the whole batch, and the next batch is on its way meanwhile.
 pub(super) fn start(core: &Arc<Core>, queues: Queues) -> JoinHandle<()> {
-    let it = core.clone();
-    let died = move |why| {
-        // Told once: there is one set of lanes.
-        let _ = it.dead.set(why);
+    let died = |core: Arc<Core>| {
+        move |why| {
+            // Told once: who dies first takes the other along.
+            let _ = core.dead.set(why);
+        }
     };
-    // The lanes end by themselves once closed: nothing may cut a batch in two.
+    let (settled, batches) = mpsc::unbounded_channel();
+    // The lanes end by themselves once closed, and so does the telling: nothing may cut a batch in two.
     if core.store.has_one_writer() {
-        tasks::vital_thread("lease writer", serve_one(core.clone(), queues), died)
+        let writer = serve_one(core.clone(), queues, settled);
+        tasks::vital_thread("lease writer", writer, died(core.clone()));
     } else {
-        tasks::vital("lease lanes", serve(core.clone(), queues), died)
+        let lanes = serve(core.clone(), queues, settled);
+        tasks::vital_thread("lease lanes", lanes, died(core.clone()));
+    }
+    tasks::vital("lease answers", tell(core.clone(), batches), died(core.clone()))
+}
+
+async fn tell(core: Arc<Core>, mut batches: mpsc::UnboundedReceiver<Batch>) {
+    while let Some(batch) = batches.recv().await {
+        core.settle(batch);
     }
 }
 
-async fn serve_one(core: Arc<Core>, queues: Queues) {
+async fn serve_one(core: Arc<Core>, queues: Queues, settled: Settled) {
     let Queues { mut urgent, main } = queues;
     let Some(mut main) = main.into_iter().next() else {
         return;
@@ -40,20 +59,29 @@ async fn serve_one(core: Arc<Core>, queues: Queues) {
     while let Some(first) = next(&core, &mut urgent, Some(&mut main)).await {
         let mut jobs = vec![first];
         gather(&mut urgent, &mut jobs, BATCH_MAX);
-        gather(&mut main, &mut jobs, BATCH_MAX);
-        core.apply(Lane::Main, jobs).await;
+        let share = share(main.len());
+        gather(&mut main, &mut jobs, share);
+        if settled.send(core.commit(Lane::Main, jobs).await).is_err() {
+            return;
+        }
     }
 }
 
-async fn serve(core: Arc<Core>, queues: Queues) {
+async fn serve(core: Arc<Core>, queues: Queues, settled: Settled) {
     let Queues { urgent, main } = queues;
     let one = |lane: Lane, mut queue: mpsc::Receiver<Job>| {
-        let core = core.clone();
+        let (core, settled) = (core.clone(), settled.clone());
         async move {
             while let Some(first) = next(&core, &mut queue, None).await {
                 let mut jobs = vec![first];
-                gather(&mut queue, &mut jobs, BATCH_MAX);
-                core.apply(lane, jobs).await;
+                let most = match lane {
+                    Lane::Urgent => BATCH_MAX,
+                    Lane::Main => share(queue.len()),
+                };
+                gather(&mut queue, &mut jobs, most);
+                if settled.send(core.commit(lane, jobs).await).is_err() {
+                    return;
+                }
             }
         }
     };
@@ -80,10 +108,28 @@ async fn next(
     }
 }
 
+/// How many of those that wait go into the next batch: half of many. Otherwise callers fall into step: all of them wait
+/// for one large batch, whose processor is the only one with anything to do, and then the store for all of them.
+fn share(waiting: usize) -> usize {
+    (waiting / 2).clamp(BATCH_WHOLE, BATCH_MAX)
+}
+
 fn gather(queue: &mut mpsc::Receiver<Job>, jobs: &mut Vec<Job>, most: usize) {
+    let most = jobs.len() + most;
     while jobs.len() < most
         && let Ok(job) = queue.try_recv()
     {
         jobs.push(job);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BATCH_MAX, share};
+
+    #[test]
+    fn few_go_together_and_of_many_one_half() {
+        let shares = [0, 1, 32, 64, 65, 200, 10_000].map(share);
+        assert_eq!(shares, [32, 32, 32, 32, 32, 100, BATCH_MAX]);
     }
 }

@@ -180,7 +180,7 @@ async fn a_process_whose_writer_of_leases_died_ends_on_sqlite() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_whose_lanes_of_leases_died_ends_on_postgres() {
-    // The same on the other store, whose lanes are tasks and no thread.
+    // The same on the other store, which has several lanes.
     let postgres = Throwaway::postgres(PostgresOptions {
         fast: true,
         ..PostgresOptions::default()
@@ -188,4 +188,12 @@ async fn a_process_whose_lanes_of_leases_died_ends_on_postgres() {
     .await
     .unwrap();
     lanes_that_die(&postgres.superuser_url(), "lease lanes").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_that_can_tell_nobody_what_became_of_leases_ends() {
+    // Would catch lanes that go on to grant what nobody hears of.
+    let folder = tempfile::tempdir().unwrap();
+    let store = format!("sqlite:{}", folder.path().join("leasehold.db").display());
+    lanes_that_die(&store, "lease answers").await;
 }

@@ -1,5 +1,5 @@
 //! The one writer. A batch is decided from what is known of its resources and written in one go: BEGIN IMMEDIATE, the
-//! rows, COMMIT. It blocks: batches come on the thread of the lane (see `lease::core`), because a turn of threads for each
+//! rows, COMMIT. It blocks: batches come on the thread of the lane (see `lease::lanes`), because a turn of threads for each
 //! would cost more than the rows of many operations.
 //!
 //! **Invariants:** after an error of any kind a writer is dropped, with the transaction that may be open in it and all
