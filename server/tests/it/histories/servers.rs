@@ -191,11 +191,22 @@ impl Server {
     /// Answers how it ended.
     pub(super) async fn end(&mut self, signal: Signal) -> ExitStatus {
         self.signal(signal);
+        self.sweep();
         let mut child = self.child.take().unwrap();
         let ended = tokio::time::timeout(Duration::from_secs(15), child.wait()).await;
         ended
             .unwrap_or_else(|_| panic!("not within 15 s of {signal:?}: {}", self.read_log()))
             .unwrap()
+    }
+
+    /// A library that fakes time keeps something in shared memory, and removes it only where a process ends by itself.
+    fn sweep(&self) {
+        let pid = self.child.as_ref().and_then(Child::id);
+        if let (Around::Faketime(_), Some(pid)) = (&self.around, pid) {
+            for name in ["faketime_shm", "sem.faketime_sem"] {
+                let _ = std::fs::remove_file(format!("/dev/shm/{name}_{pid}"));
+            }
+        }
     }
 
     /// No more files than are open now; or again as many as before.
@@ -210,6 +221,12 @@ impl Server {
             maximum: old.maximum,
         };
         prlimit(Some(self.pid()), Resource::Nofile, limit).unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.sweep();
     }
 }
 
