@@ -55,7 +55,6 @@ pub(super) struct Job {
 pub(super) struct Batch {
     operations: Vec<Operation>,
     replies: Vec<Reply>,
-    traces: Traces,
     applied: Result<Applied, StoreError>,
 }
 
@@ -176,10 +175,13 @@ impl Core {
         let applied = self.try_apply(lane, &operations).await;
         meters().statement(self.system(), "lease_batch", applied.is_err(), watch.seconds());
         commits.end(applied.is_err().then_some("the store did not commit"));
+        // At once: whoever looks at the store may see what this batch did before its callers hear of it.
+        if let Ok(applied) = &applied {
+            self.traced.note(&operations, &applied.done, &traces);
+        }
         Batch {
             operations,
             replies,
-            traces,
             applied,
         }
     }
@@ -189,14 +191,10 @@ impl Core {
         let Batch {
             operations,
             replies,
-            traces,
             applied,
         } = batch;
         match applied {
-            Ok(applied) => {
-                self.traced.note(&operations, &applied.done, &traces);
-                self.answer(&operations, replies, applied);
-            }
+            Ok(applied) => self.answer(&operations, replies, applied),
             Err(error) => self.fail(&operations, replies, &error),
         }
     }
