@@ -72,8 +72,9 @@ async fn histories_of_two_servers_on_postgres_keep_every_promise() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_grants_nothing_and_heals_by_itself() {
     // 503 while there is no room, no lease that nobody asked for, served again without a restart once there is; on
-    // Postgres, which gives up then, once that is back.
-    in_short(StoreKind::SqliteOnSmallDisk, &[Fault::DiskFull]).await;
+    // Postgres, which gives up then, once that is back. Would also catch a log of SQLite that grows until it is itself what fills
+    // the disk: then nothing that anybody removes brings the service back.
+    in_short(StoreKind::SqliteOnSmallDisk, &[Fault::DiskFull; 3]).await;
     in_short(StoreKind::Postgres, &[Fault::DiskFull]).await;
 }
 

@@ -11,9 +11,10 @@ use tokio::time::sleep;
 
 use super::world::World;
 
-/// Until there is no room for another byte.
+/// Until there is no room for another byte. What it has already it keeps.
 fn fill_up(file: &std::path::Path) {
-    let mut file = std::fs::File::create(file).unwrap();
+    let opened = std::fs::OpenOptions::new().create(true).append(true).open(file);
+    let mut file = opened.unwrap();
     for size in [64 * 1_024, 1] {
         while file.write_all(&vec![b'x'; size]).is_ok() {}
     }

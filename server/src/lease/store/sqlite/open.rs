@@ -9,6 +9,7 @@ use std::time::Duration;
 use chrono::DateTime;
 use domain::lease::StoreTime;
 use domain::lease::limits::EPOCH_STEP;
+use rustix::fs::statvfs;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 use tokio::sync::Mutex;
@@ -30,7 +31,10 @@ const STATEMENTS_KEPT: usize = 32;
 const PAGE_BYTES: u32 = 8_192;
 /// The log is folded into the file when it has so many pages, 64 MB: a page that is written again and again until then is
 /// folded once.
-const WAL_PAGES: i64 = 8_000;
+const WAL_PAGES: u64 = 8_000;
+/// Where less room is left, the log may take this part of it: one that fills the disk could not be folded any more.
+const WAL_SHARE: u64 = 4;
+const WAL_PAGES_MIN: u64 = 128;
 /// Grants go to the end of the tables and what is held is little: more than this does not make it faster (measured).
 const CACHE_KB: i64 = 16_384;
 const READ_PATIENCE: Duration = Duration::from_millis(1_500);
@@ -265,11 +269,30 @@ pub(super) fn writer(path: &Path) -> Result<rusqlite::Connection, StoreError> {
     writer.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
     writer.pragma_update(None, "journal_mode", "wal")?;
     writer.pragma_update(None, "synchronous", "full")?;
-    writer.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
+    writer.pragma_update(None, "wal_autocheckpoint", log_pages(path))?;
     writer.pragma_update(None, "cache_size", -CACHE_KB)?;
+    fold(&writer);
     match not_durable(&settings(&writer)?) {
         None => Ok(writer),
         Some(why) => Err(StoreError::NotDurable(why)),
+    }
+}
+
+fn log_pages(path: &Path) -> i64 {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let pages = statvfs(folder).map_or(WAL_PAGES, |disk| {
+        let room = disk.f_bavail.saturating_mul(disk.f_frsize);
+        (room / WAL_SHARE / u64::from(PAGE_BYTES)).clamp(WAL_PAGES_MIN, WAL_PAGES)
+    });
+    pages.cast_signed()
+}
+
+/// Brings what the log holds into the file, so that its room is used again. The writer before this one may have failed
+/// because there was none for a longer log. Whether it can be done now or not, the next batch tells.
+fn fold(writer: &rusqlite::Connection) {
+    let folded = writer.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+    if let Err(error) = folded {
+        tracing::debug!(%error, "the log could not be folded");
     }
 }
 
