@@ -13,6 +13,7 @@ pub mod config;
 pub mod console;
 pub mod db;
 pub mod demo;
+pub mod disk;
 pub mod doctor;
 pub mod history;
 pub mod http;

@@ -2,25 +2,7 @@
 
 use std::path::Path;
 
-/// The kind of the file system that holds a path, as the kernel names it: `ext4`, `tmpfs`.
-pub fn kind(path: &Path) -> String {
-    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-    kind_among(&mounts, path).unwrap_or("unknown").to_owned()
-}
-
-/// Of the mounts that hold the path, that of the longest name; of equals the last, which covers the others.
-fn kind_among<'a>(mounts: &'a str, path: &Path) -> Option<&'a str> {
-    let mount = |line: &'a str| {
-        let mut words = line.split(' ').skip(1);
-        Some((words.next()?, words.next()?))
-    };
-    mounts
-        .lines()
-        .filter_map(mount)
-        .filter(|(folder, _)| path.starts_with(folder))
-        .max_by_key(|(folder, _)| folder.len())
-        .map(|(_, kind)| kind)
-}
+use crate::disk::kind;
 
 /// A sentence for whoever reads the figures.
 pub fn told(path: &Path) -> String {
@@ -32,18 +14,4 @@ pub fn told(path: &Path) -> String {
         );
     }
     format!("data of all servers in {shown}, on {kind}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_innermost_mount_tells_the_kind() {
-        // A temporary folder of its own inside the root, and one that only looks like it.
-        let mounts = "/dev/vda / ext4 rw 0 0\ntmpfs /tmp tmpfs rw 0 0\n";
-        assert_eq!(kind_among(mounts, Path::new("/tmp/leasehold-x")), Some("tmpfs"));
-        assert_eq!(kind_among(mounts, Path::new("/tmpx/y")), Some("ext4"));
-        assert_eq!(kind_among("", Path::new("/tmp")), None);
-    }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use rustix::fs::{Access, StatVfsMountFlags, access, statvfs};
 
 use super::finding::Finding;
-use crate::bench::disk;
+use crate::disk;
 
 const CHECK: &str = "disk";
 /// Bytes. A store that cannot grow refuses leases; a million events of history take some 190 MB.
@@ -56,8 +56,7 @@ fn writable(folder: &Path) -> Finding {
 }
 
 fn room(folder: &Path) -> Option<Finding> {
-    let stat = statvfs(folder).ok()?;
-    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+    let free = disk::free(folder)?;
     let found = format!("{} MB are free in {}", free >> 20, folder.display());
     let mend = "make room, or keep less: [history] keep and keep_rollups";
     Some(match free {

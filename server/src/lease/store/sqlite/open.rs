@@ -9,7 +9,6 @@ use std::time::Duration;
 use chrono::DateTime;
 use domain::lease::StoreTime;
 use domain::lease::limits::EPOCH_STEP;
-use rustix::fs::statvfs;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 use tokio::sync::Mutex;
@@ -20,6 +19,7 @@ use super::writer::Writer;
 use super::{SqliteStore, StoreClock, sql};
 use crate::clock::Clock;
 use crate::db::schema::Standing;
+use crate::disk;
 use crate::lease::error::LeaseOpenError;
 use crate::lease::examine::Examined;
 
@@ -280,8 +280,7 @@ pub(super) fn writer(path: &Path) -> Result<rusqlite::Connection, StoreError> {
 
 fn log_pages(path: &Path) -> i64 {
     let folder = path.parent().unwrap_or(Path::new("."));
-    let pages = statvfs(folder).map_or(WAL_PAGES, |disk| {
-        let room = disk.f_bavail.saturating_mul(disk.f_frsize);
+    let pages = disk::free(folder).map_or(WAL_PAGES, |room| {
         (room / WAL_SHARE / u64::from(PAGE_BYTES)).clamp(WAL_PAGES_MIN, WAL_PAGES)
     });
     pages.cast_signed()
