@@ -30,19 +30,24 @@ pub mod unlock;
 mod unlock_pages;
 pub mod wire;
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::Router;
 use axum::http::{HeaderName, HeaderValue, Request, header};
+use axum::response::Response;
+use axum::routing::Route;
+use axum::{Router, extract};
 use domain::hex;
+use tower::util::MapResponseLayer;
+use tower::{Layer, Service};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::request_id::{MakeRequestId, PropagateRequestIdLayer, RequestId, SetRequestIdLayer};
-use tower_http::set_header::SetResponseHeaderLayer;
 use tower_http::trace::{DefaultOnFailure, TraceLayer};
 use utoipa::OpenApi as _;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use self::access::Guard;
 use crate::lease::LeaseService;
 use crate::telemetry;
 
@@ -103,29 +108,35 @@ pub fn api(state: AppState, leases: Arc<LeaseService>, desk: Arc<Desk>) -> Route
         .route("/v1", axum::routing::any(problem::no_such_route))
         .method_not_allowed_fallback(problem::no_such_method)
         .with_state(state)
-        .layer(SetResponseHeaderLayer::if_not_present(
-            header::CACHE_CONTROL,
-            HeaderValue::from_static("no-store"),
-        ))
 }
 
 /// Everything behind one guard, with the pages of signing in, of forced unlocks, of the record and of the settings.
 pub fn guarded(router: Router, desk: Arc<Desk>) -> Router {
     let (settings, unlocks) = (desk.settings.clone(), desk.unlocks.clone());
     let gate = settings.gate.clone();
+    let guard = Guard(Arc::new(gate.clone()));
     let router = router
-        .merge(sign_in::router(gate.clone()))
+        .merge(sign_in::router(gate))
         .merge(unlock_pages::router(unlocks.clone(), settings.clone()))
         .merge(settings::tiers::router(unlocks, settings.clone()))
         .merge(receiver_pages::router(desk.clone()))
         .merge(alerts_pages::router(desk.alerts.clone(), settings.clone()))
         .merge(audit::pages(desk))
-        .merge(settings::router(settings))
-        .layer(axum::middleware::from_fn_with_state(
-            Arc::new(gate),
-            access::guard,
-        ));
-    with_layers(router)
+        .merge(settings::router(settings));
+    with_layers(router, guard)
+}
+
+/// What holds for every answer that does not say otherwise.
+fn settled(mut answer: Response) -> Response {
+    let headers = answer.headers_mut();
+    let sure = [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    for (name, value) in sure {
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    answer
 }
 
 /// Without the query: one-time links and the codes of identity providers stand there.
@@ -147,8 +158,14 @@ fn route<B>(request: &Request<B>) -> &str {
 }
 
 /// What every answer goes through, pages included; the first sees the request first and the answer last. One layer made
-/// of five: a router puts each of its layers into a box of its own for each request.
-pub fn with_layers(router: Router) -> Router {
+/// of all: a router puts each of its layers into a box of its own for each request.
+pub fn with_layers<L>(router: Router, inner: L) -> Router
+where
+    L: Layer<Route> + Clone + Send + Sync + 'static,
+    L::Service:
+        Service<extract::Request, Response = Response, Error = Infallible> + Clone + Send + Sync + 'static,
+    <L::Service as Service<extract::Request>>::Future: Send + 'static,
+{
     router.layer((
         SetRequestIdLayer::new(REQUEST_ID, RandomId),
         // What fails says why where it fails; a refusal while the server ends is no failure.
@@ -156,10 +173,8 @@ pub fn with_layers(router: Router) -> Router {
             .make_span_with(span)
             .on_failure(DefaultOnFailure::new().level(tracing::Level::DEBUG)),
         PropagateRequestIdLayer::new(REQUEST_ID),
-        SetResponseHeaderLayer::if_not_present(
-            header::X_CONTENT_TYPE_OPTIONS,
-            HeaderValue::from_static("nosniff"),
-        ),
         CatchPanicLayer::custom(problem::from_panic),
+        MapResponseLayer::new(settled),
+        inner,
     ))
 }

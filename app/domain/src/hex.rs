@@ -10,11 +10,12 @@ pub(crate) const fn pair(byte: u8) -> [u8; 2] {
 
 /// Two digits for each byte.
 pub fn text(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(2 * bytes.len());
-    for digit in bytes.iter().flat_map(|byte| pair(*byte)) {
-        text.push(char::from(digit));
+    let mut digits = Vec::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        digits.extend_from_slice(&pair(*byte));
     }
-    text
+    // Digits are a text.
+    String::from_utf8(digits).unwrap_or_default()
 }
 
 #[cfg(test)]

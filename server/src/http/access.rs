@@ -6,21 +6,23 @@
 pub mod cookie;
 mod cross_site;
 mod door;
+mod guard;
 pub mod needs;
 mod origin;
 mod refused_form;
 mod streams;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{MatchedPath, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Redirect, Response};
+use domain::access::Right;
 use domain::audit::Action;
 use domain::names::BackendName;
 
+use self::guard::Next;
 use self::needs::{Need, Route};
 use super::REQUEST_ID;
 use super::form_page;
@@ -35,6 +37,7 @@ use crate::lease::Caller;
 use crate::telemetry::meters;
 
 pub use door::OverTls;
+pub use guard::Guard;
 pub use origin::Proxies;
 pub use streams::Streams;
 
@@ -53,8 +56,8 @@ pub struct Gate {
     pub home: Arc<str>,
 }
 
-/// Lets a request pass with [`Who`] and [`Caller`] in its extensions, or answers in its place.
-pub async fn guard(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+/// Lets a request pass with [`Who`] and [`Standing`] in its extensions, or answers in its place.
+async fn guarded<S: Next>(gate: Arc<Gate>, request: Request, next: S) -> Response {
     let watch = Stopwatch::start();
     let method = method_of(request.method());
     let matched = request.extensions().get::<MatchedPath>();
@@ -74,7 +77,7 @@ fn method_of(method: &Method) -> &'static str {
 }
 
 /// Every request that is let in moves what this waits for: what turns one away is in a box.
-async fn admit(gate: Arc<Gate>, route: Route, mut request: Request, next: Next) -> Response {
+async fn admit<S: Next>(gate: Arc<Gate>, route: Route, mut request: Request, next: S) -> Response {
     if let Some(answer) = door::refusal(&request, &gate.proxies, &gate.home) {
         return set_headers(answer).await;
     }
@@ -92,14 +95,13 @@ async fn admit(gate: Arc<Gate>, route: Route, mut request: Request, next: Next) 
     if let Err(refusal) = checked {
         return Box::pin(gate.turn_away(refusal, need, &who, request)).await;
     }
-    request.extensions_mut().insert(caller(&who));
     request.extensions_mut().insert(Standing {
         identity: gate.identity.clone(),
         who: who.clone(),
     });
     request.extensions_mut().insert(who.clone());
     let request_id = request.headers().get(REQUEST_ID).cloned();
-    let response = next.run(request).await;
+    let response = next.answer(request).await;
     if streams::is_stream(&response) {
         return gate
             .streams
@@ -130,7 +132,24 @@ impl Standing {
     pub async fn gone(&self) {
         self.identity.gone(&self.who).await;
     }
+
+    /// The lease service's view of who asks: names outside of the scope do not exist for it.
+    pub fn caller(&self) -> Caller {
+        let who = &self.who;
+        let right = if who.may_anywhere(Right::Lease) {
+            Right::Lease
+        } else {
+            Right::View
+        };
+        Caller {
+            issuer: who.subject.id(),
+            scope: who.scope_on(right, &BUILTIN),
+            is_operator: who.may_anywhere(Right::Unlock),
+        }
+    }
 }
+
+static BUILTIN: LazyLock<BackendName> = LazyLock::new(BackendName::builtin);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refusal {
@@ -232,21 +251,6 @@ impl Gate {
         if let Err(error) = self.audit.append(entry).await {
             tracing::error!("a refusal could not be recorded: {error}");
         }
-    }
-}
-
-/// The lease service's view of the same: names outside of the scope do not exist for it.
-fn caller(who: &Who) -> Caller {
-    let builtin = BackendName::builtin();
-    let right = if who.may_anywhere(domain::access::Right::Lease) {
-        domain::access::Right::Lease
-    } else {
-        domain::access::Right::View
-    };
-    Caller {
-        issuer: who.id().into(),
-        scope: who.scope_on(right, &builtin),
-        is_operator: who.may_anywhere(domain::access::Right::Unlock),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The lease API: `/v1/locks`, `/v1/resources`, `/v1/fencing`. Handlers parse, call the service, answer.
 //!
-//! Whoever checks tokens puts a [`Caller`](crate::lease::Caller) into the request's extensions; without one everything
-//! is open.
+//! The guard puts a [`Standing`](super::access::Standing) into the request's extensions. Where there is no guard, whoever
+//! serves may put a [`Caller`](crate::lease::Caller) there; without one everything is open.
 
 mod acquire;
 pub(super) mod body;
@@ -15,6 +15,7 @@ pub mod wire;
 use std::sync::Arc;
 
 use axum::Router;
+use tower::layer::util::Identity;
 use utoipa::OpenApi as _;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -48,5 +49,5 @@ pub fn standalone(service: Arc<LeaseService>) -> Router {
         .route("/v1/openapi.json", described)
         .fallback(super::problem::no_such_route)
         .method_not_allowed_fallback(super::problem::no_such_method);
-    super::with_layers(router)
+    super::with_layers(router, Identity::new())
 }

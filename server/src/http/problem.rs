@@ -319,10 +319,10 @@ pub(super) async fn no_such_method(headers: HeaderMap, method: axum::http::Metho
 
 /// A bug: said in the log by the panic hook, and without details to the caller.
 pub(super) fn from_panic(_: Box<dyn std::any::Any + Send + 'static>) -> Response<Body> {
-    Problem::new(
+    let problem = Problem::new(
         StatusCode::INTERNAL_SERVER_ERROR,
         "internal",
         "This is a bug of Leasehold; the log tells more",
-    )
-    .into_response()
+    );
+    super::settled(problem.into_response())
 }

@@ -16,6 +16,17 @@ pub enum Subject {
     Token { id: Arc<str>, name: Arc<str> },
 }
 
+impl Subject {
+    pub fn id(&self) -> Arc<str> {
+        match self {
+            Self::Anonymous => ANONYMOUS.into(),
+            Self::Person { id, .. } | Self::Token { id, .. } => id.clone(),
+        }
+    }
+}
+
+const ANONYMOUS: &str = "anonymous";
+
 /// Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Who {
@@ -63,14 +74,14 @@ impl Who {
 
     pub fn id(&self) -> &str {
         match &self.subject {
-            Subject::Anonymous => "anonymous",
+            Subject::Anonymous => ANONYMOUS,
             Subject::Person { id, .. } | Subject::Token { id, .. } => id,
         }
     }
 
     pub fn name(&self) -> &str {
         match &self.subject {
-            Subject::Anonymous => "anonymous",
+            Subject::Anonymous => ANONYMOUS,
             Subject::Person { name, .. } | Subject::Token { name, .. } => name,
         }
     }

@@ -28,10 +28,11 @@ impl<S: Sync> FromRequestParts<S> for Context {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let caller = parts.extensions.get::<Caller>().cloned();
+        let standing = parts.extensions.remove::<Standing>();
+        let unguarded = || parts.extensions.get().cloned().unwrap_or_else(Caller::open);
         Ok(Self {
-            caller: caller.unwrap_or_else(Caller::open),
-            standing: parts.extensions.remove::<Standing>(),
+            caller: standing.as_ref().map_or_else(unguarded, Standing::caller),
+            standing,
             headers: std::mem::take(&mut parts.headers),
         })
     }

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SecondsFormat, Utc};
 use domain::lease::{Lease, LeaseId, Refusal, StoreTime};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
 use crate::lease::{Caller, ResourceNow, Seen};
@@ -13,6 +13,11 @@ use crate::lease::{Caller, ResourceNow, Seen};
 /// A moment by the store's clock, for people.
 pub(in crate::http) fn moment(time: StoreTime) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(time.ms()).unwrap_or_default()
+}
+
+/// As chrono writes it, but handed over as one text: part by part it took longer than all the rest of an answer.
+fn whole<S: Serializer>(time: &DateTime<Utc>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&time.to_rfc3339_opts(SecondsFormat::AutoSi, true))
 }
 
 #[derive(Serialize, ToSchema)]
@@ -52,6 +57,7 @@ pub struct GrantedWire {
     /// Rises with each grant of this resource; always below 2^53.
     pub(super) fencing_token: u64,
     /// For people: count `remainingMs` from before you sent the request.
+    #[serde(serialize_with = "whole")]
     pub(super) expires_at: DateTime<Utc>,
     pub(super) ttl_seconds: i64,
     pub(super) remaining_ms: i64,
@@ -112,6 +118,7 @@ pub struct RenewedWire {
     #[schema(value_type = String)]
     pub(super) lease_id: LeaseId,
     pub(super) fencing_token: u64,
+    #[serde(serialize_with = "whole")]
     pub(super) expires_at: DateTime<Utc>,
     pub(super) ttl_seconds: i64,
     pub(super) remaining_ms: i64,

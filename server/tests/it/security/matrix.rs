@@ -207,7 +207,7 @@ async fn no_route_shows_one_tenant_anything_of_another() {
                 .replace("{backend}", "cache")
                 .replace("{resource}", "tenant_2:zebra")
                 .replace("{*resource}", "tenant_2:zebra")
-                .replace("{lease_id}", &lease);
+                .replace("{leaseId}", &lease);
             let request = Client::new()
                 .get(stage.url(&filled(&named, "x")))
                 .bearer_auth(token.expose());
