@@ -17,13 +17,11 @@ use super::error::LeaseError;
 use super::flights::{self, Seat};
 use super::operation::{AcquireOp, Done, Key, KeyName, Operation, Turn};
 use super::store::Lane;
-use super::{LeaseService, events, waiting};
+use super::{LeaseService, PATIENCE, events, waiting};
 use crate::tasks;
 use crate::telemetry::meters;
 use crate::telemetry::meters::Of;
 
-/// An outage is told within 2 s.
-const PATIENCE: Duration = Duration::from_millis(1_850);
 /// Nobody holds it but it is a waiter's turn: the waiter takes it, or is found gone, within this.
 const TURN_TRIES: usize = 40;
 const TURN_GAP: Duration = Duration::from_millis(10);

@@ -14,11 +14,12 @@ use domain::lease::limits::KEY_WINDOW_MS;
 use domain::lease::{self, Acquire, Command, How, Lease, LeaseId, Outcome, Renew, Revoke, StoreTime, decide};
 use domain::names::Resource;
 use domain::observation::Tick;
+use hashbrown::hash_map::Entry;
 
 use super::operation::{AcquireOp, Applied, Done, Head, Key, Operation, Turn};
 use super::tally::{Tallied, What};
 
-pub use changes::{Changes, Held, Joined, KeyRow, LeaseChange, Loaded, Standing};
+pub use changes::{ByLease, Changes, Held, Joined, KeyRow, LeaseChange, Loaded, Standing};
 
 /// A batch that was run and waits to be written.
 #[derive(Debug, Default)]
@@ -319,13 +320,18 @@ impl Run<'_> {
 }
 
 fn note(changes: &mut Changes, resource: &Resource, lease: &Lease, is_new: bool) {
-    let entry = changes.leases.entry(lease.id);
-    let change = entry.or_insert_with(|| LeaseChange {
-        resource: resource.clone(),
-        lease: lease.clone(),
-        is_new,
-    });
-    change.lease = lease.clone();
+    let lease = lease.clone();
+    match changes.leases.entry(lease.id) {
+        Entry::Occupied(mut entry) => entry.get_mut().lease = lease,
+        Entry::Vacant(entry) => {
+            let resource = resource.clone();
+            entry.insert(LeaseChange {
+                resource,
+                lease,
+                is_new,
+            });
+        }
+    }
 }
 
 /// A lease that has its ending, or that time has ended.

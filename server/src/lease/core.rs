@@ -117,16 +117,22 @@ impl Core {
 
     /// Hands an operation over. It will be done even if nobody waits for the answer.
     pub(super) fn submit(&self, lane: Lane, operation: Operation, reply: Reply) {
-        let route = route(&operation);
-        self.submit_by(lane, route, operation, reply);
-    }
-
-    fn submit_by(&self, lane: Lane, route: u64, operation: Operation, reply: Reply) {
-        let place = usize::try_from(route % self.main.len() as u64).unwrap_or(0);
         let queue = match lane {
             Lane::Urgent => &self.urgent,
-            Lane::Main => &self.main[place],
+            Lane::Main => self.main_of(|| route(&operation)),
         };
+        self.hand_over(queue, operation, reply);
+    }
+
+    /// The main lane of what concerns one resource.
+    fn main_of(&self, route: impl FnOnce() -> u64) -> &mpsc::Sender<Job> {
+        match &*self.main {
+            [only] => only,
+            lanes => &lanes[usize::try_from(route() % lanes.len() as u64).unwrap_or(0)],
+        }
+    }
+
+    fn hand_over(&self, queue: &mpsc::Sender<Job>, operation: Operation, reply: Reply) {
         if let Err(error) = queue.try_send(Job {
             operation,
             reply,
@@ -162,7 +168,7 @@ impl Core {
         };
         // Behind the acquire, which may not have been done yet.
         let (reply, _) = oneshot::channel();
-        self.submit_by(Lane::Main, hash(&op.resource), release, reply);
+        self.hand_over(self.main_of(|| hash(&op.resource)), release, reply);
     }
 
     /// Commits a batch, or fails to. Nobody is told before [`Self::settle`].

@@ -1,27 +1,24 @@
 //! Our own service, over HTTP with connections that stay open.
 
-use std::fmt::Write as _;
-
 use crate::bench::error::BenchError;
 use crate::bench::http::{Http, member};
-use crate::bench::load::{self, CLIENTS, LockClient, Pace, Span};
+use crate::bench::load::{self, CLIENTS, LockClient, NAMES, Pace, Span};
 use crate::bench::served::Served;
 
 struct Ours {
     http: Http,
-    number: usize,
+    /// One for each name.
+    acquires: Vec<String>,
     path: String,
 }
 
 impl LockClient for Ours {
     async fn pair(&mut self, name: u64) -> Result<(), BenchError> {
-        let number = self.number;
-        let body =
-            format!(r#"{{"resource":"bench:{number}:{name}","ownerId":"worker-{number}","ttlSeconds":30}}"#);
-        let answer = self.http.post("/v1/locks/acquire", &body).await?;
+        let name = usize::try_from(name).unwrap_or_default();
+        let answer = self.http.send(&self.acquires[name]).await?;
         let id = member(answer, "leaseId").ok_or_else(|| BenchError::answer("our server", answer))?;
         self.path.clear();
-        let _ = write!(self.path, "/v1/locks/{id}");
+        self.path.extend(["/v1/locks/", id]);
         let answer = self.http.delete(&self.path).await?;
         if answer.contains(r#""released":true"#) {
             return Ok(());
@@ -33,9 +30,16 @@ impl LockClient for Ours {
 pub(super) async fn measure(served: Served, span: Span) -> Result<Pace, BenchError> {
     let mut clients = Vec::new();
     for number in 0..CLIENTS {
+        let http = served.connect().await?;
+        let acquire = |name| {
+            let body = format!(
+                r#"{{"resource":"bench:{number}:{name}","ownerId":"worker-{number}","ttlSeconds":30}}"#
+            );
+            http.written("/v1/locks/acquire", &body)
+        };
         clients.push(Ours {
-            http: served.connect().await?,
-            number,
+            acquires: (0..NAMES).map(acquire).collect(),
+            http,
             path: String::new(),
         });
     }

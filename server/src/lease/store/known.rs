@@ -4,10 +4,11 @@
 //! whether it is still so: SQLite the file, whether anybody else has written it; Postgres each row.
 
 use std::collections::HashMap;
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash, RandomState};
 
 use domain::lease::LeaseId;
 use domain::names::Resource;
+use hashbrown::DefaultHashBuilder;
 
 use crate::lease::batch::{Held, Loaded};
 use crate::lease::store::asked::Asked;
@@ -16,9 +17,9 @@ use crate::lease::store::asked::Asked;
 const MOST: usize = 16_384;
 
 pub(super) struct Known {
-    resources: Generations<Resource, Held>,
+    resources: Generations<Resource, Held, RandomState>,
     /// Of the newest lease of each.
-    homes: Generations<LeaseId, Resource>,
+    homes: Generations<LeaseId, Resource, DefaultHashBuilder>,
 }
 
 impl Known {
@@ -85,17 +86,17 @@ impl Known {
 }
 
 /// A map that forgets what was not written for long: when the young are full, the old go.
-struct Generations<K, V> {
-    young: HashMap<K, V>,
-    old: HashMap<K, V>,
+struct Generations<K, V, S> {
+    young: HashMap<K, V, S>,
+    old: HashMap<K, V, S>,
     most: usize,
 }
 
-impl<K: Eq + Hash, V> Generations<K, V> {
+impl<K: Eq + Hash, V, S: BuildHasher + Default> Generations<K, V, S> {
     fn new(most: usize) -> Self {
         Self {
-            young: HashMap::new(),
-            old: HashMap::new(),
+            young: HashMap::default(),
+            old: HashMap::default(),
             most,
         }
     }
@@ -124,7 +125,7 @@ mod tests {
     #[test]
     fn what_was_not_used_for_two_generations_is_forgotten() {
         // Two to a generation: the fifth insertion drops the first two, unless they were used meanwhile.
-        let mut map = Generations::new(2);
+        let mut map: Generations<_, _, RandomState> = Generations::new(2);
         for number in 1..=4 {
             map.insert(number, number * 10);
         }

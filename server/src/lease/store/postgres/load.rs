@@ -9,7 +9,7 @@ use sqlx::postgres::PgConnection;
 
 use super::sql;
 use crate::clock::Clock;
-use crate::lease::batch::{Held, KeyRow, Loaded};
+use crate::lease::batch::{ByLease, Held, KeyRow, Loaded};
 use crate::lease::operation::KeyName;
 use crate::lease::store::StoreError;
 use crate::lease::store::asked::Asked;
@@ -166,13 +166,13 @@ impl Wanted {
     }
 }
 
-fn homes(text: &str) -> Result<HashMap<LeaseId, Resource>, StoreError> {
+fn homes(text: &str) -> Result<ByLease<Resource>, StoreError> {
     let rows: Vec<(LeaseId, String)> = from_json(text)?;
     let home = |(id, resource): (LeaseId, String)| (id, Resource::from(resource.as_str()));
     Ok(rows.into_iter().map(home).collect())
 }
 
-fn leases(text: &str) -> Result<HashMap<LeaseId, Lease>, StoreError> {
+fn leases(text: &str) -> Result<ByLease<Lease>, StoreError> {
     let rows: Vec<LeaseRow> = from_json(text)?;
     rows.into_iter()
         .map(|row| row.into_lease().map(|(_, lease)| (lease.id, lease)))
