@@ -15,7 +15,7 @@ pub(in crate::http) fn moment(time: StoreTime) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(time.ms()).unwrap_or_default()
 }
 
-/// As chrono writes it, but handed over as one text: part by part it took longer than all the rest of an answer.
+/// As chrono writes it, but handed over as one text: chrono hands over digit by digit, and each is searched for escapes.
 fn whole<S: Serializer>(time: &DateTime<Utc>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&time.to_rfc3339_opts(SecondsFormat::AutoSi, true))
 }

@@ -8,8 +8,8 @@ use domain::names::{OwnerId, Resource};
 
 use crate::lease::operation::{KeyName, Rejection};
 
-/// By ids that we make ourselves: nobody can choose them so that they collide, and a hash that guards against that took a
-/// fiftieth of the writer's time. Names, which others choose, are kept by the standard library's.
+/// By ids that we make ourselves: nobody can choose them so that they collide, so the hash need not guard against that.
+/// Names, which others choose, are kept by the standard library's.
 pub type ByLease<T> = hashbrown::HashMap<LeaseId, T>;
 
 /// What a batch is decided on.
