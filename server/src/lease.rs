@@ -64,7 +64,7 @@ pub struct LeaseService {
     ttl_seconds_max: i64,
     lifetime_ms_max: i64,
     lock_delay: Duration,
-    lanes: Mutex<Option<JoinHandle<()>>>,
+    lanes: Mutex<Option<[JoinHandle<()>; 2]>>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -117,8 +117,8 @@ impl LeaseService {
     /// Finishes what is in flight and closes the store. Live leases stay valid.
     pub async fn close(&self) {
         self.core.closed.cancel();
-        if let Some(lanes) = self.lanes.lock().await.take() {
-            let _ = lanes.await;
+        for lane in self.lanes.lock().await.take().into_iter().flatten() {
+            let _ = lane.await;
         }
         self.core.store.close().await;
     }

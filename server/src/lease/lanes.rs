@@ -24,8 +24,9 @@ type Settled = mpsc::UnboundedSender<Batch>;
 ///
 /// They have a thread of their own: one writer blocks while it writes, and a connection's answer would wait for its turn
 /// among the tasks of all requests. Telling is a task of the runtime: from another thread each answer would cost a turn of
-/// threads, from within it one does for the whole batch, and the next batch is on its way meanwhile.
-pub(super) fn start(core: &Arc<Core>, queues: Queues) -> JoinHandle<()> {
+/// threads, from within it one does for the whole batch, and the next batch is on its way meanwhile. When both have ended,
+/// neither holds the store any more.
+pub(super) fn start(core: &Arc<Core>, queues: Queues) -> [JoinHandle<()>; 2] {
     let died = |core: Arc<Core>| {
         move |why| {
             // Told once: who dies first takes the other along.
@@ -34,14 +35,15 @@ pub(super) fn start(core: &Arc<Core>, queues: Queues) -> JoinHandle<()> {
     };
     let (settled, batches) = mpsc::unbounded_channel();
     // The lanes end by themselves once closed, and so does the telling: nothing may cut a batch in two.
-    if core.store.has_one_writer() {
+    let lanes = if core.store.has_one_writer() {
         let writer = serve_one(core.clone(), queues, settled);
-        tasks::vital_thread("lease writer", writer, died(core.clone()));
+        tasks::vital_thread("lease writer", writer, died(core.clone()))
     } else {
         let lanes = serve(core.clone(), queues, settled);
-        tasks::vital_thread("lease lanes", lanes, died(core.clone()));
-    }
-    tasks::vital("lease answers", tell(core.clone(), batches), died(core.clone()))
+        tasks::vital_thread("lease lanes", lanes, died(core.clone()))
+    };
+    let answers = tasks::vital("lease answers", tell(core.clone(), batches), died(core.clone()));
+    [lanes, answers]
 }
 
 async fn tell(core: Arc<Core>, mut batches: mpsc::UnboundedReceiver<Batch>) {
