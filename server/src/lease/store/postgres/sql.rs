@@ -2,8 +2,9 @@
 //! as on SQLite, so that both stores share their conversions.
 //!
 //! **Invariant:** what a batch writes depends on rows that `lease_save` holds, and that still say what was read. It compares
-//! them in a statement that starts after their locks were taken: a join beside `FOR UPDATE` would show the other table as
-//! it was before the wait, and `now()` the transaction's start.
+//! each row as it is once the lock is had: a counter in the statement that locks it, which shows the newest there is; leases
+//! and lines in a statement that starts afterwards. A join beside `FOR UPDATE` would show the other table as it was before,
+//! and `now()` the transaction's start.
 
 macro_rules! lease {
     () => {
