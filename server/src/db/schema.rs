@@ -180,4 +180,49 @@ mod tests {
         assert!(matches!(standing(&SQLITE, &dirty), Standing::Dirty { .. }));
         assert_eq!(standing(&SQLITE, &[]), Standing::Fresh);
     }
+
+    /// `leases` is made anew by migration 19: its rows and rules are the same afterwards.
+    #[tokio::test]
+    async fn leases_of_an_older_sqlite_store_are_kept() {
+        use sqlx::Connection as _;
+
+        let mut store = SqliteConnection::connect("sqlite::memory:").await.unwrap();
+        SQLITE.run_to(16, &mut store).await.unwrap();
+        // Held, released, revoked: the columns that may be empty are, and are not.
+        let rows = "INSERT INTO leases VALUES
+            ('1', 'a', 'o', 'i', 1, 30, '{}', 10, 40, 10, 0, NULL, NULL, NULL, NULL, NULL),
+            ('2', 'b', 'o', 'i', 2, 30, '{\"k\":\"v\"}', 10, 40, 20, 1, 25, 'released', NULL, NULL, NULL),
+            ('3', 'b', 'o', 'i', 3, 30, '{}', 30, 60, 30, 0, 35, 'revoked', 'anna', 'stuck', 'audit-1');
+            INSERT INTO resource_tokens VALUES ('a', 1, '1', NULL), ('b', 3, '3', 50)";
+        sqlx::raw_sql(rows).execute(&mut store).await.unwrap();
+        let all = "SELECT json_group_array(json_array(lease_id, resource, owner_id, issuer, fencing_token, ttl_seconds, metadata,
+            acquired_at, expires_at, renewed_at, renewals, ended_at, ended_how, revoked_by, revoke_reason, audit_id))
+            FROM leases";
+        let before: String = sqlx::query_scalar(all).fetch_one(&mut store).await.unwrap();
+
+        migrate_sqlite(&mut store).await.unwrap();
+        let after: String = sqlx::query_scalar(all).fetch_one(&mut store).await.unwrap();
+        assert_eq!(after, before);
+
+        // Two without an ending, an ending of no known kind, an ending without its moment, a counter that falls.
+        let held = "INSERT INTO leases SELECT '4', resource, owner_id, issuer, 4, 30, '{}', 10, 40, 10, 0";
+        let refused = [
+            format!("{held}, NULL, NULL, NULL, NULL, NULL FROM leases WHERE lease_id = '1'"),
+            format!("{held}, 25, 'lost', NULL, NULL, NULL FROM leases WHERE lease_id = '1'"),
+            format!("{held}, NULL, 'expired', NULL, NULL, NULL FROM leases WHERE lease_id = '1'"),
+            "UPDATE resource_tokens SET last_token = 2 WHERE resource = 'b'".to_owned(),
+            "DELETE FROM resource_tokens WHERE resource = 'b'".to_owned(),
+        ];
+        for statement in refused {
+            let done = sqlx::query(sqlx::AssertSqlSafe(statement.clone()))
+                .execute(&mut store)
+                .await;
+            assert!(
+                matches!(done, Err(sqlx::Error::Database(_))),
+                "{statement}: {done:?}"
+            );
+        }
+        let kept: String = sqlx::query_scalar(all).fetch_one(&mut store).await.unwrap();
+        assert_eq!(kept, before);
+    }
 }

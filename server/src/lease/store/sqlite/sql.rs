@@ -52,12 +52,19 @@ pub(super) const LOAD: &str = concat!(
 /// Itself and not by its table-valued function, which prepares it anew for each row.
 pub(super) const DATA_VERSION: &str = "PRAGMA data_version";
 
-/// The condition makes a rewound counter a row too few.
-pub(super) const COUNTER: &str = "INSERT INTO resource_tokens (resource, last_token, lease_id, locked_until)
+/// Of a resource that had no token yet. Nothing is granted below what is there: that would be a row too few.
+pub(super) const FIRST_COUNTER: &str =
+    "INSERT INTO resource_tokens (resource, last_token, lease_id, locked_until)
      VALUES (?1, ?2, ?3, ?4)
      ON CONFLICT (resource) DO UPDATE SET last_token = excluded.last_token, lease_id = excluded.lease_id,
         locked_until = excluded.locked_until
-     WHERE excluded.last_token >= resource_tokens.last_token";
+     WHERE resource_tokens.last_token = 0";
+
+/// From the token that was decided on: any other is a row too few. OR ROLLBACK spares the copies of pages that SQLite would
+/// keep to take back this statement alone.
+pub(super) const COUNTER: &str =
+    "UPDATE OR ROLLBACK resource_tokens SET last_token = ?2, lease_id = ?3, locked_until = ?4
+     WHERE resource = ?1 AND last_token = ?5";
 
 pub(super) const CHANGED: &str =
     "UPDATE leases SET ttl_seconds = ?2, expires_at = ?3, renewed_at = ?4, renewals = ?5,
@@ -85,7 +92,8 @@ pub(super) const REJECTION: &str =
         source, reason, at, recorded_at)
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 
-pub(super) const TICK: &str = "UPDATE store_meta SET clock_ms = max(clock_ms, ?1), grants = grants + ?2";
+pub(super) const TICK: &str = "UPDATE store_meta SET clock_ms = max(clock_ms, ?1), grants = grants + ?2
+     WHERE only_row = 1";
 
 pub(super) const LINE: &str = "SELECT owner_id, since FROM lease_waiters WHERE resource = ?1 ORDER BY seq";
 

@@ -3,10 +3,10 @@
 use domain::lease::{How, Lease, Revocation, StoreTime};
 use domain::names::{OwnerId, Resource};
 use domain::token::FencingToken;
-use rusqlite::{Connection, Params, params};
+use rusqlite::{CachedStatement, Connection, Params, params};
 
 use super::sql;
-use crate::lease::batch::{Changes, LeaseChange};
+use crate::lease::batch::Changes;
 use crate::lease::store::StoreError;
 use crate::lease::store::rows::metadata_text;
 
@@ -16,31 +16,21 @@ pub(super) fn write(
     replica: &str,
     now: StoreTime,
 ) -> Result<(), StoreError> {
-    for (resource, (_, state)) in &changes.resources {
-        let lease = state.lease.as_ref().map(|lease| lease.id.to_string());
-        let until = state.locked_until.map(StoreTime::ms);
-        let token = state.last_token.number().cast_signed();
-        one(
-            connection,
-            sql::COUNTER,
-            params![resource.text(), token, lease, until],
-        )?;
-    }
+    counters(connection, changes)?;
     // The ending of one lease before the birth of the next: a resource has one lease without.
-    for change in changes.leases.values().filter(|change| !change.is_new) {
-        changed(connection, &change.lease)?;
-    }
-    for change in changes.leases.values().filter(|change| change.is_new) {
-        born(connection, change)?;
-    }
+    changed(connection, changes)?;
+    born(connection, changes)?;
     rare(connection, changes, replica, now)?;
     let grants = i64::try_from(changes.grants).unwrap_or(0);
-    one(connection, sql::TICK, params![now.ms(), grants])
+    one(
+        &mut connection.prepare_cached(sql::TICK)?,
+        params![now.ms(), grants],
+    )
 }
 
 /// A statement that must touch one row: anything else means that the file is not what was read.
-fn one(connection: &Connection, sql: &'static str, params: impl Params) -> Result<(), StoreError> {
-    match connection.prepare_cached(sql)?.execute(params)? {
+fn one(statement: &mut CachedStatement<'_>, params: impl Params) -> Result<(), StoreError> {
+    match statement.execute(params)? {
         1 => Ok(()),
         rows => Err(StoreError::Corrupt(format!("a row to write, {rows} written"))),
     }
@@ -58,45 +48,74 @@ fn revocation(lease: &Lease) -> Option<&Revocation> {
     }
 }
 
-fn changed(connection: &Connection, lease: &Lease) -> Result<(), StoreError> {
-    let revocation = revocation(lease);
-    let row = params![
-        lease.id.to_string(),
-        lease.ttl.seconds(),
-        lease.expires_at.ms(),
-        lease.renewed_at.ms(),
-        lease.renewals,
-        lease.ending.as_ref().map(|ending| ending.at.ms()),
-        lease.ending.as_ref().map(|ending| ending.how.wire()),
-        revocation.map(|it| &*it.by),
-        revocation.map(|it| &*it.reason),
-        revocation.map(|it| &*it.audit_id),
-    ];
-    one(connection, sql::CHANGED, row)
+fn counters(connection: &Connection, changes: &Changes) -> Result<(), StoreError> {
+    let mut first = connection.prepare_cached(sql::FIRST_COUNTER)?;
+    let mut counter = connection.prepare_cached(sql::COUNTER)?;
+    for (resource, (found, state)) in &changes.resources {
+        let name = resource.text();
+        let token = state.last_token.number().cast_signed();
+        let lease = state.lease.as_ref().map(|lease| lease.id.to_string());
+        let until = state.locked_until.map(StoreTime::ms);
+        if *found == 0 {
+            one(&mut first, params![name, token, lease, until])?;
+        } else {
+            one(
+                &mut counter,
+                params![name, token, lease, until, found.cast_signed()],
+            )?;
+        }
+    }
+    Ok(())
 }
 
-fn born(connection: &Connection, change: &LeaseChange) -> Result<(), StoreError> {
-    let lease = &change.lease;
-    let revocation = revocation(lease);
-    let row = params![
-        lease.id.to_string(),
-        change.resource.text(),
-        lease.owner.as_str(),
-        &*lease.issuer,
-        lease.token.number().cast_signed(),
-        lease.ttl.seconds(),
-        metadata_text(&lease.metadata),
-        lease.acquired_at.ms(),
-        lease.expires_at.ms(),
-        lease.renewed_at.ms(),
-        lease.renewals,
-        lease.ending.as_ref().map(|ending| ending.at.ms()),
-        lease.ending.as_ref().map(|ending| ending.how.wire()),
-        revocation.map(|it| &*it.by),
-        revocation.map(|it| &*it.reason),
-        revocation.map(|it| &*it.audit_id),
-    ];
-    one(connection, sql::BORN, row)
+fn changed(connection: &Connection, changes: &Changes) -> Result<(), StoreError> {
+    let mut statement = connection.prepare_cached(sql::CHANGED)?;
+    for change in changes.leases.values().filter(|change| !change.is_new) {
+        let lease = &change.lease;
+        let revocation = revocation(lease);
+        let row = params![
+            lease.id.to_string(),
+            lease.ttl.seconds(),
+            lease.expires_at.ms(),
+            lease.renewed_at.ms(),
+            lease.renewals,
+            lease.ending.as_ref().map(|ending| ending.at.ms()),
+            lease.ending.as_ref().map(|ending| ending.how.wire()),
+            revocation.map(|it| &*it.by),
+            revocation.map(|it| &*it.reason),
+            revocation.map(|it| &*it.audit_id),
+        ];
+        one(&mut statement, row)?;
+    }
+    Ok(())
+}
+
+fn born(connection: &Connection, changes: &Changes) -> Result<(), StoreError> {
+    let mut statement = connection.prepare_cached(sql::BORN)?;
+    for change in changes.leases.values().filter(|change| change.is_new) {
+        let lease = &change.lease;
+        let revocation = revocation(lease);
+        let row = params![
+            lease.id.to_string(),
+            change.resource.text(),
+            lease.owner.as_str(),
+            &*lease.issuer,
+            lease.token.number().cast_signed(),
+            lease.ttl.seconds(),
+            metadata_text(&lease.metadata),
+            lease.acquired_at.ms(),
+            lease.expires_at.ms(),
+            lease.renewed_at.ms(),
+            lease.renewals,
+            lease.ending.as_ref().map(|ending| ending.at.ms()),
+            lease.ending.as_ref().map(|ending| ending.how.wire()),
+            revocation.map(|it| &*it.by),
+            revocation.map(|it| &*it.reason),
+            revocation.map(|it| &*it.audit_id),
+        ];
+        one(&mut statement, row)?;
+    }
+    Ok(())
 }
 
 /// Keys, lines and the ledger.
@@ -110,7 +129,7 @@ fn rare(connection: &Connection, changes: &Changes, replica: &str, now: StoreTim
             lease,
             row.created_at.ms()
         ];
-        one(connection, sql::KEY, row)?;
+        one(&mut connection.prepare_cached(sql::KEY)?, row)?;
     }
     for name in &changes.unbound {
         any(connection, sql::UNBOUND, params![&*name.issuer, &*name.key])?;
@@ -127,7 +146,7 @@ fn rare(connection: &Connection, changes: &Changes, replica: &str, now: StoreTim
             replica,
             now.ms()
         ];
-        one(connection, sql::JOINED, row)?;
+        one(&mut connection.prepare_cached(sql::JOINED)?, row)?;
     }
     for it in &changes.rejections {
         let row = params![
@@ -140,7 +159,7 @@ fn rare(connection: &Connection, changes: &Changes, replica: &str, now: StoreTim
             it.at.unwrap_or(now).ms(),
             now.ms(),
         ];
-        one(connection, sql::REJECTION, row)?;
+        one(&mut connection.prepare_cached(sql::REJECTION)?, row)?;
     }
     Ok(())
 }
