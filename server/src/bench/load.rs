@@ -40,16 +40,22 @@ pub struct Pace {
     pub p99_ms: f64,
 }
 
+/// Looked at after each pair, so it costs no lock.
+#[derive(Default)]
+struct Phase {
+    counts: AtomicBool,
+    is_over: AtomicBool,
+}
+
 /// # Errors
 /// The first that any client met.
 pub(super) async fn run<C: LockClient>(clients: Vec<C>, span: Span) -> Result<Pace, BenchError> {
-    let counting = Arc::new(AtomicBool::new(false));
-    let stop = CancellationToken::new();
+    let phase = Arc::new(Phase::default());
     let (to, mut results) = mpsc::channel(clients.len().max(1));
     for client in clients {
-        let (to, counting, stop) = (to.clone(), counting.clone(), stop.clone());
+        let (to, phase) = (to.clone(), phase.clone());
         tasks::spawn("client of the load", CancellationToken::new(), async move {
-            let took = work(client, &counting, &stop).await;
+            let took = work(client, &phase).await;
             let _ = to.send(took).await;
         });
     }
@@ -58,11 +64,11 @@ pub(super) async fn run<C: LockClient>(clients: Vec<C>, span: Span) -> Result<Pa
     if let Ok(early) = failed {
         return Err(early.and_then(Result::err).unwrap_or(BenchError::NoClient));
     }
-    counting.store(true, Ordering::Relaxed);
+    phase.counts.store(true, Ordering::Relaxed);
     let watch = Stopwatch::start();
     let failed = tokio::time::timeout(span.time, results.recv()).await;
     let elapsed = watch.elapsed();
-    stop.cancel();
+    phase.is_over.store(true, Ordering::Relaxed);
     if let Ok(early) = failed {
         return Err(early.and_then(Result::err).unwrap_or(BenchError::NoClient));
     }
@@ -80,19 +86,15 @@ pub(super) async fn run<C: LockClient>(clients: Vec<C>, span: Span) -> Result<Pa
 }
 
 /// How long each pair took that ended while they counted, in microseconds.
-async fn work<C: LockClient>(
-    mut client: C,
-    counting: &AtomicBool,
-    stop: &CancellationToken,
-) -> Result<Vec<u32>, BenchError> {
+async fn work<C: LockClient>(mut client: C, phase: &Phase) -> Result<Vec<u32>, BenchError> {
     let mut took = Vec::new();
     for round in 0.. {
         let watch = Stopwatch::start();
         client.pair(round % NAMES).await?;
-        if stop.is_cancelled() {
+        if phase.is_over.load(Ordering::Relaxed) {
             break;
         }
-        if counting.load(Ordering::Relaxed) {
+        if phase.counts.load(Ordering::Relaxed) {
             took.push(micros(watch.elapsed()));
         }
     }

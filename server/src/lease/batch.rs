@@ -58,8 +58,9 @@ pub fn run(loaded: Loaded, operations: &[Operation], replica: &Arc<str>) -> Resu
         loaded,
         replica,
         ran: Ran::default(),
-        touched: HashSet::new(),
+        touched: HashSet::with_capacity(operations.len()),
     };
+    run.make_room(operations.len());
     for operation in operations {
         let done = run.one(operation)?;
         run.ran.done.push(done);
@@ -78,6 +79,14 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// For what so many operations usually leave behind, at once and not in steps.
+    fn make_room(&mut self, operations: usize) {
+        self.ran.done.reserve(operations);
+        self.ran.tally.reserve(operations);
+        self.ran.changes.resources.reserve(operations);
+        self.ran.changes.leases.reserve(operations);
+    }
+
     fn one(&mut self, operation: &Operation) -> Result<Done, Broken> {
         match operation {
             Operation::Acquire(acquire) => self.acquire(acquire),
@@ -138,7 +147,9 @@ impl Run<'_> {
         let my_turn = place.map_or(held.queue.is_empty(), |place| place == 0);
         if my_turn && lease::decide::is_free(&held.state, now) {
             let done = self.step(&op.resource, &Command::Acquire(self.request(op)))?;
-            self.remove(&op.resource, op.id);
+            if place.is_some() {
+                self.remove(&op.resource, op.id);
+            }
             if let (Some(key), Done::Acquired { lease, .. }) = (&op.key, &done) {
                 self.bind(key, Some(lease.id));
             }

@@ -10,7 +10,7 @@ use domain::lease::LeaseId;
 use domain::names::Resource;
 use hashbrown::DefaultHashBuilder;
 
-use crate::lease::batch::{Held, Loaded};
+use crate::lease::batch::{ByLease, Held, Loaded};
 use crate::lease::store::asked::Asked;
 
 /// Resources in each of two generations: some 30 MB when all are used.
@@ -32,7 +32,12 @@ impl Known {
 
     /// What is known of this, and what has to be read. What is given is given away, until it is [kept](Self::keep).
     pub(super) fn recall(&mut self, asked: Asked) -> (Loaded, Asked) {
-        let mut loaded = Loaded::default();
+        let most = asked.resources.len() + asked.leases.len();
+        let mut loaded = Loaded {
+            resources: HashMap::with_capacity(most),
+            homes: ByLease::with_capacity(most),
+            ..Loaded::default()
+        };
         let mut missing = Asked {
             keys: asked.keys,
             ..Asked::default()
@@ -112,7 +117,9 @@ impl<K: Eq + Hash, V, S: BuildHasher + Default> Generations<K, V, S> {
 
     fn insert(&mut self, key: K, value: V) {
         if self.young.len() >= self.most {
-            self.old = std::mem::take(&mut self.young);
+            std::mem::swap(&mut self.old, &mut self.young);
+            // Its room is kept: it will be filled again.
+            self.young.clear();
         }
         self.young.insert(key, value);
     }

@@ -73,14 +73,13 @@ impl PostgresStore {
         connection: &mut PgConnection,
         operations: &[Operation],
     ) -> Result<Applied, StoreError> {
-        let asked = Asked::of(operations);
-        let wanted = Wanted::of(&asked);
         if !self.wary.take() {
-            match self.without_locks(connection, asked, &wanted, operations).await {
+            match self.without_locks(connection, operations).await {
                 Err(StoreError::Conflict) => self.wary.met_somebody(),
                 done => return done,
             }
         }
+        let wanted = Wanted::of(&Asked::of(operations));
         sqlx::query("BEGIN").execute(&mut *connection).await?;
         wanted.lock(connection).await?;
         let looked = self.look(connection, &wanted).await?;
@@ -94,17 +93,17 @@ impl PostgresStore {
     async fn without_locks(
         &self,
         connection: &mut PgConnection,
-        asked: Asked,
-        wanted: &Wanted,
         operations: &[Operation],
     ) -> Result<Applied, StoreError> {
+        let asked = Asked::of(operations);
         let recalled = self.remembered().recall(asked, self.clock.tick(), &self.steady);
         let recalled = recalled.map(|looked| Decided::of(looked, operations, &self.replica));
         let decided = match recalled.transpose()? {
             Some(decided) if !decided.ran.changes.is_empty() => decided,
             // Nothing to write is nothing to be held against: whoever is only refused hears it from the tables.
             _ => {
-                let looked = self.look(connection, wanted).await?;
+                let wanted = Wanted::of(&Asked::of(operations));
+                let looked = self.look(connection, &wanted).await?;
                 Decided::of(looked, operations, &self.replica)?
             }
         };

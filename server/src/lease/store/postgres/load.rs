@@ -30,9 +30,9 @@ pub(super) struct Seen {
     pub(super) token: Vec<i64>,
     pub(super) lease_id: Vec<Option<String>>,
     pub(super) locked_until: Vec<Option<i64>>,
+    /// Of the lease, if there is one without an ending: what has ended stays as it is.
     pub(super) renewals: Vec<Option<i64>>,
     pub(super) expires_at: Vec<Option<i64>>,
-    pub(super) ended_at: Vec<Option<i64>>,
     pub(super) waiters: Vec<i64>,
     pub(super) last_waiter: Vec<Option<i64>>,
     /// Those with rows beside them that a state does not tell of: a line, a lease that is forgotten.
@@ -62,9 +62,8 @@ impl Seen {
         self.token.push(held.state.last_token.number().cast_signed());
         self.lease_id.push(lease_id);
         self.locked_until.push(held.state.locked_until.map(StoreTime::ms));
-        self.renewals.push(renewals);
-        self.expires_at.push(expires_at);
-        self.ended_at.push(ended_at);
+        self.renewals.push(renewals.filter(|_| ended_at.is_none()));
+        self.expires_at.push(expires_at.filter(|_| ended_at.is_none()));
         self.waiters.push(waiters);
         self.last_waiter.push(last_waiter);
         Ok((resource, held))
@@ -77,10 +76,9 @@ impl Seen {
         self.token.push(state.last_token.number().cast_signed());
         self.lease_id.push(lease.map(|lease| lease.id.to_string()));
         self.locked_until.push(state.locked_until.map(StoreTime::ms));
-        self.renewals.push(lease.map(|lease| lease.renewals));
-        self.expires_at.push(lease.map(|lease| lease.expires_at.ms()));
-        self.ended_at
-            .push(lease.and_then(|lease| lease.ending.as_ref().map(|ending| ending.at.ms())));
+        let unended = lease.filter(|lease| lease.ending.is_none());
+        self.renewals.push(unended.map(|lease| lease.renewals));
+        self.expires_at.push(unended.map(|lease| lease.expires_at.ms()));
         self.waiters.push(0);
         self.last_waiter.push(None);
     }

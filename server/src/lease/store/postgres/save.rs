@@ -91,6 +91,11 @@ fn columns(changes: &Changes) -> (Counters, Changed, Born) {
     (counters, changed, born)
 }
 
+/// A column of nothing but nulls is sent as null: a subscript of that is null as well, and there is nothing to unpack.
+fn sparse<T>(column: Vec<Option<T>>) -> Option<Vec<Option<T>>> {
+    column.iter().any(Option::is_some).then_some(column)
+}
+
 /// What a batch has come to.
 pub(super) struct Outcome<'a> {
     pub(super) seen: Seen,
@@ -121,16 +126,17 @@ pub(super) async fn save(
         .bind(seen.resource)
         .bind(seen.token)
         .bind(seen.lease_id)
-        .bind(seen.locked_until)
+        .bind(sparse(seen.locked_until))
         .bind(seen.renewals)
-        .bind(seen.expires_at)
-        .bind(seen.ended_at)
+        .bind(sparse(seen.expires_at))
+        // Of leases that have not ended.
+        .bind(None::<Vec<i64>>)
         .bind(seen.waiters)
-        .bind(seen.last_waiter)
+        .bind(sparse(seen.last_waiter))
         .bind(counters.resource)
         .bind(counters.token)
         .bind(counters.lease_id)
-        .bind(counters.locked_until);
+        .bind(sparse(counters.locked_until));
     for it in [changed, born.rest] {
         query = query
             .bind(it.lease_id)
@@ -138,11 +144,11 @@ pub(super) async fn save(
             .bind(it.expires_at)
             .bind(it.renewed_at)
             .bind(it.renewals)
-            .bind(it.ended_at)
-            .bind(it.ended_how)
-            .bind(it.revoked_by)
-            .bind(it.revoke_reason)
-            .bind(it.audit_id);
+            .bind(sparse(it.ended_at))
+            .bind(sparse(it.ended_how))
+            .bind(sparse(it.revoked_by))
+            .bind(sparse(it.revoke_reason))
+            .bind(sparse(it.audit_id));
     }
     let query = query
         .bind(born.resource)

@@ -4,7 +4,7 @@
 //! **Invariant:** what a batch writes depends on rows that `lease_save` holds, and that still say what was read. It compares
 //! each row as it is once the lock is had: a counter in the statement that locks it, which shows the newest there is; leases
 //! and lines in a statement that starts afterwards. A join beside `FOR UPDATE` would show the other table as it was before,
-//! and `now()` the transaction's start.
+//! and `now()` the transaction's start. A lease that has ended stays as it is: its counter's row says all.
 
 macro_rules! lease {
     () => {
