@@ -1,6 +1,7 @@
 //! How many locks are taken and given back durably each second: our service over HTTP on both stores, and what people use
 //! instead, with as many clients, the same durability, one after the other in the same run.
 
+mod bare;
 mod etcd;
 mod ours;
 mod redis;
@@ -23,6 +24,7 @@ pub const SPAN: Span = Span {
 const SQLITE_GOAL: f64 = 20_000.0;
 const POSTGRES_GOAL: f64 = 15_000.0;
 const P99_MS_GOAL: f64 = 10.0;
+const BARE: &str = "a bare sketch of it on SQLite";
 
 /// Our service on both stores, then every peer.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +32,8 @@ pub struct Paces {
     pub sqlite: Pace,
     pub postgres: Pace,
     pub peers: Vec<Peer>,
+    /// What this machine gives to the least that could be measured in our place.
+    pub bare: Pace,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -46,6 +50,9 @@ pub async fn measure(span: Span, say: &(dyn Fn(&str) + Sync)) -> Result<Paces, B
     say("acquire and release over HTTP on SQLite");
     let sqlite = on_sqlite(span).await?;
     tell(say, sqlite);
+    say("the yardstick: axum, a queue and one writer of SQLite, with nothing else");
+    let bare = bare::measure(span).await?;
+    tell(say, bare);
     say("acquire and release over HTTP on Postgres");
     let postgres = on_postgres(span).await?;
     tell(say, postgres);
@@ -93,6 +100,7 @@ pub async fn measure(span: Span, say: &(dyn Fn(&str) + Sync)) -> Result<Paces, B
         sqlite,
         postgres,
         peers,
+        bare,
     })
 }
 
@@ -145,6 +153,13 @@ impl Paces {
                 "ms",
             ));
         }
+        figures.push(Figure::plain(BARE, self.bare.pairs_per_s, "pairs/s"));
+        figures.push(Figure::plain(&format!("p99 of {BARE}"), self.bare.p99_ms, "ms"));
+        figures.push(Figure::plain(
+            &format!("ours on SQLite / {BARE}"),
+            self.sqlite.pairs_per_s / self.bare.pairs_per_s,
+            "times",
+        ));
         for peer in &self.peers {
             let name = peer.name;
             figures.push(Figure::plain(name, peer.pace.pairs_per_s, "pairs/s"));

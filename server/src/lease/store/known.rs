@@ -18,7 +18,7 @@ const MOST: usize = 16_384;
 
 pub(super) struct Known {
     resources: Generations<Resource, Held, RandomState>,
-    /// Of the newest lease of each.
+    /// Of the newest lease of each, and of no other.
     homes: Generations<LeaseId, Resource, DefaultHashBuilder>,
 }
 
@@ -48,16 +48,14 @@ impl Known {
             }
         }
         for lease in asked.leases {
-            match self.recall_lease(lease, &mut loaded) {
-                Some(home) => {
-                    loaded.homes.insert(lease, home);
-                }
-                None => missing.leases.push(lease),
+            if !self.recall_lease(lease, &mut loaded) {
+                missing.leases.push(lease);
             }
         }
         (loaded, missing)
     }
 
+    /// With its newest lease, by whose id it may be asked for too.
     fn recall_resource(&mut self, resource: &Resource, loaded: &mut Loaded) -> bool {
         if loaded.resources.contains_key(resource) {
             return true;
@@ -65,18 +63,22 @@ impl Known {
         let Some(held) = self.resources.take(resource) else {
             return false;
         };
+        if let Some(lease) = &held.state.lease {
+            self.homes.take(&lease.id);
+            loaded.homes.insert(lease.id, resource.clone());
+        }
         loaded.resources.insert(resource.clone(), held);
         true
     }
 
-    /// Where a lease belongs that is its resource's newest.
-    fn recall_lease(&mut self, lease: LeaseId, loaded: &mut Loaded) -> Option<Resource> {
-        let home = self.homes.get(&lease)?.clone();
-        if !self.recall_resource(&home, loaded) {
-            return None;
+    /// One that is its resource's newest.
+    fn recall_lease(&mut self, lease: LeaseId, loaded: &mut Loaded) -> bool {
+        if !loaded.homes.contains_key(&lease)
+            && let Some(home) = self.homes.get(&lease).cloned()
+        {
+            self.recall_resource(&home, loaded);
         }
-        let newest = loaded.resources.get(&home)?.state.lease.as_ref()?;
-        (newest.id == lease).then_some(home)
+        loaded.homes.contains_key(&lease)
     }
 
     /// After the commit.
@@ -127,7 +129,59 @@ impl<K: Eq + Hash, V, S: BuildHasher + Default> Generations<K, V, S> {
 
 #[cfg(test)]
 mod tests {
+    use domain::lease::{Metadata, Scope, Ttl};
+    use domain::names::OwnerId;
+
     use super::*;
+    use crate::lease::batch::run;
+    use crate::lease::operation::{AcquireOp, Operation, Turn};
+
+    fn id(number: u8) -> LeaseId {
+        LeaseId::from_parts(1_700_000_000_000, [number; 10])
+    }
+
+    fn acquire(number: u8) -> Operation {
+        Operation::Acquire(Box::new(AcquireOp {
+            resource: Resource::from("r"),
+            id: id(number),
+            owner: OwnerId::new("o"),
+            issuer: "t".into(),
+            ttl: Ttl::parse(30, 3_600).unwrap(),
+            metadata: Metadata::default(),
+            key: None,
+            turn: Turn::Once,
+        }))
+    }
+
+    fn release(number: u8) -> Operation {
+        Operation::Release {
+            lease: id(number),
+            scope: Scope::everything(),
+            unbind: None,
+        }
+    }
+
+    /// Recalls what these ask for, runs them on it, and keeps what they leave; how much was not known.
+    fn batch(known: &mut Known, operations: &[Operation]) -> usize {
+        let (loaded, missing) = known.recall(Asked::of(operations));
+        let ran = run(loaded, operations, &"here".into()).unwrap();
+        known.keep(ran.after);
+        missing.resources.len() + missing.leases.len()
+    }
+
+    #[test]
+    fn a_lease_is_known_while_it_is_its_resources_newest() {
+        let mut known = Known::new();
+        assert_eq!(batch(&mut known, &[acquire(1)]), 1);
+        // Asked for beside its resource, before and after it, and twice.
+        assert_eq!(batch(&mut known, &[acquire(2), release(1), release(1)]), 0);
+        assert_eq!(batch(&mut known, &[release(1)]), 0);
+        assert_eq!(batch(&mut known, &[acquire(3)]), 0);
+        assert_eq!(batch(&mut known, &[release(1)]), 1);
+        assert_eq!(batch(&mut known, &[release(3), acquire(4)]), 0);
+        // However many there were, the last one is kept.
+        assert_eq!(known.homes.young.len(), 1);
+    }
 
     #[test]
     fn what_was_not_used_for_two_generations_is_forgotten() {

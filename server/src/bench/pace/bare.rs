@@ -1,0 +1,191 @@
+//! The yardstick: the least that takes and gives back locks durably over HTTP. axum, a queue, and one writer of a SQLite
+//! file that syncs as ours does. It has no fencing token, no owner who is told, nobody who signs in, no history and no
+//! console: how far ours stays behind it, in the same minutes on the same machine, is what those cost.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::post;
+use axum::{Json, Router};
+use rusqlite::Connection;
+use serde::{Deserialize, Serialize};
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::bench::error::BenchError;
+use crate::bench::http::Http;
+use crate::bench::load::{self, CLIENTS, LockClient, NAMES, Pace, Span};
+use crate::tasks;
+use crate::throwaway::ThrowawayFolder;
+
+const SETUP: &str = "PRAGMA page_size = 8192; PRAGMA journal_mode = wal; PRAGMA synchronous = full;
+    CREATE TABLE locks (resource TEXT PRIMARY KEY, owner TEXT NOT NULL, expires_at INTEGER NOT NULL) WITHOUT ROWID";
+const TAKE: &str = "INSERT INTO locks VALUES (?1, ?2, ?3) ON CONFLICT (resource) DO UPDATE
+    SET owner = excluded.owner, expires_at = excluded.expires_at WHERE locks.expires_at < ?4";
+const GIVE_BACK: &str = "DELETE FROM locks WHERE resource = ?1 AND owner = ?2";
+const HELD_MS: i64 = 30_000;
+const QUEUE_MAX: usize = 1_024;
+const BATCH_MAX: usize = 512;
+
+#[derive(Deserialize, Serialize)]
+struct Lock {
+    resource: String,
+    owner: String,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Done {
+    done: bool,
+}
+
+enum What {
+    Take,
+    GiveBack,
+}
+
+struct Job {
+    what: What,
+    lock: Lock,
+    reply: oneshot::Sender<bool>,
+}
+
+type Queue = mpsc::Sender<Job>;
+
+async fn ask(queue: Queue, what: What, lock: Lock) -> Result<Json<Done>, StatusCode> {
+    let (reply, answer) = oneshot::channel();
+    let failed = StatusCode::SERVICE_UNAVAILABLE;
+    queue.try_send(Job { what, lock, reply }).map_err(|_| failed)?;
+    let done = answer.await.map_err(|_| failed)?;
+    Ok(Json(Done { done }))
+}
+
+async fn take(State(queue): State<Queue>, Json(lock): Json<Lock>) -> Result<Json<Done>, StatusCode> {
+    ask(queue, What::Take, lock).await
+}
+
+async fn give_back(State(queue): State<Queue>, Json(lock): Json<Lock>) -> Result<Json<Done>, StatusCode> {
+    ask(queue, What::GiveBack, lock).await
+}
+
+/// Until nobody can ask any more. After an error nobody is answered: the clients fail.
+async fn write(connection: Connection, mut queue: mpsc::Receiver<Job>) {
+    let mut jobs = Vec::new();
+    while queue.recv_many(&mut jobs, BATCH_MAX).await > 0 {
+        if let Err(error) = commit(&connection, &mut jobs) {
+            tracing::error!(%error, "the yardstick could not write");
+            return;
+        }
+    }
+}
+
+fn commit(connection: &Connection, jobs: &mut Vec<Job>) -> rusqlite::Result<()> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
+    let mut replies = Vec::with_capacity(jobs.len());
+    connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+    for Job { what, lock, reply } in jobs.drain(..) {
+        let Lock { resource, owner } = &lock;
+        let rows = match what {
+            What::Take => connection
+                .prepare_cached(TAKE)?
+                .execute((resource, owner, now + HELD_MS, now))?,
+            What::GiveBack => connection.prepare_cached(GIVE_BACK)?.execute((resource, owner))?,
+        };
+        replies.push((reply, rows == 1));
+    }
+    connection.prepare_cached("COMMIT")?.execute([])?;
+    for (reply, done) in replies {
+        // Whoever has hung up fails by itself.
+        let _ = reply.send(done);
+    }
+    Ok(())
+}
+
+struct Client {
+    http: Http,
+    /// To take and to give back, one of each for each name.
+    requests: Vec<[String; 2]>,
+}
+
+impl LockClient for Client {
+    async fn pair(&mut self, name: u64) -> Result<(), BenchError> {
+        for request in &self.requests[usize::try_from(name).unwrap_or_default()] {
+            let answer = self.http.send(request).await?;
+            if answer != r#"{"done":true}"# {
+                return Err(BenchError::answer("the yardstick", answer));
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(super) async fn measure(span: Span) -> Result<Pace, BenchError> {
+    let folder = ThrowawayFolder::create("bench").map_err(BenchError::io("folder"))?;
+    let stop = CancellationToken::new();
+    let address = serve(folder.path(), stop.clone()).await?;
+    let mut clients = Vec::new();
+    for number in 0..CLIENTS {
+        let http = Http::connect(address, "nobody").await?;
+        let request = |path, name| {
+            let body = format!(r#"{{"resource":"bench:{number}:{name}","owner":"worker-{number}"}}"#);
+            http.written(path, &body)
+        };
+        let both = |name| ["/take", "/give-back"].map(|path| request(path, name));
+        clients.push(Client {
+            requests: (0..NAMES).map(both).collect(),
+            http,
+        });
+    }
+    let pace = load::run(clients, span).await;
+    stop.cancel();
+    pace
+}
+
+async fn serve(folder: &Path, stop: CancellationToken) -> Result<SocketAddr, BenchError> {
+    let connection = Connection::open(folder.join("locks.db"))?;
+    connection.execute_batch(SETUP)?;
+    let (queue, jobs) = mpsc::channel(QUEUE_MAX);
+    tasks::vital_thread("yardstick writer", write(connection, jobs), drop);
+    let router = Router::new()
+        .route("/take", post(take))
+        .route("/give-back", post(give_back))
+        .with_state(queue);
+    let io = BenchError::io("yardstick");
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(&io)?;
+    let address = listener.local_addr().map_err(&io)?;
+    tasks::spawn("yardstick", stop, async move {
+        // It answers until it is stopped; what fails is seen by the clients.
+        let _ = axum::serve(listener, router).await;
+    });
+    Ok(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_taken_is_not_taken_again_and_given_back_by_its_owner_alone() {
+        let folder = ThrowawayFolder::create("bench").unwrap();
+        let stop = CancellationToken::new();
+        let address = serve(folder.path(), stop.clone()).await.unwrap();
+        let mut http = Http::connect(address, "nobody").await.unwrap();
+        let mut said = Vec::new();
+        for (path, owner) in [
+            ("/take", "a"),
+            ("/take", "b"),
+            ("/give-back", "b"),
+            ("/give-back", "a"),
+            ("/take", "b"),
+        ] {
+            let body = format!(r#"{{"resource":"r","owner":"{owner}"}}"#);
+            said.push(http.post(path, &body).await.unwrap() == r#"{"done":true}"#);
+        }
+        assert_eq!(said, [true, false, false, true, true]);
+        stop.cancel();
+    }
+}
