@@ -4,7 +4,6 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -19,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::bench::error::BenchError;
 use crate::bench::http::Http;
 use crate::bench::load::{self, CLIENTS, LockClient, NAMES, Pace, Span};
+use crate::clock::Clock;
 use crate::tasks;
 use crate::throwaway::ThrowawayFolder;
 
@@ -72,19 +72,18 @@ async fn give_back(State(queue): State<Queue>, Json(lock): Json<Lock>) -> Result
 }
 
 /// Until nobody can ask any more. After an error nobody is answered: the clients fail.
-async fn write(connection: Connection, mut queue: mpsc::Receiver<Job>) {
+async fn write(connection: Connection, clock: Clock, mut queue: mpsc::Receiver<Job>) {
     let mut jobs = Vec::new();
     while queue.recv_many(&mut jobs, BATCH_MAX).await > 0 {
-        if let Err(error) = commit(&connection, &mut jobs) {
+        if let Err(error) = commit(&connection, &clock, &mut jobs) {
             tracing::error!(%error, "the yardstick could not write");
             return;
         }
     }
 }
 
-fn commit(connection: &Connection, jobs: &mut Vec<Job>) -> rusqlite::Result<()> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let now = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
+fn commit(connection: &Connection, clock: &Clock, jobs: &mut Vec<Job>) -> rusqlite::Result<()> {
+    let now = clock.now().wall.timestamp_millis();
     let mut replies = Vec::with_capacity(jobs.len());
     connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
     for Job { what, lock, reply } in jobs.drain(..) {
@@ -149,7 +148,7 @@ async fn serve(folder: &Path, stop: CancellationToken) -> Result<SocketAddr, Ben
     let connection = Connection::open(folder.join("locks.db"))?;
     connection.execute_batch(SETUP)?;
     let (queue, jobs) = mpsc::channel(QUEUE_MAX);
-    tasks::vital_thread("yardstick writer", write(connection, jobs), drop);
+    tasks::vital_thread("yardstick writer", write(connection, Clock::start(), jobs), drop);
     let router = Router::new()
         .route("/take", post(take))
         .route("/give-back", post(give_back))
