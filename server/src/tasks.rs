@@ -79,10 +79,39 @@ pub fn vital_thread(
     work: impl Future<Output = ()> + Send + 'static,
     died: impl FnOnce(String) + Send + 'static,
 ) -> JoinHandle<()> {
-    let (done, ended) = tokio::sync::oneshot::channel::<Result<(), String>>();
     let runtime = tokio::runtime::Handle::current();
+    let work = drilled(name.into(), work);
+    on_thread(name, move || runtime.block_on(caught(work)), died)
+}
+
+/// [`vital`] on a thread with timers and connections of its own: what comes in on them does not wait until a worker of the
+/// runtime has time to look. They end with `work`.
+pub fn vital_runtime(
+    name: &'static str,
+    work: impl Future<Output = ()> + Send + 'static,
+    died: impl FnOnce(String) + Send + 'static,
+) -> JoinHandle<()> {
+    let work = drilled(name.into(), work);
+    let run = move || {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let built = builder.enable_all().build();
+        let runtime = built.map_err(|error| format!("its runtime could not be started: {error}"))?;
+        let ended = runtime.block_on(caught(work));
+        // Somebody may still look up a name there.
+        runtime.shutdown_background();
+        ended
+    };
+    on_thread(name, run, died)
+}
+
+fn on_thread(
+    name: &'static str,
+    run: impl FnOnce() -> Result<(), String> + Send + 'static,
+    died: impl FnOnce(String) + Send + 'static,
+) -> JoinHandle<()> {
+    let (done, ended) = tokio::sync::oneshot::channel::<Result<(), String>>();
     let started = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-        let _ = done.send(runtime.block_on(caught(drilled(name.into(), work))));
+        let _ = done.send(run());
     });
     bare(async move {
         let ended = match started {

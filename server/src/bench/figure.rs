@@ -81,6 +81,11 @@ impl fmt::Display for Section {
     }
 }
 
+/// At most two decimals.
+fn short(goal: f64) -> String {
+    ((goal * 100.0).round() / 100.0).to_string()
+}
+
 impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mark = match self.met() {
@@ -95,8 +100,8 @@ impl fmt::Display for Figure {
         };
         write!(f, "{mark}  {:>10.digits$} {:<7}", self.measured, self.unit)?;
         match self.goal {
-            Goal::AtMost(goal) => write!(f, " goal <= {goal:<7} {}", self.over(goal))?,
-            Goal::AtLeast(goal) => write!(f, " goal >= {goal:<7} {}", self.over(goal))?,
+            Goal::AtMost(goal) => write!(f, " goal <= {:<7} {}", short(goal), self.over(goal))?,
+            Goal::AtLeast(goal) => write!(f, " goal >= {:<7} {}", short(goal), self.over(goal))?,
             Goal::None => write!(f, " {:23}", "")?,
         }
         write!(f, "  {}", self.name)

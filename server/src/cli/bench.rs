@@ -137,7 +137,7 @@ impl Part {
     async fn measure(self, args: &Args) -> anyhow::Result<Vec<Figure>> {
         let long = args.long;
         Ok(match self {
-            Self::Pace => Box::pin(pace::measure(pace::SPAN, &report)).await?.figures(),
+            Self::Pace => pace::figures(&Box::pin(pace::measure(pace::SPAN, pace::TURNS, &report)).await?),
             Self::Waiters => {
                 report("500 waiters on one resource: some seconds");
                 Box::pin(waiters::measure(waiters::WAITERS)).await?.figures()

@@ -22,10 +22,10 @@ type Settled = mpsc::UnboundedSender<Batch>;
 
 /// Serves the lanes until the service is closed, what was handed over is done, and everybody was told.
 ///
-/// They have a thread of their own: one writer blocks while it writes, and a connection's answer would wait for its turn
-/// among the tasks of all requests. Telling is a task of the runtime: from another thread each answer would cost a turn of
-/// threads, from within it one does for the whole batch, and the next batch is on its way meanwhile. When both have ended,
-/// neither holds the store any more.
+/// They have a thread of their own, because one writer blocks while it writes; and connections are heard by that thread alone:
+/// their answers would wait until a worker is through with the requests that it has. Telling is a task of the runtime: from
+/// another thread each answer would cost a turn of threads, from within it one does for the whole batch, and the next batch is
+/// on its way meanwhile. When both have ended, neither holds the store any more.
 pub(super) fn start(core: &Arc<Core>, queues: Queues) -> [JoinHandle<()>; 2] {
     let died = |core: Arc<Core>| {
         move |why| {
@@ -40,7 +40,7 @@ pub(super) fn start(core: &Arc<Core>, queues: Queues) -> [JoinHandle<()>; 2] {
         tasks::vital_thread("lease writer", writer, died(core.clone()))
     } else {
         let lanes = serve(core.clone(), queues, settled);
-        tasks::vital_thread("lease lanes", lanes, died(core.clone()))
+        tasks::vital_runtime("lease lanes", lanes, died(core.clone()))
     };
     let answers = tasks::vital("lease answers", tell(core.clone(), batches), died(core.clone()));
     [lanes, answers]

@@ -1,6 +1,7 @@
 //! The yardstick: the least that takes and gives back locks durably over HTTP. axum, a queue, and one writer of a SQLite
-//! file that syncs as ours does. It has no fencing token, no owner who is told, nobody who signs in, no history and no
-//! console: how far ours stays behind it, in the same minutes on the same machine, is what those cost.
+//! file that syncs as ours does, with a token for each resource. It has no record of its leases, no owner who is told, nobody
+//! who signs in, no history and no console: how far ours stays behind it, in the same minutes on the same machine, is what
+//! those cost.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -9,7 +10,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::post;
 use axum::{Json, Router};
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension as _, Row};
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
@@ -23,10 +24,14 @@ use crate::tasks;
 use crate::throwaway::ThrowawayFolder;
 
 const SETUP: &str = "PRAGMA page_size = 8192; PRAGMA journal_mode = wal; PRAGMA synchronous = full;
-    CREATE TABLE locks (resource TEXT PRIMARY KEY, owner TEXT NOT NULL, expires_at INTEGER NOT NULL) WITHOUT ROWID";
-const TAKE: &str = "INSERT INTO locks VALUES (?1, ?2, ?3) ON CONFLICT (resource) DO UPDATE
-    SET owner = excluded.owner, expires_at = excluded.expires_at WHERE locks.expires_at < ?4";
-const GIVE_BACK: &str = "DELETE FROM locks WHERE resource = ?1 AND owner = ?2";
+    CREATE TABLE locks (resource TEXT PRIMARY KEY, token INTEGER NOT NULL, owner TEXT, expires_at INTEGER NOT NULL)
+    WITHOUT ROWID";
+const TAKE: &str = "INSERT INTO locks VALUES (?1, 1, ?2, ?3) ON CONFLICT (resource) DO UPDATE
+    SET token = token + 1, owner = excluded.owner, expires_at = excluded.expires_at
+    WHERE locks.owner IS NULL OR locks.expires_at < ?4 RETURNING token";
+const GIVE_BACK: &str = "UPDATE locks SET owner = NULL WHERE resource = ?1 AND owner = ?2 RETURNING token";
+/// The answer to whoever has no right to it.
+const NOT_DONE: &str = r#"{"token":null}"#;
 const HELD_MS: i64 = 30_000;
 const QUEUE_MAX: usize = 1_024;
 const BATCH_MAX: usize = 512;
@@ -37,9 +42,10 @@ struct Lock {
     owner: String,
 }
 
+/// The lock's token; none when somebody else has it.
 #[derive(Deserialize, Serialize)]
 struct Done {
-    done: bool,
+    token: Option<i64>,
 }
 
 enum What {
@@ -50,7 +56,7 @@ enum What {
 struct Job {
     what: What,
     lock: Lock,
-    reply: oneshot::Sender<bool>,
+    reply: oneshot::Sender<Option<i64>>,
 }
 
 type Queue = mpsc::Sender<Job>;
@@ -59,8 +65,8 @@ async fn ask(queue: Queue, what: What, lock: Lock) -> Result<Json<Done>, StatusC
     let (reply, answer) = oneshot::channel();
     let failed = StatusCode::SERVICE_UNAVAILABLE;
     queue.try_send(Job { what, lock, reply }).map_err(|_| failed)?;
-    let done = answer.await.map_err(|_| failed)?;
-    Ok(Json(Done { done }))
+    let token = answer.await.map_err(|_| failed)?;
+    Ok(Json(Done { token }))
 }
 
 async fn take(State(queue): State<Queue>, Json(lock): Json<Lock>) -> Result<Json<Done>, StatusCode> {
@@ -88,18 +94,21 @@ fn commit(connection: &Connection, clock: &Clock, jobs: &mut Vec<Job>) -> rusqli
     connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
     for Job { what, lock, reply } in jobs.drain(..) {
         let Lock { resource, owner } = &lock;
-        let rows = match what {
+        let token = |row: &Row<'_>| row.get(0);
+        let answer = match what {
             What::Take => connection
                 .prepare_cached(TAKE)?
-                .execute((resource, owner, now + HELD_MS, now))?,
-            What::GiveBack => connection.prepare_cached(GIVE_BACK)?.execute((resource, owner))?,
+                .query_row((resource, owner, now + HELD_MS, now), token),
+            What::GiveBack => connection
+                .prepare_cached(GIVE_BACK)?
+                .query_row((resource, owner), token),
         };
-        replies.push((reply, rows == 1));
+        replies.push((reply, answer.optional()?));
     }
     connection.prepare_cached("COMMIT")?.execute([])?;
-    for (reply, done) in replies {
+    for (reply, token) in replies {
         // Whoever has hung up fails by itself.
-        let _ = reply.send(done);
+        let _ = reply.send(token);
     }
     Ok(())
 }
@@ -114,7 +123,7 @@ impl LockClient for Client {
     async fn pair(&mut self, name: u64) -> Result<(), BenchError> {
         for request in &self.requests[usize::try_from(name).unwrap_or_default()] {
             let answer = self.http.send(request).await?;
-            if answer != r#"{"done":true}"# {
+            if answer == NOT_DONE {
                 return Err(BenchError::answer("the yardstick", answer));
             }
         }
@@ -182,9 +191,10 @@ mod tests {
             ("/take", "b"),
         ] {
             let body = format!(r#"{{"resource":"r","owner":"{owner}"}}"#);
-            said.push(http.post(path, &body).await.unwrap() == r#"{"done":true}"#);
+            let answer: Done = serde_json::from_str(http.post(path, &body).await.unwrap()).unwrap();
+            said.push(answer.token);
         }
-        assert_eq!(said, [true, false, false, true, true]);
+        assert_eq!(said, [Some(1), None, None, Some(1), Some(2)]);
         stop.cancel();
     }
 }

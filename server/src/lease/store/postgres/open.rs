@@ -51,13 +51,15 @@ impl PostgresStore {
         let replica: Arc<str> = crate::lease::chance::id().map_err(LeaseOpenError::Chance)?.into();
         let here = sqlx::query(sql::HERE).bind(&*replica);
         here.execute(&mut first).await.map_err(LeaseOpenError::Store)?;
+        // The lanes make their own, on the thread that listens to them. A goodbye that is not heard changes nothing.
+        let _ = first.close().await;
         let readers = PgPoolOptions::new()
             .max_connections(READERS_MAX)
             .acquire_timeout(READ_PATIENCE)
             .connect_lazy_with(options.clone());
         Ok(Self {
             urgent: Mutex::new(None),
-            main: lanes(first),
+            main: (0..MAIN_LANES).map(|_| Mutex::new(None)).collect(),
             listener: Mutex::new(None),
             readers,
             options,
@@ -86,11 +88,6 @@ impl PostgresStore {
         }
         Ok(connection)
     }
-}
-
-fn lanes(first: PgConnection) -> Vec<Mutex<Option<PgConnection>>> {
-    let mut first = Some(first);
-    (0..MAIN_LANES).map(|_| Mutex::new(first.take())).collect()
 }
 
 fn options(url: &str) -> Result<PgConnectOptions, LeaseOpenError> {

@@ -127,6 +127,9 @@ impl Steady {
 impl PostgresStore {
     /// The store's time out of an answer to what was sent at `sent`.
     ///
+    /// What it puts right it writes over a reader's connection, because the caller's transaction is rolled back. One that is
+    /// made here for a lane is heard by the lane's thread, and ends with it.
+    ///
     /// # Errors
     /// `Conflict` when the clock had stepped: it is put right, and may be read again.
     pub(super) async fn steady(&self, sent: Tick, now: StoreTime) -> Result<(), StoreError> {
