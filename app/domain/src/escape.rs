@@ -5,6 +5,8 @@
 
 use std::borrow::Cow;
 
+use crate::hex;
+
 /// UTF-8 stays as it is. In any other name each stray byte is `\xnn` and each backslash `\\`.
 pub fn text(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(same) = std::str::from_utf8(bytes) {
@@ -49,21 +51,13 @@ fn unescape(text: &str) -> Option<Vec<u8>> {
                 rest = after;
             }
             [b'x', high, low, after @ ..] => {
-                out.push((hex(*high)? << 4) | hex(*low)?);
+                out.push((hex::value(*high)? << 4) | hex::value(*low)?);
                 rest = after;
             }
             _ => return None,
         }
     }
     Some(out)
-}
-
-fn hex(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        _ => None,
-    }
 }
 
 /// For people: control, bidirectional and zero-width characters, and look-alike spaces, become `\u{…}`.

@@ -8,11 +8,21 @@ pub(crate) const fn pair(byte: u8) -> [u8; 2] {
     [DIGITS[(byte >> 4) as usize], DIGITS[(byte & 15) as usize]]
 }
 
+/// What a digit stands for, in lower case only.
+pub(crate) const fn value(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
+    }
+}
+
 /// Two digits for each byte.
 pub fn text(bytes: &[u8]) -> String {
-    let mut digits = Vec::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        digits.extend_from_slice(&pair(*byte));
+    let mut digits = vec![0; 2 * bytes.len()];
+    let (pairs, _) = digits.as_chunks_mut();
+    for (two, byte) in pairs.iter_mut().zip(bytes) {
+        *two = pair(*byte);
     }
     // Digits are a text.
     String::from_utf8(digits).unwrap_or_default()

@@ -11,6 +11,7 @@ use domain::lease::limits::BODY_BYTES_MAX;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::REQUEST_ID;
 use super::lease::body::BodyError;
 use super::wire::unlock::HoldingWire;
 use crate::lease::LeaseError;
@@ -192,7 +193,7 @@ impl Problem {
 
     #[must_use]
     pub fn with_request_id(mut self, headers: &HeaderMap) -> Self {
-        let id = headers.get("x-request-id").and_then(|id| id.to_str().ok());
+        let id = headers.get(&REQUEST_ID).and_then(|id| id.to_str().ok());
         id.unwrap_or_default().clone_into(&mut self.request_id);
         self
     }

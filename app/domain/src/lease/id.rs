@@ -9,6 +9,8 @@ use crate::hex;
 /// Where the digits of each byte begin; the hyphens stand between.
 const PAIRS: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
 
+const HYPHENS: [usize; 4] = [8, 13, 18, 23];
+
 /// One acquisition.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LeaseId(u128);
@@ -36,22 +38,15 @@ impl LeaseId {
 
     /// The hyphenated form in lower case, and no other.
     pub fn parse(text: &str) -> Option<Self> {
-        let bytes = text.as_bytes();
-        if bytes.len() != 36 {
+        let digits: &[u8; 36] = text.as_bytes().try_into().ok()?;
+        if HYPHENS.iter().any(|place| digits[*place] != b'-') {
             return None;
         }
-        let mut bits = 0_u128;
-        for (place, &byte) in bytes.iter().enumerate() {
-            let digit = match (place, byte) {
-                (8 | 13 | 18 | 23, b'-') => continue,
-                (8 | 13 | 18 | 23, _) => return None,
-                (_, b'0'..=b'9') => byte - b'0',
-                (_, b'a'..=b'f') => byte - b'a' + 10,
-                _ => return None,
-            };
-            bits = bits << 4 | u128::from(digit);
+        let mut bytes = [0; 16];
+        for (byte, place) in bytes.iter_mut().zip(PAIRS) {
+            *byte = hex::value(digits[place])? << 4 | hex::value(digits[place + 1])?;
         }
-        Some(Self(bits))
+        Some(Self(u128::from_be_bytes(bytes)))
     }
 }
 

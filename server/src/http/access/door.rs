@@ -4,12 +4,14 @@
 use std::net::{IpAddr, SocketAddr};
 
 use axum::extract::{ConnectInfo, Request};
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, HeaderName};
 use axum::response::{IntoResponse as _, Redirect, Response};
 
 use super::origin::Proxies;
 use super::{needs, refused};
 use crate::http::problem::Problem;
+
+const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
 /// In the extensions of a request that came over our own TLS.
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +43,7 @@ fn is_safe(peer: IpAddr, headers: &HeaderMap, proxies: &Proxies) -> bool {
         return peer.to_canonical().is_loopback();
     }
     // The nearest proxy's word is the last one. One that says nothing speaks HTTPS, as `public_url` says.
-    let words = headers.get_all("x-forwarded-proto").iter().next_back();
+    let words = headers.get_all(&FORWARDED_PROTO).iter().next_back();
     let words = words.and_then(|value| value.to_str().ok());
     let last = words.and_then(|value| value.rsplit(',').next());
     last.is_none_or(|word| !word.trim().eq_ignore_ascii_case("http"))

@@ -4,12 +4,15 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, Request};
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, HeaderName, header};
 
 use crate::audit::Origin;
 use crate::config::Network;
+use crate::http::REQUEST_ID;
 
 const USER_AGENT_CHARS_MAX: usize = 200;
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed. Nobody else's are.
 #[derive(Debug, Clone, Default)]
@@ -31,12 +34,12 @@ pub(super) fn of(request: &Request, proxies: &Proxies) -> Origin {
         .extensions()
         .get::<ConnectInfo<SocketAddr>>()
         .map(|info| info.0.ip());
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     Origin {
         ip: peer.map(|peer| client(peer, headers, proxies)),
-        user_agent: text(header::USER_AGENT.as_str()).map(shortened),
-        request_id: text("x-request-id").map(Arc::from),
-        trace_id: text("traceparent")
+        user_agent: text(&header::USER_AGENT).map(shortened),
+        request_id: text(&REQUEST_ID).map(Arc::from),
+        trace_id: text(&TRACEPARENT)
             .and_then(|value| value.split('-').nth(1))
             .map(Arc::from),
     }
@@ -51,7 +54,7 @@ fn shortened(agent: &str) -> Arc<str> {
 fn client(peer: IpAddr, headers: &HeaderMap, proxies: &Proxies) -> IpAddr {
     let mut nearest = peer;
     let lines = headers
-        .get_all("x-forwarded-for")
+        .get_all(&FORWARDED_FOR)
         .iter()
         .filter_map(|value| value.to_str().ok());
     let hops: Vec<&str> = lines.flat_map(|line| line.split(',')).collect();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
+use axum::http::HeaderName;
 use domain::lease::limits::WAIT_SECONDS_MAX;
 use domain::lease::{Invalid, Ttl, names};
 
@@ -14,6 +15,8 @@ use super::context::Context;
 use super::wire::{AcquireWire, AcquiredWire, GrantedWire, RefusedWire, moment};
 use crate::http::problem::Problem;
 use crate::lease::{AcquireRequest, Acquired, LeaseService};
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// Takes the lock of a resource, or says who has it.
 ///
@@ -61,7 +64,7 @@ pub(super) async fn acquire(
 }
 
 async fn parse(service: &LeaseService, context: &Context, body: Body) -> Result<AcquireRequest, BodyError> {
-    let mut keys = context.headers.get_all("idempotency-key").iter();
+    let mut keys = context.headers.get_all(&IDEMPOTENCY_KEY).iter();
     let key = keys
         .next()
         .map(|key| names::idempotency_key(key.as_bytes()))

@@ -1,6 +1,7 @@
 //! Strict JSON bodies: an object, whole numbers, no unknown field. Every refusal names the field.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -9,7 +10,8 @@ use domain::lease::limits::{BODY_BYTES_MAX, TOKEN_MAX};
 use domain::lease::{Invalid, Metadata};
 use domain::token::FencingToken;
 use futures::StreamExt as _;
-use serde_json::{Map, Value};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::Value;
 
 /// Why there is no object to read fields from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,9 +68,34 @@ pub(in crate::http) async fn drop_rest(body: Body) {
     let _ended = tokio::time::timeout(DROPPED_FOR_MAX, rest).await;
 }
 
-/// The fields of a body, taken one by one.
+/// The fields of a body, taken one by one. A list: there are few, and a map of them costs more than it finds.
 #[derive(Debug, Default)]
-pub(in crate::http) struct Fields(Map<String, Value>);
+pub(in crate::http) struct Fields(Vec<(String, Value)>);
+
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Object)
+    }
+}
+
+/// Reads an object as its members come.
+struct Object;
+
+impl<'de> Visitor<'de> for Object {
+    type Value = Fields;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Fields, A::Error> {
+        let mut fields = Vec::new();
+        while let Some(member) = members.next_entry()? {
+            fields.push(member);
+        }
+        Ok(Fields(fields))
+    }
+}
 
 impl Fields {
     pub(in crate::http) async fn read(headers: &HeaderMap, body: Body) -> Result<Self, BodyError> {
@@ -90,8 +117,8 @@ impl Fields {
             return Err(BodyError::NotJson);
         }
         match serde_json::from_slice(&bytes) {
-            Ok(Value::Object(fields)) => Ok(Some(Self(fields))),
-            Ok(_) => Err(Invalid::new("body", "must be a JSON object").into()),
+            Ok(fields) => Ok(Some(fields)),
+            Err(error) if error.is_data() => Err(Invalid::new("body", "must be a JSON object").into()),
             Err(error) => {
                 let place = format!(
                     "is not valid JSON at line {}, column {}",
@@ -103,12 +130,20 @@ impl Fields {
         }
     }
 
+    /// A field that is there twice says what it says last.
+    fn take(&mut self, name: &str) -> Option<Value> {
+        self.0
+            .extract_if(.., |(own, _)| own == name)
+            .last()
+            .map(|(_, value)| value)
+    }
+
     pub(in crate::http) fn text(&mut self, name: &str) -> Result<String, Invalid> {
         self.optional_text(name)?.ok_or_else(|| required(name))
     }
 
     pub(in crate::http) fn optional_text(&mut self, name: &str) -> Result<Option<String>, Invalid> {
-        match self.0.remove(name) {
+        match self.take(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
             Some(other) => Err(Invalid::new(
@@ -120,7 +155,7 @@ impl Fields {
 
     /// An array of strings.
     pub(in crate::http) fn optional_texts(&mut self, name: &str) -> Result<Option<Vec<String>>, Invalid> {
-        let array = match self.0.remove(name) {
+        let array = match self.take(name) {
             None | Some(Value::Null) => return Ok(None),
             Some(Value::Array(array)) => array,
             Some(other) => {
@@ -144,7 +179,7 @@ impl Fields {
 
     /// A JSON integer: `10.0`, `1e3` and `"10"` are none.
     pub(in crate::http) fn optional_whole(&mut self, name: &str) -> Result<Option<i64>, Invalid> {
-        match self.0.remove(name) {
+        match self.take(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::Number(number)) => match number.as_i64() {
                 Some(whole) => Ok(Some(whole)),
@@ -177,7 +212,7 @@ impl Fields {
     }
 
     pub(in crate::http) fn metadata(&mut self) -> Result<Metadata, Invalid> {
-        let map = match self.0.remove("metadata") {
+        let map = match self.take("metadata") {
             None | Some(Value::Null) => return Ok(Metadata::default()),
             Some(Value::Object(map)) => map,
             Some(other) => {
@@ -198,7 +233,7 @@ impl Fields {
     }
 
     pub(in crate::http) fn flag(&mut self, name: &str) -> Result<bool, Invalid> {
-        match self.0.remove(name) {
+        match self.take(name) {
             Some(Value::Bool(flag)) => Ok(flag),
             None => Err(required(name)),
             Some(other) => Err(Invalid::new(
@@ -210,7 +245,7 @@ impl Fields {
 
     /// An array of objects, each with fields of its own.
     pub(in crate::http) fn objects(&mut self, name: &str) -> Result<Vec<Self>, Invalid> {
-        let array = match self.0.remove(name) {
+        let array = match self.take(name) {
             Some(Value::Array(array)) => array,
             None | Some(Value::Null) => return Err(required(name)),
             Some(other) => {
@@ -219,7 +254,7 @@ impl Fields {
             }
         };
         let object = |value| match value {
-            Value::Object(fields) => Ok(Self(fields)),
+            Value::Object(fields) => Ok(Self(fields.into_iter().collect())),
             other => Err(Invalid::new(
                 name,
                 format!("must hold objects, but holds {}", kind(&other)),
@@ -255,5 +290,40 @@ const fn kind(value: &Value) -> &'static str {
         Value::String(_) => "a string",
         Value::Array(_) => "an array",
         Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn read(body: &'static str) -> Result<Fields, BodyError> {
+        let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, "application/json".parse().unwrap())]);
+        Fields::read(&headers, Body::from(body)).await
+    }
+
+    #[tokio::test]
+    async fn what_is_no_object_is_told_from_what_is_no_json_and_of_two_alike_the_last_counts() {
+        // Other kinds of values, an object that breaks off, one with more behind it; then one field twice, and one too many.
+        let no_object = Invalid::new("body", "must be a JSON object");
+        for body in ["[]", "\"text\"", "7", "null", "[{}]"] {
+            assert_eq!(read(body).await.unwrap_err(), no_object.clone().into(), "{body}");
+        }
+        for body in ["{", "{\"a\": 1,}", "{} {}", "{\"a\": 1e999}", "nothing"] {
+            let BodyError::Invalid(invalid) = read(body).await.unwrap_err() else {
+                panic!("{body}");
+            };
+            assert!(
+                invalid.message.starts_with("is not valid JSON at line 1"),
+                "{body}: {invalid:?}"
+            );
+        }
+        let mut fields = read(r#"{"a": 1, "b": true, "a": 2}"#).await.unwrap();
+        assert_eq!(fields.whole("a"), Ok(2));
+        assert_eq!(fields.optional_whole("a"), Ok(None));
+        assert_eq!(
+            fields.end(),
+            Err(Invalid::new("b", "is not a field of this request"))
+        );
     }
 }
