@@ -288,6 +288,19 @@ fn is_same(pattern: &str, path: &str) -> bool {
     }
 }
 
+/// The page on which the form of this address stands: the nearest above it that can be looked at.
+pub fn page_above(path: &str) -> &str {
+    let mut above = path;
+    while let Some((shorter, _)) = above.rsplit_once('/') {
+        above = shorter;
+        let is_page = |(method, pattern, _): &Row| *method == "GET" && is_same(pattern, above);
+        if TABLE.iter().any(is_page) {
+            return above;
+        }
+    }
+    "/"
+}
+
 /// People look at it, so who is not signed in is led to the sign-in page.
 pub fn is_page(path: &str) -> bool {
     !path.starts_with("/v1/") && !path.starts_with("/api/") && path != "/metrics"
@@ -306,6 +319,21 @@ mod tests {
         assert_eq!(need(Method::GET, "/v1/locks/{id}/events/more"), None);
         assert_eq!(need(Method::GET, "/v1/locks/{id}"), Some(Need::May(Right::View)));
         assert_eq!(need(Method::HEAD, "/healthz"), Some(Need::Nobody));
+    }
+
+    #[test]
+    fn a_form_that_is_no_page_has_one_above_it() {
+        // Of a page, of a row in a list, of a thing with a page of its own, of every page; then all that the table names.
+        assert_eq!(page_above("/alerts/silences"), "/alerts");
+        assert_eq!(page_above("/settings/tiers/t_1/remove"), "/settings/tiers");
+        assert_eq!(page_above("/unlocks/u_1/confirm"), "/unlocks/u_1");
+        assert_eq!(page_above("/sign-out"), "/");
+        for (method, path, _) in TABLE {
+            if *method == "POST" && is_page(path) {
+                let page = need(&Method::GET, Some(page_above(path)));
+                assert!(page.is_some_and(|need| need != Need::Nobody), "{path}");
+            }
+        }
     }
 
     #[test]

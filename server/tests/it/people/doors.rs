@@ -62,6 +62,33 @@ async fn nobody_without_a_name_gets_past_the_doors() {
 }
 
 #[tokio::test]
+async fn looking_at_where_a_form_was_sent_leads_to_its_page_and_the_api_says_no() {
+    // An address out of the browser's history, which takes the form alone; a program's call is no page.
+    let stage = Stage::start().await;
+    let token = stage.token("reader", on(Role::Viewer, None, None)).await;
+    let client = Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .build()
+        .unwrap();
+    let mut seen = Vec::new();
+    for path in [
+        "/alerts/silences",
+        "/unlocks/u_1/confirm",
+        "/v1/unlocks/u_1/confirm",
+    ] {
+        let asked = client.get(stage.url(path)).bearer_auth(token.expose());
+        let answer = asked.send().await.unwrap();
+        let to = answer
+            .headers()
+            .get("location")
+            .map(|to| to.to_str().unwrap().to_owned());
+        seen.push((answer.status().as_u16(), to));
+    }
+    let to = |path: &str| (303, Some(path.to_owned()));
+    assert_eq!(seen, [to("/alerts"), to("/unlocks/u_1"), (405, None)]);
+}
+
+#[tokio::test]
 async fn who_is_refused_with_a_body_hears_why_and_may_ask_again_on_the_same_connection() {
     // 300 kB sent to what needs a name, a token that is none, and a method that is not there; then a question.
     let stage = Stage::start().await;
