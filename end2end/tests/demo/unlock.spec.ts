@@ -5,16 +5,21 @@ import { accessible, expect, fits, type Lock, type Locks, lookAt, openLive, test
 
 const REASON = 'stuck since 03:00, its owner agrees';
 
-/** A lock of this kind that is held by somebody who stays: a session, or a lease that was renewed. */
-async function some(api: <T>(path: string) => Promise<T>, backend: string, source: string): Promise<Lock> {
-  let found: Lock | undefined;
+/** Locks of this kind that are held by somebody who stays: sessions, or leases that were renewed; the longest held first. */
+async function held(api: <T>(path: string) => Promise<T>, backend: string, source: string, count: number): Promise<Lock[]> {
+  let found: Lock[] = [];
   await expect.poll(async () => {
     const { locks } = await api<Locks>(`inventory?backend=${backend}&state=healthy&sort=-held&limit=100`);
     const stays = (it: Lock & { renewal?: unknown }) => source === 'advisory' || Boolean(it.renewal);
-    found = locks.find((it) => it.source === source && stays(it));
-    return found?.resource ?? '';
-  }, { timeout: 60_000, message: `${source} on ${backend}` }).not.toBe('');
-  return found as Lock;
+    found = locks.filter((it) => it.source === source && stays(it)).slice(0, count);
+    return found.length;
+  }, { timeout: 60_000, message: `${count} ${source} on ${backend}` }).toBe(count);
+  return found;
+}
+
+async function some(api: <T>(path: string) => Promise<T>, backend: string, source: string): Promise<Lock> {
+  const [lock] = await held(api, backend, source, 1);
+  return lock;
 }
 
 const address = (page: 'locks' | 'unlock', lock: Lock) =>
@@ -153,12 +158,14 @@ test('a protected name waits for a second person, and who acts alone is flagged'
   await expect(page.getByText('every name is standard')).toBeVisible();
 });
 
-test('several are ticked one by one, and what is not typed is not touched', async ({ page, forgive }) => {
+test('several are ticked one by one, and what is not typed is not touched', async ({ page, api, forgive }) => {
   forgive(/status of 422/);
+  const locks = await held(api, 'redis-cache', 'key', 2);
   await page.goto('/unlocks?backend=redis-cache');
   await lookAt(page, 'unlock-several-choose');
-  const ticks = page.getByRole('checkbox');
-  for (const tick of [ticks.last(), ticks.nth(-2)]) await tick.check();
+  for (const { resource } of locks) {
+    await page.getByRole('checkbox', { name: `unlock ${resource} on redis-cache`, exact: true }).check();
+  }
   await page.getByLabel('Reason').fill(REASON);
   await page.getByRole('button', { name: 'Go on to confirm each' }).click();
   await expect(page.getByRole('heading', { name: 'Confirm 2 unlocks' })).toBeVisible();
