@@ -247,3 +247,9 @@ test.describe('without a script, on a phone', () => {
     await fits(page);
   });
 });
+
+test('an address that takes a form alone leads to its page', async ({ page }) => {
+  await page.goto('/alerts/silences');
+  await expect(page).toHaveURL(/\/alerts$/);
+  await expect(page.getByRole('link', { name: 'New silence' })).toBeVisible();
+});

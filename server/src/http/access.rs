@@ -275,8 +275,8 @@ fn answer(refusal: Refusal, need: Option<Need>, who: &Who, asked: &Parts) -> Res
         Refusal::CrossSite => refused(
             Problem::forbidden("This request comes from another site".to_owned()).with_request_id(headers),
         ),
-        // Somebody went back to where a form was sent.
-        Refusal::NoSuchMethod if wants_page => {
+        // Somebody went back to where a form was sent. OPTIONS and TRACE are safe too, but look at nothing.
+        Refusal::NoSuchMethod if wants_page && matches!(asked.method, Method::GET | Method::HEAD) => {
             Redirect::to(needs::page_above(asked.uri.path())).into_response()
         }
         Refusal::NoSuchMethod => refused(Problem::no_such_method(&asked.method).with_request_id(headers)),

@@ -63,7 +63,8 @@ async fn nobody_without_a_name_gets_past_the_doors() {
 
 #[tokio::test]
 async fn looking_at_where_a_form_was_sent_leads_to_its_page_and_the_api_says_no() {
-    // An address out of the browser's history, which takes the form alone; a program's call is no page.
+    // An address out of the browser's history, which takes the form alone; a program's call is no page, and neither is
+    // what a page may be asked for besides.
     let stage = Stage::start().await;
     let token = stage.token("reader", on(Role::Viewer, None, None)).await;
     let client = Client::builder()
@@ -71,13 +72,14 @@ async fn looking_at_where_a_form_was_sent_leads_to_its_page_and_the_api_says_no(
         .build()
         .unwrap();
     let mut seen = Vec::new();
-    for path in [
-        "/alerts/silences",
-        "/unlocks/u_1/confirm",
-        "/v1/unlocks/u_1/confirm",
+    for (method, path) in [
+        (Method::GET, "/alerts/silences"),
+        (Method::HEAD, "/unlocks/u_1/confirm"),
+        (Method::GET, "/v1/unlocks/u_1/confirm"),
+        (Method::OPTIONS, "/locks"),
     ] {
-        let asked = client.get(stage.url(path)).bearer_auth(token.expose());
-        let answer = asked.send().await.unwrap();
+        let asked = client.request(method, stage.url(path));
+        let answer = asked.bearer_auth(token.expose()).send().await.unwrap();
         let to = answer
             .headers()
             .get("location")
@@ -85,7 +87,10 @@ async fn looking_at_where_a_form_was_sent_leads_to_its_page_and_the_api_says_no(
         seen.push((answer.status().as_u16(), to));
     }
     let to = |path: &str| (303, Some(path.to_owned()));
-    assert_eq!(seen, [to("/alerts"), to("/unlocks/u_1"), (405, None)]);
+    assert_eq!(
+        seen,
+        [to("/alerts"), to("/unlocks/u_1"), (405, None), (405, None)]
+    );
 }
 
 #[tokio::test]
