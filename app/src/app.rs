@@ -1,7 +1,7 @@
 //! The shell of every page: document, head, routes, and what all pages share.
 
 use leptos::prelude::*;
-use leptos_meta::{MetaTags, Title, provide_meta_context};
+use leptos_meta::{MetaTags, provide_meta_context};
 use leptos_router::components::{FlatRoutes, Route, Router};
 use leptos_router::{SsrMode, path};
 
@@ -9,6 +9,7 @@ use crate::api::error::set_status;
 use crate::components::empty::Empty;
 use crate::components::nav::Nav;
 use crate::components::tabs::Tabs;
+use crate::components::title::{PageTitle, TitleFormat};
 use crate::keys::{Keys, KeysDialog};
 use crate::live::Live;
 use crate::pages::backends::BackendsPage;
@@ -82,7 +83,7 @@ pub fn App() -> impl IntoView {
     provide_meta_context();
     provide_context(Live::start());
     view! {
-        <Title formatter=|page: String| if page.is_empty() { "Leasehold".to_owned() } else { format!("{page} · Leasehold") }/>
+        <TitleFormat/>
         <Router>
             <a class="skip" href="#main" rel="external">"Skip to the page"</a>
             <Nav/>
@@ -105,7 +106,7 @@ pub fn App() -> impl IntoView {
 fn NotFound() -> impl IntoView {
     set_status(404);
     view! {
-        <Title text="No such page"/>
+        <PageTitle text="No such page"/>
         <Empty title="There is no such page" whole=true>
             <p><a class="link" href="/">"Overview"</a>", or "<a class="link" href="/locks">"all locks"</a>"."</p>
         </Empty>

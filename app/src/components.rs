@@ -23,4 +23,5 @@ pub mod sparkline;
 pub mod state_badge;
 pub mod tabs;
 pub mod time;
+pub mod title;
 pub mod worklist;

@@ -9,7 +9,6 @@ pub mod tables;
 use domain::backend::BackendView;
 use domain::overview::backends_title;
 use leptos::prelude::*;
-use leptos_meta::Title;
 
 use self::one::OneBackend;
 use super::overview::setup::Setup;
@@ -18,13 +17,14 @@ use crate::components::changing::changing;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::state_badge::BackendBadge;
+use crate::components::title::PageTitle;
 use crate::live::use_live;
 
 #[component]
 pub fn BackendsPage() -> impl IntoView {
     let load = use_live().refreshing(|| (), |()| backends());
     view! {
-        <Title text="Backends"/>
+        <PageTitle text="Backends"/>
         <div class="page">
             <LiveBar/>
             <LoadBoundary load let:data>

@@ -14,7 +14,6 @@ pub mod record;
 use domain::detail::{LockCharts, LockDetail};
 use domain::known::Known;
 use leptos::prelude::*;
-use leptos_meta::Title;
 use leptos_router::hooks::{use_location, use_params_map, use_query_map};
 
 use self::answer::{Answer, find};
@@ -29,6 +28,7 @@ use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::made::Made;
 use crate::components::runway_large::RunwayLarge;
+use crate::components::title::PageTitle;
 use crate::links;
 use crate::live::use_live;
 
@@ -147,7 +147,7 @@ fn Body(detail: Signal<LockDetail>) -> impl IntoView {
         }
     };
     view! {
-        <Title text=title/>
+        <PageTitle text=title/>
         <Head detail/>
         <Notices detail/>
         {changing(body)}

@@ -15,7 +15,6 @@ pub mod window;
 
 use domain::query::InventoryPage;
 use leptos::prelude::*;
-use leptos_meta::Title;
 use leptos_router::hooks::use_location;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +22,7 @@ use crate::api::inventory::inventory;
 use crate::api::prefixes::prefixes;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
+use crate::components::title::PageTitle;
 use crate::live::use_live;
 use address::Address;
 use facets::Facets;
@@ -65,7 +65,7 @@ pub fn LocksPage() -> impl IntoView {
         prefixes,
     );
     view! {
-        <Title text="Locks"/>
+        <PageTitle text="Locks"/>
         <div class="pagehead"><h1>"Locks"</h1><LiveBar/></div>
         <div class="lk">
             <LoadBoundary load=tree let:nodes><Tree nodes address/></LoadBoundary>

@@ -8,7 +8,6 @@ use domain::backend::{BackendStatus, BackendView};
 use domain::human;
 use domain::overview::{Overview, finding};
 use leptos::prelude::*;
-use leptos_meta::Title;
 use leptos_router::hooks::use_location;
 
 use self::blind::BlindBackends;
@@ -21,6 +20,7 @@ use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::made::Made;
 use crate::components::state_badge::Shape;
+use crate::components::title::PageTitle;
 use crate::components::worklist::Worklist;
 use crate::live::use_live;
 
@@ -30,7 +30,7 @@ pub fn OverviewPage() -> impl IntoView {
     let search = use_location().search;
     let load = live.refreshing(move || search.get(), overview);
     view! {
-        <Title text="Overview"/>
+        <PageTitle text="Overview"/>
         <div class="page">
             <LiveBar/>
             <LoadBoundary load let:data>

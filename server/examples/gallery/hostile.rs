@@ -11,7 +11,7 @@ pub(crate) fn rows(now: Moment) -> Vec<Lock> {
     let long = format!("hostile:{}:the-end", "long-name-".repeat(1024));
     let names: [&[u8]; 14] = [
         b"hostile:<img src=x onerror=alert(1)>",
-        b"hostile:</script><script>alert(1)</script>",
+        b"hostile:</title></script><script>alert(1)</script>&amp;",
         "hostile:\u{202e}gpj.exe".as_bytes(),
         "hostile:pay\u{200b}out".as_bytes(),
         b"hostile:line\nbreak\ttab\x07bell\x00nul",

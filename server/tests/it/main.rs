@@ -6,6 +6,8 @@
 #[cfg(test)]
 mod alerts;
 #[cfg(test)]
+mod attacks;
+#[cfg(test)]
 mod audit;
 #[cfg(test)]
 mod charts;

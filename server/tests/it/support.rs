@@ -6,6 +6,7 @@ pub(crate) mod dice;
 pub(crate) mod ear;
 pub(crate) mod eventually;
 pub(crate) mod form;
+pub(crate) mod html;
 pub(crate) mod proxy;
 pub(crate) mod store;
 pub(crate) mod traces;

@@ -3,10 +3,10 @@
 use domain::escape::visible;
 use domain::names::Source;
 use leptos::prelude::*;
-use leptos_meta::Title;
 
 use crate::components::empty::Empty;
 use crate::components::resource_name::ResourceName;
+use crate::components::title::PageTitle;
 use crate::links;
 
 #[component]
@@ -16,7 +16,7 @@ pub fn Missing(backend: String, resource: String, what: String) -> impl IntoView
     let neighbours = (!prefix.is_empty())
         .then(|| view! { <a class="btn" href=links::prefix(prefix)>"Its neighbours"</a> }.into_any());
     view! {
-        <Title text="No such lock"/>
+        <PageTitle text="No such lock"/>
         <Empty title="No such lock" whole=true>
             <p><ResourceName name=resource/>" on "{visible(&backend).into_owned()}</p>
             <p><bdi>{visible(&what).into_owned()}</bdi></p>
@@ -33,7 +33,7 @@ pub fn Missing(backend: String, resource: String, what: String) -> impl IntoView
 #[component]
 pub fn BadAddress(what: String) -> impl IntoView {
     view! {
-        <Title text="No such lock"/>
+        <PageTitle text="No such lock"/>
         <Empty title="This address leads to no lock" whole=true>
             <p><bdi>{visible(&what).into_owned()}</bdi></p>
             <div class="do"><a class="btn" href="/locks">"All locks"</a></div>
@@ -55,7 +55,7 @@ pub fn Choose(backend: String, resource: String, sources: Vec<Source>) -> impl I
         })
         .collect_view();
     view! {
-        <Title text="Which one?"/>
+        <PageTitle text="Which one?"/>
         <Empty title="Several locks have this name" whole=true>
             <p><ResourceName name=resource/></p>
             <p>{visible(&backend).into_owned()}" holds it in more than one source. Which one do you mean?"</p>

@@ -1,0 +1,87 @@
+//! The document's title. The only place that uses `leptos_meta::Title`, which writes its text into the server's HTML
+//! unescaped: a lock named `x</title><meta …>` would add elements to its own page.
+
+use std::borrow::Cow;
+
+use leptos::prelude::*;
+use leptos::text_prop::TextProp;
+use leptos_meta::ServerMetaContext;
+
+const PRODUCT: &str = "Leasehold";
+
+/// Once, at the root: every title of a page goes through here.
+///
+/// The server writes HTML, so the text is escaped there. The browser assigns `document.title`, which takes plain text.
+/// `ServerMetaContext` is in the context of the server's renderer only.
+#[component]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this component escapes what leptos_meta does not"
+)]
+pub fn TitleFormat() -> impl IntoView {
+    let is_html = use_context::<ServerMetaContext>().is_some();
+    let formatter = move |page: String| {
+        let title = full(&page);
+        if is_html {
+            escape_html(&title).into_owned()
+        } else {
+            title
+        }
+    };
+    view! { <leptos_meta::Title formatter/> }
+}
+
+/// The title of one page, as plain text; [`TitleFormat`] adds the name of the product.
+#[component]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the formatter of TitleFormat escapes the text"
+)]
+pub fn PageTitle(#[prop(into)] text: TextProp) -> impl IntoView {
+    view! { <leptos_meta::Title text/> }
+}
+
+fn full(page: &str) -> String {
+    if page.is_empty() {
+        PRODUCT.to_owned()
+    } else {
+        format!("{page} · {PRODUCT}")
+    }
+}
+
+fn escape_html(text: &str) -> Cow<'_, str> {
+    if !text.contains(['&', '<', '>', '"', '\'']) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            other => out.push(other),
+        }
+    }
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_escapes_markup_and_keeps_other_text() {
+        assert_eq!(escape_html("lock:a, cache · é"), "lock:a, cache · é");
+        let hostile = r#"</title><meta a="b" c='d'>&lt;"#;
+        let escaped = "&lt;/title&gt;&lt;meta a=&quot;b&quot; c=&#39;d&#39;&gt;&amp;lt;";
+        assert_eq!(escape_html(hostile), escaped);
+    }
+
+    #[test]
+    fn a_page_without_a_title_has_the_name_of_the_product() {
+        assert_eq!(full(""), "Leasehold");
+        assert_eq!(full("Locks"), "Locks · Leasehold");
+    }
+}

@@ -1,0 +1,66 @@
+//! The name of a lock closes `<title>` and adds elements to the lock's page.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::support::console::Console;
+use crate::support::html::Html;
+
+/// Short enough to stand in the title uncut.
+const NAME: &str = "x</title><meta http-equiv=refresh content=0><x-added>&amp;";
+
+async fn lock_page(console: &Console, resource: &str) -> Html {
+    let body = json!({"resource": resource, "ownerId": "worker-7", "ttlSeconds": 3_600});
+    let lease = console.client.post(console.url("/v1/locks/acquire")).json(&body);
+    assert_eq!(lease.send().await.unwrap().status(), 200);
+    console
+        .inventory_where("backend=builtin", |page| page.to_string().contains("worker-7"))
+        .await;
+    let path: String = url::form_urlencoded::byte_serialize(resource.as_bytes()).collect();
+    let page = console
+        .get(&format!("/locks/builtin/{}", path.replace('+', "%20")))
+        .await;
+    assert_eq!(page.status(), 200);
+    Html::parse(&page.text().await.unwrap())
+}
+
+#[tokio::test]
+async fn a_lock_name_cannot_leave_the_page_title() {
+    // The title is the name as text, and the page has the elements of a page whose lock has a plain name.
+    let console = Console::start("").await;
+    let page = lock_page(&console, NAME).await;
+    assert_eq!(page.title(), format!("{NAME}, builtin · Leasehold"));
+    assert!(!page.names.contains("http-equiv") && !page.names.contains("x-added"));
+    let plain = NAME.replace(['<', '>', '&'], "(");
+    let plain = lock_page(&Console::start("").await, &plain).await;
+    assert_eq!(page.elements, plain.elements);
+}
+
+#[test]
+fn only_the_title_component_uses_the_one_of_leptos_meta() {
+    // Clippy refuses calls of it; this also sees imports and other elements of the head, which are written unescaped too.
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../app");
+    let mut files = vec![root.join("src")];
+    let mut seen = 0;
+    while let Some(path) = files.pop() {
+        if path.is_dir() {
+            files.extend(
+                std::fs::read_dir(&path)
+                    .unwrap()
+                    .map(|entry| entry.unwrap().path()),
+            );
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        seen += 1;
+        let is_allowed = |line: &str| {
+            path.ends_with("components/title.rs")
+                || line.trim() == "use leptos_meta::{MetaTags, provide_meta_context};"
+        };
+        for line in text.lines().filter(|line| line.contains("leptos_meta")) {
+            assert!(is_allowed(line), "{}: {line}", path.display());
+        }
+    }
+    assert!(seen > 100, "{seen} files");
+}

@@ -1,0 +1,85 @@
+//! A page as a browser parses it: its elements with the names of their attributes, its title, its comments.
+
+use std::collections::BTreeSet;
+
+use html5ever::tendril::TendrilSink as _;
+use html5ever::{ParseOpts, parse_document};
+use markup5ever_rcdom::{Handle, NodeData, RcDom};
+
+#[derive(Debug, Default)]
+pub(crate) struct Html {
+    /// One line per element in document order: its depth, its tag, the names of its attributes.
+    pub(crate) elements: Vec<String>,
+    /// Tags and names of attributes.
+    pub(crate) names: BTreeSet<String>,
+    /// Text of each `<title>` of the document, those of drawings apart.
+    pub(crate) titles: Vec<String>,
+    pub(crate) comments: Vec<String>,
+    /// All text, scripts and style sheets included.
+    pub(crate) text: String,
+    pub(crate) attribute_values: Vec<(String, String)>,
+}
+
+impl Html {
+    pub(crate) fn parse(page: &str) -> Self {
+        let dom = parse_document(RcDom::default(), ParseOpts::default()).one(page);
+        let mut html = Self::default();
+        html.visit(&dom.document, 0, false);
+        html
+    }
+
+    pub(crate) fn title(&self) -> &str {
+        assert_eq!(self.titles.len(), 1, "{:?}", self.titles);
+        &self.titles[0]
+    }
+
+    fn visit(&mut self, node: &Handle, depth: usize, is_drawing: bool) {
+        let mut is_drawing = is_drawing;
+        match &node.data {
+            NodeData::Element { name, attrs, .. } => {
+                let tag = name.local.to_string();
+                is_drawing |= tag == "svg";
+                let attrs = attrs.borrow();
+                let mut line = format!("{depth} {tag}");
+                for attribute in attrs.iter() {
+                    let name = attribute.name.local.to_string();
+                    line.push(' ');
+                    line.push_str(&name);
+                    self.attribute_values
+                        .push((name.clone(), attribute.value.to_string()));
+                    self.names.insert(name);
+                }
+                if tag == "title" && !is_drawing {
+                    self.titles.push(text_below(node));
+                }
+                self.names.insert(tag);
+                self.elements.push(line);
+            }
+            NodeData::Text { contents } => self.text.push_str(&contents.borrow()),
+            NodeData::Comment { contents } => self.comments.push(contents.to_string()),
+            NodeData::Document | NodeData::Doctype { .. } | NodeData::ProcessingInstruction { .. } => {}
+        }
+        for child in node.children.borrow().iter() {
+            self.visit(child, depth + 1, is_drawing);
+        }
+    }
+}
+
+fn text_below(node: &Handle) -> String {
+    let children = node.children.borrow();
+    let texts = children.iter().map(|child| match &child.data {
+        NodeData::Text { contents } => contents.borrow().to_string(),
+        _ => text_below(child),
+    });
+    texts.collect()
+}
+
+#[test]
+fn a_parsed_page_has_its_elements_titles_and_comments() {
+    let page = "<!DOCTYPE html><title>a &lt;b&gt;</title><svg><title>c</title></svg><p class=x>d<!--e--></p>";
+    let html = Html::parse(page);
+    assert_eq!(html.title(), "a <b>");
+    assert_eq!(html.comments, ["e"]);
+    assert!(html.elements.contains(&"3 p class".to_owned()), "{html:?}");
+    assert!(html.names.contains("class") && html.text.contains("d"));
+}
