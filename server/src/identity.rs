@@ -6,6 +6,7 @@
 //! **Invariants:** secrets are stored as hashes only; every change of who may do what is in the audit record, in the same
 //! transaction; there is no default password.
 
+pub mod current;
 mod directory;
 mod error;
 pub mod limits;

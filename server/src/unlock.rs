@@ -12,6 +12,7 @@ mod act;
 mod alarm;
 mod approve;
 mod choice;
+mod claim;
 mod confirm;
 mod done;
 mod error;
@@ -20,6 +21,7 @@ pub mod limits;
 mod look;
 mod note;
 mod preview;
+mod protection;
 mod second;
 mod standing;
 mod store;
@@ -32,7 +34,8 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use domain::access::Right;
-use domain::unlock::Unlock;
+use domain::names::BackendName;
+use domain::unlock::{TierReason, Unlock};
 use tokio_util::sync::CancellationToken;
 
 use crate::audit::Audit;
@@ -108,6 +111,10 @@ impl Unlocks {
         let unlock = store::get(self.db(), id).await?;
         unlock
             .filter(|unlock| who.may(Right::View, &unlock.backend, &unlock.resource.text()))
+            .map(|unlock| Unlock {
+                tier_reason: seen_by(who, &unlock.backend, unlock.tier_reason.clone()),
+                ..unlock
+            })
             .ok_or_else(|| UnlockError::no_unlock(id))
     }
 
@@ -118,4 +125,9 @@ impl Unlocks {
     fn now_ms(&self) -> i64 {
         self.clock.now().wall.timestamp_millis()
     }
+}
+
+/// Without the name of a casualty that the reader may not see.
+fn seen_by(who: &Who, backend: &BackendName, reason: Option<TierReason>) -> Option<TierReason> {
+    reason.map(|reason| reason.cut(|name| who.may(Right::View, backend, name)))
 }

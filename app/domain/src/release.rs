@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::generation::Generation;
 use crate::known::Known;
-use crate::names::OwnerId;
+use crate::names::{OwnerId, Resource};
 use crate::observation::ObservedLock;
 use crate::token::FencingToken;
 
@@ -83,6 +83,9 @@ impl From<&ObservedLock> for Holding {
 pub struct BlastRadius {
     /// Everything else that ends with it; empty when nothing does.
     pub dies: Vec<Casualty>,
+    /// Locks or keys end with it that `dies` cannot name: a list that was cut, or the rows of a transaction.
+    #[serde(default)]
+    pub has_unnamed: bool,
     /// Who gets it next, where the backend keeps the order of its queue.
     pub next: Option<OwnerId>,
     /// What to know before, a sentence each.
@@ -96,6 +99,9 @@ pub struct Casualty {
     pub kind: CasualtyKind,
     /// In the backend's own words: `advisory key 42 (ExclusiveLock)`.
     pub what: String,
+    /// The name that rules and scopes are compared with; none for what is not a lock of this backend.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource: Option<Resource>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -126,6 +132,17 @@ impl BlastRadius {
         self.dies.push(Casualty {
             kind,
             what: what.into(),
+            resource: None,
+        });
+    }
+
+    /// Adds a lock with its name. Without a name the radius counts as one with unnamed locks.
+    pub fn add_lock(&mut self, what: impl Into<String>, resource: Option<Resource>) {
+        self.has_unnamed |= resource.is_none();
+        self.dies.push(Casualty {
+            kind: CasualtyKind::Lock,
+            what: what.into(),
+            resource,
         });
     }
 

@@ -8,6 +8,7 @@ mod typed;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use crate::escape;
 use crate::generation::Generation;
 use crate::known::Known;
 use crate::lock::Renewal;
@@ -88,6 +89,70 @@ impl Tier {
     }
 }
 
+/// Why a forced unlock is held to a tier above `standard`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "because", rename_all = "snake_case")]
+pub enum TierReason {
+    /// A rule protects the name itself.
+    Resource,
+    /// A rule protects a lock that would be released with it. No name for readers who may not see it.
+    Casualty { resource: Option<String> },
+    /// Some of what would be released has no name, and a rule protects names of this backend.
+    UnnamedCasualty,
+}
+
+impl TierReason {
+    /// The word on the wire.
+    pub const fn wire(&self) -> &'static str {
+        match self {
+            Self::Resource => "resource",
+            Self::Casualty { .. } => "casualty",
+            Self::UnnamedCasualty => "unnamed_casualty",
+        }
+    }
+
+    /// The protected lock that would be released as well.
+    pub fn casualty(&self) -> Option<&str> {
+        match self {
+            Self::Casualty { resource } => resource.as_deref(),
+            Self::Resource | Self::UnnamedCasualty => None,
+        }
+    }
+
+    /// The same without a name that `may_see` refuses.
+    #[must_use]
+    pub fn cut(self, may_see: impl FnOnce(&str) -> bool) -> Self {
+        match self {
+            Self::Casualty { resource } => Self::Casualty {
+                resource: resource.filter(|name| may_see(name)),
+            },
+            other => other,
+        }
+    }
+}
+
+/// A clause, without a capital at its start or a full stop at its end.
+impl std::fmt::Display for TierReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Resource => f.write_str("this name is protected"),
+            Self::Casualty { resource: Some(name) } => {
+                write!(
+                    f,
+                    "it would also release {}, which is protected",
+                    escape::visible(name)
+                )
+            }
+            Self::Casualty { resource: None } => {
+                f.write_str("it would also release a lock that is protected")
+            }
+            Self::UnnamedCasualty => f.write_str(
+                "it would also release locks that cannot be named, and this backend has protected names",
+            ),
+        }
+    }
+}
+
 /// The lock as it was read for the intent: what the unlock is bound to. Never read again for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -162,7 +227,10 @@ pub struct BreakGlass {
 pub struct Unlock {
     pub id: String,
     pub state: UnlockState,
+    /// The strictest of the lock and of everything that would be released with it.
     pub tier: Tier,
+    /// None where the tier is `standard`.
+    pub tier_reason: Option<TierReason>,
     pub by_id: String,
     pub by_name: String,
     pub backend: BackendName,

@@ -16,7 +16,7 @@ mod wanted;
 use chrono::{DateTime, Utc};
 use domain::names::LockId;
 use domain::release::Holding;
-use domain::unlock::Unlock;
+use domain::unlock::{TierReason, Unlock};
 
 /// Why a step was not done, said at the top of the page that it was asked for from.
 #[derive(Debug, Clone, Default)]
@@ -32,7 +32,8 @@ pub struct Refusal {
 pub struct Step {
     pub unlock: Unlock,
     pub now: DateTime<Utc>,
-    pub is_protected: bool,
+    /// Why a second person is needed; none where nothing is protected.
+    pub tier_reason: Option<TierReason>,
     pub is_owner: bool,
     /// Why its owner could not confirm it any more.
     pub hindrance: Option<String>,
@@ -51,6 +52,12 @@ pub struct Step {
     pub is_alone: bool,
     pub typed: Typed,
     pub refusal: Option<Refusal>,
+}
+
+impl Step {
+    fn is_protected(&self) -> bool {
+        self.tier_reason.is_some()
+    }
 }
 
 /// How its owner has proved who they are.

@@ -35,6 +35,11 @@ fn withhold(value: &mut Value, may_see: impl Fn(&str) -> bool) {
             dies.push(format!("{rest} more, under names that you may not read").into());
         }
     }
+    if let Some(name) = value.pointer_mut("/tierReason/resource")
+        && name.as_str().is_some_and(|name| !may_see(name))
+    {
+        *name = Value::Null;
+    }
     if let Some(Value::String(why)) = value.get_mut("why")
         && why.starts_with(BlastRadius::WIDER)
     {
@@ -65,6 +70,12 @@ mod tests {
         let mut after = json!({"state": "refused", "why": format!("{}: tenant_2:b", BlastRadius::WIDER)});
         withhold(&mut after, own);
         assert_eq!(after["why"], BlastRadius::WIDER);
+        let mut intent = json!({"tierReason": {"because": "casualty", "resource": "tenant_2:b"}});
+        withhold(&mut intent, own);
+        assert_eq!(
+            intent["tierReason"],
+            json!({"because": "casualty", "resource": null})
+        );
         let mut other = json!({"why": "no answer within 60 s"});
         withhold(&mut other, own);
         assert_eq!(other["why"], "no answer within 60 s");

@@ -121,9 +121,11 @@ impl Flow {
         if unlock["tier"] == "protected" {
             self.cancel(&id).await;
             let (backend, name) = (&self.args.backend, text(&unlock, "resource"));
+            let why = unlock["tierReason"]["sentence"].as_str();
             let message = format!(
-                "{name} is protected: it wants a person who proves who they are, and a second one who approves. Do it at \
-                 {}, on the page of {name} on {backend}. Nothing was released",
+                "{name}: {}. It needs a user who has just authenticated, and a second one who approves. Do it at {}, on \
+                 the page of {name} on {backend}. Nothing was released",
+                domain::escape::visible(why.unwrap_or("it is protected")),
                 self.client.name()
             );
             return Err(Stop::Said(message, Exit::Refused));

@@ -61,7 +61,7 @@ impl From<TierRule> for TierWire {
     fn from(rule: TierRule) -> Self {
         Self {
             id: rule.id,
-            backend: rule.backend.map(|name| name.to_string()),
+            backend: rule.backend.as_str().map(str::to_owned),
             prefix: rule.prefix,
             tier: rule.tier.wire(),
         }

@@ -142,7 +142,7 @@ pub(super) async fn load_grants(db: &Db) -> Result<HashMap<String, Vec<Grant>>, 
     Ok(grants)
 }
 
-fn read_grant(role: String, backend: Option<String>, prefix: Option<String>) -> Option<Grant> {
+pub(super) fn read_grant(role: String, backend: Option<String>, prefix: Option<String>) -> Option<Grant> {
     Some(Grant {
         role: Role::parse(&role)?,
         backend: backend.map(|name| BackendName::parse(&name)).transpose().ok()?,

@@ -4,10 +4,10 @@
 use domain::access::Right;
 use domain::audit::Phase;
 use domain::notice::Notice;
-use domain::unlock::{Ending, Tier, Unlock, UnlockState};
+use domain::unlock::{Ending, Unlock, UnlockState};
 
 use super::store::{self, Value};
-use super::{UnlockError, Unlocks, alarm, note, tiers};
+use super::{UnlockError, Unlocks, alarm, note};
 use crate::audit::{Actor, Entry, Origin};
 use crate::identity::Who;
 use crate::notify::enqueue;
@@ -41,14 +41,16 @@ impl Unlocks {
             ));
         }
         self.is_pending(unlock).await?;
-        if unlock
-            .tier
-            .max(tiers::of(self.db(), &unlock.backend, &name).await?)
-            == Tier::Standard
-        {
+        let protection = self.protection(unlock, &unlock.observed.blast_radius).await?;
+        if !protection.is_protected() {
             return Err(UnlockError::NoApprovalNeeded);
         }
-        if unlock.approval.is_some() && self.is_approved(unlock).await.is_ok() {
+        if !protection.may_be_approved_with(&who.grants, unlock) {
+            let why = protection.why();
+            let missing = format!("this needs the right approve on everything protected here: {why}");
+            return Err(UnlockError::forbidden(missing));
+        }
+        if unlock.approval.is_some() && self.is_approved(unlock, &protection).await.is_ok() {
             return Ok(());
         }
         let statement = "UPDATE unlocks SET approver_id = $1, approver_name = $2, approved_at = $3

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use domain::access::Right;
 use domain::audit::Phase;
 use domain::release::{BlastRadius, Casualty, CasualtyKind};
-use domain::unlock::{Ending, Reason, Tier, Unlock, UnlockState, is_the_name};
+use domain::unlock::{Ending, Reason, Unlock, UnlockState, is_the_name};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::intent::{may_unlock, parse_reason};
-use super::limits::{ACT_MAX, MISMATCHES_MAX};
+use super::intent::{may_unlock, parse_reason, stays_in_scope};
+use super::limits::MISMATCHES_MAX;
 use super::look::{no_answer, the_same};
+use super::protection::Protection;
 use super::store::{self, Value};
-use super::{UnlockError, Unlocks, alarm, note, tiers};
+use super::{UnlockError, Unlocks, note};
 use crate::audit::Entry;
 use crate::identity::Who;
-use crate::notify::enqueue;
 use crate::tasks;
 use tracing::Instrument as _;
 
@@ -68,8 +68,8 @@ impl Unlocks {
             self.note_refusal(who, Right::Unlock, &unlock, error).await;
         }
         match checked? {
-            Checked::Ready(alone) => {
-                let claimed = match self.claim(who, &unlock, alone.as_ref()).await {
+            Checked::Ready(ready) => {
+                let claimed = match self.claim(who, &unlock, &ready).await {
                     Ok(claimed) => claimed,
                     Err(error) => {
                         self.note_refusal(who, Right::Unlock, &unlock, &error).await;
@@ -93,8 +93,10 @@ impl Unlocks {
         let alone = alone
             .map(|text| second_reason(text, &unlock.reason))
             .transpose()?;
-        // Where nobody else is wanted, nobody acts alone.
-        let alone = self.is_careful_enough(who, unlock, alone).await?;
+        let shown = &unlock.observed.blast_radius;
+        let protection = self.protection(unlock, shown).await?;
+        self.is_careful_enough(who, unlock, &protection, alone.as_ref())
+            .await?;
         if !is_the_name(&typed.resource, &unlock.resource) {
             return Err(self.mismatch(who, unlock).await?);
         }
@@ -103,17 +105,29 @@ impl Unlocks {
             .fresh(&*backend, &unlock.source, &unlock.resource)
             .await
             .map_err(|error| no_answer(&unlock.backend, &error))?;
-        match the_same(seen, &unlock.observed.generation, None) {
+        let (protection, radius) = match the_same(seen, &unlock.observed.generation, None) {
             Ok((_, now, _)) => {
-                if let Some(why) = wider(&unlock.observed.blast_radius, &now) {
+                // First: what is out of scope is not named.
+                stays_in_scope(&who.grants, &unlock.backend, &now)?;
+                if let Some(why) = wider(shown, &now) {
                     return Ok(Checked::Wider(why));
                 }
+                let protection = self.protection(unlock, &now).await?;
+                self.is_careful_enough(who, unlock, &protection, alone.as_ref())
+                    .await?;
+                (protection, now)
             }
             // That is an outcome: the adapter compares once more, in the act itself, and says so.
-            Err(UnlockError::HolderChanged { .. }) => {}
+            Err(UnlockError::HolderChanged { .. }) => (protection, shown.clone()),
             Err(other) => return Err(other),
-        }
-        Ok(Checked::Ready(alone))
+        };
+        // Where no second person is needed, nobody acts alone.
+        let alone = alone.filter(|_| protection.is_protected());
+        Ok(Checked::Ready(Box::new(Ready {
+            alone,
+            protection,
+            radius,
+        })))
     }
 
     /// Still pending and not too old.
@@ -133,29 +147,30 @@ impl Unlocks {
         }
     }
 
-    /// By the tier as it is now, if that is stricter than it was: proved again, and a second person who still may. Answers
-    /// why somebody acts alone, if they do.
+    /// What a protected lock needs: fresh authentication, and a second person who still may, or a reason for acting alone.
     async fn is_careful_enough(
         &self,
         who: &Who,
         unlock: &Unlock,
-        alone: Option<Reason>,
-    ) -> Result<Option<Reason>, UnlockError> {
-        let now = tiers::of(self.db(), &unlock.backend, &unlock.resource.text()).await?;
-        if unlock.tier.max(now) == Tier::Standard {
-            return Ok(None);
+        protection: &Protection,
+        alone: Option<&Reason>,
+    ) -> Result<(), UnlockError> {
+        if !protection.is_protected() {
+            return Ok(());
         }
         let is_fresh = who
             .session
             .as_ref()
             .is_some_and(|session| self.identity.is_fresh(session));
         if !is_fresh {
-            return Err(UnlockError::NeedsReauthentication);
+            return Err(UnlockError::NeedsReauthentication {
+                why: protection.why(),
+            });
         }
         if alone.is_none() {
-            self.is_approved(unlock).await?;
+            self.is_approved(unlock, protection).await?;
         }
-        Ok(alone)
+        Ok(())
     }
 
     /// Counts a wrong name; the third one ends the intent.
@@ -208,60 +223,19 @@ impl Unlocks {
         self.end_pending(unlock, UnlockState::Refused, ending, by).await?;
         self.get(who, &unlock.id).await
     }
+}
 
-    /// Takes the intent for the act: the row of the act is committed with it, and what tells everyone of acting alone, or
-    /// nothing of it.
-    async fn claim(&self, who: &Who, unlock: &Unlock, alone: Option<&Reason>) -> Result<Unlock, UnlockError> {
-        let statement =
-            "UPDATE unlocks SET state = 'outcome_unknown', acted_at = $1, act_deadline = $2, act_row = $3,
-            break_glass_reason = $4
-            WHERE id = $5 AND state = 'pending' AND expires_at > $1 AND mismatches < $6";
-        let now = self.now_ms();
-        let act_max = i64::try_from(ACT_MAX.as_millis()).unwrap_or(i64::MAX);
-        let after = alone.map(|reason| json!({"breakGlass": reason.as_str()}));
-        let entry = Entry {
-            before: note::before(unlock),
-            after,
-            ..note::entry(unlock, Phase::Act, "begun", note::by(who, Right::Unlock, unlock))
-        };
-        let mut tx = self.db().begin().await?;
-        let appended = self.audit.append_in(&mut tx, entry).await?;
-        let values = [
-            Value::Int(now),
-            Value::Int(now.saturating_add(act_max)),
-            Value::Int(appended.seq),
-            Value::MaybeText(alone.map(Reason::as_str)),
-            Value::Text(&unlock.id),
-            Value::Int(i64::from(MISMATCHES_MAX)),
-        ];
-        if store::change(&mut tx, statement, &values).await? == 0 {
-            drop(tx);
-            if let Some(standing) = store::get(self.db(), &unlock.id).await? {
-                self.is_pending(&standing).await?;
-            }
-            return Err(UnlockError::Expired);
-        }
-        if let Some(reason) = alone {
-            // Whoever hears of it, or would have: without this the act does not begin.
-            let notice = alarm::notice(unlock, reason.as_str(), now, None);
-            enqueue(&mut tx, &notice, now).await?;
-        }
-        tx.commit().await?;
-        self.notifier.wake();
-        self.audit.export(&appended).await;
-        let claimed = store::get(self.db(), &unlock.id).await;
-        // It is claimed: not being able to read it back must not stop what the record says has begun.
-        Ok(claimed.ok().flatten().unwrap_or_else(|| Unlock {
-            state: UnlockState::OutcomeUnknown,
-            act_row: Some(appended.seq),
-            ..unlock.clone()
-        }))
-    }
+/// What the act may rely on: as checked, before the claim.
+pub(super) struct Ready {
+    /// Break-glass: the second reason.
+    pub(super) alone: Option<Reason>,
+    pub(super) protection: Protection,
+    /// By the latest reading.
+    pub(super) radius: BlastRadius,
 }
 
 enum Checked {
-    /// With the second reason of somebody who acts alone.
-    Ready(Option<Reason>),
+    Ready(Box<Ready>),
     /// More would die than was shown.
     Wider(String),
 }
@@ -281,7 +255,8 @@ fn second_reason(text: &str, first: &str) -> Result<Reason, UnlockError> {
 /// What has come to hang on it since it was shown: other locks and keys. What a session is doing may well have changed.
 fn wider(shown: &BlastRadius, now: &BlastRadius) -> Option<String> {
     let is_more = |one: &&Casualty| {
-        matches!(one.kind, CasualtyKind::Lock | CasualtyKind::Key) && !shown.dies.contains(one)
+        let is_shown = |other: &Casualty| (other.kind, &other.what) == (one.kind, &one.what);
+        matches!(one.kind, CasualtyKind::Lock | CasualtyKind::Key) && !shown.dies.iter().any(is_shown)
     };
     let more: Vec<&Casualty> = now.dies.iter().filter(is_more).collect();
     let first = more.first()?;

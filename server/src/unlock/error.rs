@@ -13,8 +13,8 @@ pub enum UnlockError {
     Ambiguous { sources: Vec<Source> },
     #[error("{why}")]
     Forbidden { why: String },
-    #[error("this lock is protected: prove again who you are, which counts for 15 minutes; a token cannot")]
-    NeedsReauthentication,
+    #[error("{why}: prove again who you are, which counts for 15 minutes; a token cannot")]
+    NeedsReauthentication { why: String },
     #[error("{why}")]
     NeedsApproval { why: String },
     #[error("{weakness}")]
@@ -56,7 +56,7 @@ impl UnlockError {
             Self::NotFound { .. } => "not_found",
             Self::Ambiguous { .. } => "ambiguous_source",
             Self::Forbidden { .. } => "forbidden",
-            Self::NeedsReauthentication => "needs_reauthentication",
+            Self::NeedsReauthentication { .. } => "needs_reauthentication",
             Self::NeedsApproval { .. } => "needs_approval",
             Self::WeakReason { .. } => "reason_too_weak",
             Self::NameMismatch { .. } => "name_mismatch",
@@ -82,6 +82,12 @@ impl UnlockError {
         let shown: String = id.chars().take(64).collect();
         Self::NotFound {
             what: format!("there is no unlock {shown:?}"),
+        }
+    }
+
+    pub(super) fn approval_lapsed() -> Self {
+        Self::NeedsApproval {
+            why: "the approver may not approve this any more; another one must".to_owned(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The first step: look at the lock fresh, and bind an intent to exactly what was seen.
 
 use chrono::TimeDelta;
-use domain::access::Right;
+use domain::access::{Grants, Right};
 use domain::audit::Phase;
 use domain::generation::Generation;
 use domain::known::Known;
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::limits::INTENT_MAX;
 use super::look::{no_answer, observed, the_same};
-use super::{UnlockError, Unlocks, note, store, tiers};
+use super::{UnlockError, Unlocks, note, store};
 use crate::audit::Entry;
 use crate::identity::{Who, new_id};
 
@@ -54,12 +54,16 @@ impl Unlocks {
         let seen = seen.map_err(|error| no_answer(&asked.backend, &error))?;
         let shown = self.shown(&watched, &asked.generation);
         let (lock, radius, seen) = the_same(seen, &asked.generation, shown.as_ref())?;
-        stays_in_scope(who, &asked.backend, &radius)?;
+        stays_in_scope(&who.grants, &asked.backend, &radius)?;
+        let protection = self
+            .protection_of(&asked.backend, &resource, Some(&radius))
+            .await?;
         let now = self.clock.now().wall;
         let mut unlock = Unlock {
             id: new_id("u_").map_err(|_| UnlockError::CutOff)?,
             state: UnlockState::Pending,
-            tier: tiers::of(self.db(), &asked.backend, &resource.text()).await?,
+            tier: protection.tier,
+            tier_reason: protection.reason,
             by_id: who.id().to_owned(),
             by_name: who.name().to_owned(),
             backend: asked.backend.clone(),
@@ -89,7 +93,9 @@ impl Unlocks {
         let role = actor.role.clone();
         let entry = Entry {
             before: note::before(unlock),
-            after: Some(json!({"tier": unlock.tier, "expiresAt": unlock.expires_at})),
+            after: Some(json!({
+                "tier": unlock.tier, "tierReason": unlock.tier_reason, "expiresAt": unlock.expires_at
+            })),
             ..note::entry(
                 unlock,
                 Phase::Intent,
@@ -134,14 +140,14 @@ pub(super) fn may_unlock(who: &Who, backend: &BackendName, resource: &str) -> Re
 
 /// Whoever may unlock only some names must not end others by ending the session that holds them all.
 pub(super) fn stays_in_scope(
-    who: &Who,
+    grants: &Grants,
     backend: &BackendName,
     radius: &BlastRadius,
 ) -> Result<(), UnlockError> {
     let dies = |kind: CasualtyKind| radius.dies.iter().filter(move |one| one.kind == kind).count();
     let others = dies(CasualtyKind::Lock) + dies(CasualtyKind::Key);
     let is_session = dies(CasualtyKind::Session) > 0;
-    if others == 0 || !is_session || who.scope_on(Right::Unlock, backend).is_everything() {
+    if others == 0 || !is_session || grants.scope_on(Right::Unlock, backend).is_everything() {
         return Ok(());
     }
     Err(UnlockError::forbidden(format!(

@@ -7,11 +7,11 @@ use domain::known::Known;
 use domain::lock::Lock;
 use domain::names::{BackendName, Source};
 use domain::release::BlastRadius;
-use domain::unlock::{Observed, Tier};
+use domain::unlock::{Observed, Tier, TierReason};
 
 use super::intent::{may_unlock, stays_in_scope};
 use super::look::{believed, no_answer, observed, offered, the_same};
-use super::{UnlockError, Unlocks, tiers};
+use super::{UnlockError, Unlocks, seen_by};
 use crate::backends::Backend;
 use crate::identity::Who;
 
@@ -20,7 +20,10 @@ use crate::identity::Who;
 pub struct Preview {
     /// As the inventory has it.
     pub lock: Box<Lock>,
+    /// The strictest of the lock and of everything that would be released with it.
     pub tier: Tier,
+    /// None where the tier is `standard`.
+    pub tier_reason: Option<TierReason>,
     /// Read just now; none when it could not be, or not well enough to act on.
     pub observed: Option<Observed>,
     /// Why whoever looks cannot unlock it now.
@@ -49,18 +52,19 @@ impl Unlocks {
         if !who.may(Right::View, backend, &name) {
             return Err(unseen());
         }
-        let tier = tiers::of(self.db(), backend, &name).await?;
         let (observed, unread) = match self.look(&lock).await {
             Ok(observed) => (Some(observed), None),
             Err(error) => (None, Some(error)),
         };
         let radius = observed.as_ref().map(|seen| &seen.blast_radius);
-        let wide = radius.and_then(|radius| stays_in_scope(who, backend, radius).err());
+        let protection = self.protection_of(backend, &lock.id.resource, radius).await?;
+        let wide = radius.and_then(|radius| stays_in_scope(&who.grants, backend, radius).err());
         let hindrance = may_unlock(who, backend, &name).err().or(unread).or(wide);
         Ok(Preview {
             observed: observed.map(|seen| as_far_as_allowed(seen, hindrance.as_ref())),
             lock,
-            tier,
+            tier: protection.tier,
+            tier_reason: seen_by(who, backend, protection.reason),
             hindrance,
         })
     }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use domain::access::{Grants, Right};
+use domain::access::Grants;
 use domain::unlock::Unlock;
 
+use super::protection::Protection;
 use super::{UnlockError, Unlocks};
 use crate::identity::{IdentityError, Person};
 
@@ -37,25 +38,24 @@ impl Unlocks {
     }
 
     /// Somebody approved, and may still approve, and is not whoever began.
-    pub(super) async fn is_approved(&self, unlock: &Unlock) -> Result<(), UnlockError> {
+    pub(super) async fn is_approved(
+        &self,
+        unlock: &Unlock,
+        protection: &Protection,
+    ) -> Result<(), UnlockError> {
         let needs = |why: &str| UnlockError::NeedsApproval { why: why.to_owned() };
         let Some(approval) = &unlock.approval else {
-            return Err(needs(
-                "this lock is protected: a second person must approve first",
-            ));
+            let why = protection.why();
+            return Err(needs(&format!("{why}: a second person must approve first")));
         };
         if self.is_same_subject(&unlock.by_id, &approval.by_id).await? {
             return Err(needs("whoever began it cannot be the second person"));
         }
         let grants = self.grants_of(&approval.by_id).await?;
-        let may =
-            grants.is_some_and(|grants| grants.may(Right::Approve, &unlock.backend, &unlock.resource.text()));
-        if may {
+        if grants.is_some_and(|grants| protection.may_be_approved_with(&grants, unlock)) {
             Ok(())
         } else {
-            Err(needs(
-                "whoever approved may not approve this any more; somebody else must",
-            ))
+            Err(UnlockError::approval_lapsed())
         }
     }
 

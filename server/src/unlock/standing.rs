@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use domain::access::Right;
-use domain::unlock::{Tier, Unlock, UnlockState};
+use domain::unlock::{Tier, TierReason, Unlock, UnlockState};
 
 use super::intent::may_unlock;
-use super::{UnlockError, Unlocks, tiers};
+use super::protection::Protection;
+use super::{UnlockError, Unlocks, seen_by};
 use crate::identity::Who;
 
 /// Names that are listed of those who may approve.
@@ -20,6 +21,8 @@ pub struct Standing {
     pub now: DateTime<Utc>,
     /// As it is now, if that is stricter than it was.
     pub tier: Tier,
+    /// None where the tier is `standard`.
+    pub tier_reason: Option<TierReason>,
     pub is_owner: bool,
     /// Why its owner could not confirm it any more.
     pub hindrance: Option<UnlockError>,
@@ -47,16 +50,15 @@ impl Unlocks {
             unlock.state = UnlockState::Expired;
         }
         let name = unlock.resource.text();
-        let tier = unlock
-            .tier
-            .max(tiers::of(self.db(), &unlock.backend, &name).await?);
-        let is_wanted = tier == Tier::Protected && unlock.state == UnlockState::Pending;
-        let unapproved = match self.is_approved(&unlock).await {
+        let protection = self.protection(&unlock, &unlock.observed.blast_radius).await?;
+        let is_wanted = protection.is_protected() && unlock.state == UnlockState::Pending;
+        let unapproved = match self.is_approved(&unlock, &protection).await {
             Err(UnlockError::NeedsApproval { why }) if is_wanted => Some(why),
             Err(error @ UnlockError::AuditUnavailable(_)) => return Err(error),
             _ => None,
         };
         let is_second = who.may(Right::Approve, &unlock.backend, &name)
+            && protection.may_be_approved_with(&who.grants, &unlock)
             && !self.is_same_subject(&unlock.by_id, who.id()).await?;
         let session = who.session.as_ref();
         let ago = |at: i64| u64::try_from(now.timestamp_millis() - at).unwrap_or_default();
@@ -68,26 +70,26 @@ impl Unlocks {
             may_approve: is_second && unapproved.is_some(),
             may_review: is_second && is_unreviewed(&unlock),
             approvers: if unapproved.is_some() {
-                self.approvers(&unlock)
+                self.approvers(&unlock, &protection)
             } else {
                 Vec::new()
             },
             unapproved,
             receivers: self.notifier.count().await?,
-            tier,
+            tier: protection.tier,
+            tier_reason: seen_by(who, &unlock.backend, protection.reason),
             now,
             unlock,
         })
     }
 
     /// People alone: a program that approves is not asked by name.
-    fn approvers(&self, unlock: &Unlock) -> Vec<String> {
-        let name = unlock.resource.text();
+    fn approvers(&self, unlock: &Unlock, protection: &Protection) -> Vec<String> {
         let directory = self.identity.directory();
         let others = directory.people.values().filter(|person| {
             person.disabled_at.is_none()
                 && person.id != unlock.by_id
-                && person.grants.may(Right::Approve, &unlock.backend, &name)
+                && protection.may_be_approved_with(&person.grants, unlock)
         });
         let mut names: Vec<String> = others.map(|person| person.name.clone()).collect();
         names.sort();

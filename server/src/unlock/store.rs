@@ -6,7 +6,7 @@ use domain::unlock::{Approval, BreakGlass, Ending, Observed, Tier, Unlock, Unloc
 
 use crate::db::{Db, Tx, on_either};
 
-const SELECT: &str = "SELECT id, state, tier, by_id, by_name, backend, source, resource, reason, observed, created_at,
+const SELECT: &str = "SELECT id, state, tier, tier_reason, by_id, by_name, backend, source, resource, reason, observed, created_at,
     expires_at, mismatches, approver_id, approver_name, approved_at, break_glass_reason, reviewer_id, reviewer_name,
     reviewed_at, acted_at, act_deadline, ended_at, ending, intent_row, act_row, outcome_row, rereads, reread_at,
     still_held_since FROM unlocks WHERE ";
@@ -16,6 +16,7 @@ struct Row {
     id: String,
     state: String,
     tier: String,
+    tier_reason: Option<String>,
     by_id: String,
     by_name: String,
     backend: String,
@@ -70,6 +71,8 @@ impl Row {
         let unlock = Unlock {
             state: UnlockState::parse(&self.state)?,
             tier: Tier::parse(&self.tier)?,
+            // What this version does not understand protects all the same: the tier says so.
+            tier_reason: self.tier_reason.and_then(|json| serde_json::from_str(&json).ok()),
             backend: BackendName::parse(&self.backend).ok()?,
             source: Source::parse(&self.source).ok()?,
             resource: serde_json::from_str::<Resource>(&self.resource).ok()?,
@@ -184,11 +187,13 @@ pub(super) async fn change(
 pub(super) async fn insert(tx: &mut Tx, unlock: &Unlock, role: Option<&str>) -> Result<(), sqlx::Error> {
     let statement =
         "INSERT INTO unlocks (id, state, tier, by_id, by_name, role, backend, source, resource, reason,
-        observed, created_at, expires_at, intent_row)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
+        observed, created_at, expires_at, intent_row, tier_reason)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
     let json = |error| sqlx::Error::Encode(Box::new(error));
     let resource = serde_json::to_string(&unlock.resource).map_err(json)?;
     let observed = serde_json::to_string(&unlock.observed).map_err(json)?;
+    let tier_reason = unlock.tier_reason.as_ref().map(serde_json::to_string);
+    let tier_reason = tier_reason.transpose().map_err(json)?;
     let values = [
         Value::Text(&unlock.id),
         Value::Text(unlock.state.wire()),
@@ -204,6 +209,7 @@ pub(super) async fn insert(tx: &mut Tx, unlock: &Unlock, role: Option<&str>) -> 
         Value::Int(unlock.created_at.timestamp_millis()),
         Value::Int(unlock.expires_at.timestamp_millis()),
         Value::Int(unlock.intent_row),
+        Value::MaybeText(tier_reason.as_deref()),
     ];
     change(tx, statement, &values).await?;
     Ok(())

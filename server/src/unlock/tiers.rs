@@ -14,11 +14,45 @@ use crate::audit::Entry;
 use crate::db::{Db, on_either};
 use crate::identity::{Who, new_id};
 
+/// Where a rule holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RuleBackend {
+    Every,
+    Named(BackendName),
+    /// No backend has this name. The rule covers nothing, and is listed so that it can be removed.
+    Invalid(String),
+}
+
+impl RuleBackend {
+    fn from_column(name: Option<String>) -> Self {
+        match name {
+            None => Self::Every,
+            Some(name) => BackendName::parse(&name).map_or(Self::Invalid(name), Self::Named),
+        }
+    }
+
+    /// None: every backend.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::Every => None,
+            Self::Named(name) => Some(name.as_str()),
+            Self::Invalid(name) => Some(name),
+        }
+    }
+
+    fn covers(&self, backend: &BackendName) -> bool {
+        match self {
+            Self::Every => true,
+            Self::Named(own) => own == backend,
+            Self::Invalid(_) => false,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TierRule {
     pub id: String,
-    /// None: on all backends.
-    pub backend: Option<BackendName>,
+    pub backend: RuleBackend,
     /// On whole segments; empty: every name.
     pub prefix: String,
     pub tier: Tier,
@@ -26,9 +60,8 @@ pub struct TierRule {
 
 impl TierRule {
     fn covers(&self, backend: &BackendName, resource: &str) -> bool {
-        let is_here = self.backend.as_ref().is_none_or(|own| own == backend);
         let is_all = self.prefix.is_empty();
-        is_here && (is_all || Scope::prefixes([self.prefix.clone()]).covers(resource))
+        self.backend.covers(backend) && (is_all || Scope::prefixes([self.prefix.clone()]).covers(resource))
     }
 }
 
@@ -37,15 +70,20 @@ pub fn strictest(rules: &[TierRule], backend: &BackendName, resource: &str) -> T
     rules
         .iter()
         .filter(|rule| rule.covers(backend, resource))
-        .max_by_key(|rule| (rule.prefix.len(), rule.backend.is_some(), rule.tier))
+        .max_by_key(|rule| (rule.prefix.len(), rule.backend != RuleBackend::Every, rule.tier))
         .map_or(Tier::Standard, |rule| rule.tier)
 }
 
-pub(super) async fn of(db: &Db, backend: &BackendName, resource: &str) -> Result<Tier, sqlx::Error> {
-    Ok(strictest(&all(db).await?, backend, resource))
+/// The strictest tier that any rule gives to names of this backend. Pure.
+pub(super) fn strictest_of_backend(rules: &[TierRule], backend: &BackendName) -> Tier {
+    let tiers = rules
+        .iter()
+        .filter(|rule| rule.backend.covers(backend))
+        .map(|rule| rule.tier);
+    tiers.max().unwrap_or(Tier::Standard)
 }
 
-async fn all(db: &Db) -> Result<Vec<TierRule>, sqlx::Error> {
+pub(super) async fn all(db: &Db) -> Result<Vec<TierRule>, sqlx::Error> {
     let mut rules = Vec::new();
     on_either!(db, Db, |pool| {
         let select = "SELECT id, backend, prefix, tier FROM tiers ORDER BY prefix, id";
@@ -54,8 +92,7 @@ async fn all(db: &Db) -> Result<Vec<TierRule>, sqlx::Error> {
             let tier: String = row.try_get(3)?;
             rules.push(TierRule {
                 id: row.try_get(0)?,
-                // A name that is none covers nothing.
-                backend: backend.and_then(|name| BackendName::parse(&name).ok()),
+                backend: RuleBackend::from_column(backend),
                 prefix: row.try_get(2)?,
                 // What this version does not understand is not to be less careful.
                 tier: Tier::parse(&tier).unwrap_or(Tier::Protected),
@@ -119,7 +156,7 @@ impl Unlocks {
     pub async fn remove_tier(&self, who: &Who, id: &str) -> Result<(), UnlockError> {
         let known = self.tiers().await?.into_iter().find(|rule| rule.id == id);
         let Some(rule) = known else { return Ok(()) };
-        let before = json!({"backend": rule.backend, "prefix": rule.prefix, "tier": rule.tier});
+        let before = json!({"backend": rule.backend.as_str(), "prefix": rule.prefix, "tier": rule.tier});
         let entry = Entry {
             before: Some(before),
             ..Entry::new(Action::TierChange, "ok", who.actor(None), who.origin.clone())
@@ -140,7 +177,7 @@ impl Unlocks {
         let rules = self.tiers().await?;
         let said = rules
             .into_iter()
-            .find(|rule| rule.backend.as_ref() == backend && rule.prefix == prefix);
+            .find(|rule| rule.backend.as_str() == backend.map(BackendName::as_str) && rule.prefix == prefix);
         Ok(said.map(|rule| rule.tier))
     }
 }
@@ -154,7 +191,7 @@ mod tests {
         // On whole segments; the backend's own rule before the general one; two alike: the stricter.
         let rule = |backend: Option<&str>, prefix: &str, tier| TierRule {
             id: String::new(),
-            backend: backend.map(|name| BackendName::parse(name).unwrap()),
+            backend: RuleBackend::from_column(backend.map(str::to_owned)),
             prefix: prefix.to_owned(),
             tier,
         };
@@ -165,6 +202,8 @@ mod tests {
             rule(Some("cache"), "jobs/billing", Tier::Standard),
             rule(None, "twice", Tier::Protected),
             rule(None, "twice", Tier::Standard),
+            // No name of a backend: it covers nothing, and loosens nothing.
+            rule(Some("No Name"), "jobs/billing/1/deep", Tier::Standard),
         ];
         let tier = |backend: &str, name: &str| strictest(&rules, &BackendName::parse(backend).unwrap(), name);
         assert_eq!(tier("db", "jobs/x"), Tier::Standard);
@@ -173,6 +212,7 @@ mod tests {
         assert_eq!(tier("db", "jobs/billingx"), Tier::Standard);
         assert_eq!(tier("cache", "jobs/billing/1"), Tier::Standard);
         assert_eq!(tier("db", "twice"), Tier::Protected);
+        assert_eq!(tier("db", "jobs/billing/1/deep"), Tier::Protected);
         assert_eq!(strictest(&[], &BackendName::builtin(), "x"), Tier::Standard);
     }
 }

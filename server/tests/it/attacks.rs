@@ -1,3 +1,6 @@
 //! Attacks on a running server, one file per attack. Each was possible once, or would be with one check fewer.
 
+mod protected_casualty;
+mod rights_lost_before_claim;
+mod scope_lost_after_intent;
 mod title_injection;

@@ -99,8 +99,8 @@ fn foot(step: &Step) -> AnyView {
     let cancel = step.is_owner.then(|| {
         view! { <form method="post" action=format!("{}/cancel", path(id))><button class="link" r#type="submit">"Cancel, release nothing"</button></form> }
     });
-    let to_alone =
-        (step.is_owner && step.is_protected && !step.is_alone && step.unapproved.is_some()).then(|| {
+    let to_alone = (step.is_owner && step.is_protected() && !step.is_alone && step.unapproved.is_some())
+        .then(|| {
             view! { <a class="link ink2" href=format!("{}?alone", path(id))>"Act alone (break-glass)…"</a> }
         });
     let back = (!step.is_owner).then(|| {
@@ -118,7 +118,7 @@ fn events(step: &Step) -> Vec<(String, Option<chrono::DateTime<chrono::Utc>>)> {
     if let Some(approval) = &unlock.approval {
         let by = domain::escape::visible(&approval.by_name).into_owned();
         events.push((format!("{by} approved it"), Some(approval.at)));
-    } else if step.is_protected && unlock.break_glass.is_none() {
+    } else if step.is_protected() && unlock.break_glass.is_none() {
         events.push(("A second person approves".to_owned(), None));
     }
     let what = match unlock.state {

@@ -2,7 +2,7 @@
 
 use domain::lock::Lock;
 use domain::release::BlastRadius;
-use domain::unlock::{Observed, Tier};
+use domain::unlock::{Observed, TierReason};
 use leptos::prelude::*;
 
 use super::Refusal;
@@ -16,7 +16,8 @@ use crate::links;
 #[derive(Debug, Clone)]
 pub struct Look {
     pub lock: Lock,
-    pub tier: Tier,
+    /// Why more than a confirmation is needed; none where nothing is protected.
+    pub tier_reason: Option<TierReason>,
     /// None: it could not be read just now, and what was last seen is shown.
     pub observed: Option<Observed>,
     /// Why whoever looks cannot unlock it now, and what to do about it.
@@ -145,9 +146,9 @@ fn form(look: &Look) -> AnyView {
         fault: look.fault.clone(),
     };
     let generation = look.observed.as_ref().map(|seen| seen.generation.to_string());
-    let protected = (look.tier == Tier::Protected).then(|| {
+    let protected = look.tier_reason.as_ref().map(|reason| {
         view! {
-            <p class="tier"><b>"This name is protected. "</b>"You prove again who you are, and a second person approves, within the 2 minutes: have them at hand."</p>
+            <p class="tier"><b>{told(&reason.to_string())}" "</b>"You prove again who you are, and a second person approves, within the 2 minutes: have them at hand."</p>
         }
     });
     view! {

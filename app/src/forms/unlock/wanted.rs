@@ -13,9 +13,10 @@ pub(super) fn of_owner(step: &Step) -> AnyView {
     if let Some(why) = &step.hindrance {
         return view! { <p class="go"><b>"Not now: "</b>{told(why)}</p> }.into_any();
     }
-    if !step.is_protected {
+    if !step.is_protected() {
         return type_the_name(step);
     }
+    let why = step.tier_reason.as_ref().map(ToString::to_string);
     let is_proved = matches!(step.proof, Proof::Fresh(_));
     let next = match (is_proved, step.is_alone, &step.unapproved) {
         (false, ..) => prove(step),
@@ -24,7 +25,7 @@ pub(super) fn of_owner(step: &Step) -> AnyView {
         (true, false, Some(_)) => waiting(step),
     };
     view! {
-        <h3>"Second person "<span class="small ink3">"this name is protected"</span></h3>
+        <h3>"Second person "<span class="small ink3">{why}</span></h3>
         <ol class="appr">{proof_line(step)}{approval_line(step)}</ol>
         {next}
     }

@@ -52,6 +52,11 @@ pub(super) fn source() -> Source {
     Source::fixed("advisory")
 }
 
+/// The name of one key of one database.
+pub(super) fn resource(database: &str, key: Key) -> Resource {
+    Resource::from(format!("advisory:{database}:{}", key.text()).as_str())
+}
+
 pub(super) fn groups(snapshot: &Snapshot) -> Vec<Group<'_>> {
     let mut groups: BTreeMap<(String, Key), Group<'_>> = BTreeMap::new();
     let granted = snapshot
@@ -98,7 +103,7 @@ fn started(snapshot: &Snapshot, pid: i32) -> Option<chrono::DateTime<chrono::Utc
 
 impl Group<'_> {
     pub(super) fn resource(&self) -> Resource {
-        Resource::from(format!("advisory:{}:{}", self.database, self.key.text()).as_str())
+        resource(&self.database, self.key)
     }
 
     pub(super) fn lock(&self, snapshot: &Snapshot) -> ObservedLock {

@@ -155,11 +155,16 @@ async fn first_root(
     let [first, others @ ..] = roots else {
         return Ok(Known::unknown("nobody is known to block"));
     };
+    // Which rows the transaction has locked is in no catalog.
+    let with_rows = |mut radius: BlastRadius| {
+        radius.has_unnamed = true;
+        radius
+    };
     if others.is_empty() {
-        return Ok(radius::of_sessions(snapshot, &[*first], fate));
+        return Ok(radius::of_sessions(snapshot, &[*first], fate).map(with_rows));
     }
     let fate = record::fate(link, snapshot, &[*first], &[]).await?;
-    let radius = radius::of_sessions(snapshot, &[*first], &fate);
+    let radius = radius::of_sessions(snapshot, &[*first], &fate).map(with_rows);
     Ok(radius.map(|mut radius| {
         let sessions = human::counted(others.len() as u64, "other session", "other sessions");
         radius.warn(format!("It stays blocked: {sessions} block it as well."));

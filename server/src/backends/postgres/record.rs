@@ -3,6 +3,8 @@
 use domain::human;
 use domain::names::Resource;
 use domain::observation::RawField;
+use sqlx::postgres::PgRow;
+use sqlx::postgres::types::Oid;
 use sqlx::{AssertSqlSafe, Row};
 
 use super::advisory::{self, Key};
@@ -23,7 +25,8 @@ const FATE_SHOWN: usize = 20;
 
 const HELD: &str = "
 SELECT l.locktype, l.mode, l.classid::int8 AS class, l.objid::int8 AS object, l.objsubid::int4 AS sub,
-       coalesce(n.nspname || '.' || c.relname, l.relation::text) AS name
+       coalesce(n.nspname || '.' || c.relname, l.relation::text) AS name, d.datname::text AS database,
+       n.nspname::text AS schema, c.relname::text AS relation, l.relation AS oid
 FROM pg_locks l
 LEFT JOIN pg_database d ON d.oid = l.database
 LEFT JOIN pg_class c ON c.oid = l.relation AND d.datname = current_database()
@@ -137,11 +140,19 @@ fn of_party(party: &Party) -> Vec<RawField> {
         .collect()
 }
 
+/// A lock that ends with its session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct HeldLock {
+    pub(super) what: String,
+    /// As the inventory names it; none where the database of the lock is unknown.
+    pub(super) resource: Option<Resource>,
+}
+
 /// What else ends with some sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Fate {
     pub(super) transactions: Vec<String>,
-    pub(super) locks: Vec<String>,
+    pub(super) locks: Vec<HeldLock>,
     /// There are more locks than were asked for.
     pub(super) is_cut: bool,
 }
@@ -150,7 +161,7 @@ impl Fate {
     /// A sentence each, of many locks the first ones.
     pub(super) fn sentences(&self) -> Vec<String> {
         let mut told = self.transactions.clone();
-        told.extend(self.locks.iter().take(FATE_SHOWN).cloned());
+        told.extend(self.locks.iter().take(FATE_SHOWN).map(|lock| lock.what.clone()));
         let more = self.locks.len().saturating_sub(FATE_SHOWN);
         if more > 0 {
             told.push(format!(
@@ -189,32 +200,52 @@ pub(super) async fn fate(
             .any(|row| (row.class, row.object, row.sub) == (class, object, sub))
     };
     for row in &rows {
-        let number = |name: &str| row.try_get::<Option<i64>, _>(name).ok().flatten();
-        let half = |name: &str| {
-            number(name)
-                .and_then(|n| u32::try_from(n).ok())
-                .unwrap_or_default()
-        };
-        let mode: String = row.try_get("mode").unwrap_or_default();
-        if row
+        let is_advisory = row
             .try_get::<&str, _>("locktype")
-            .is_ok_and(|kind| kind == "advisory")
-        {
-            let sub = row
-                .try_get::<Option<i32>, _>("sub")
-                .ok()
-                .flatten()
-                .unwrap_or_default();
-            if !itself(half("class"), half("object"), sub) {
-                let key = Key::decode(half("class"), half("object"), sub);
-                fate.locks.push(format!("advisory lock {} ({mode})", key.text()));
+            .is_ok_and(|kind| kind == "advisory");
+        if is_advisory {
+            let (class, object, sub) = advisory_key(row);
+            if !itself(class, object, sub) {
+                fate.locks.push(held_key(row, Key::decode(class, object, sub)));
             }
         } else {
-            let name: Option<String> = row.try_get("name").ok().flatten();
-            fate.locks.push(format!("{mode} on {}", name.unwrap_or_default()));
+            fate.locks.push(held_relation(row));
         }
     }
     Ok(fate)
+}
+
+fn advisory_key(row: &PgRow) -> (u32, u32, i32) {
+    let half = |name: &str| {
+        let number = row.try_get::<Option<i64>, _>(name).ok().flatten();
+        number.and_then(|n| u32::try_from(n).ok()).unwrap_or_default()
+    };
+    let sub = row.try_get::<Option<i32>, _>("sub").ok().flatten();
+    (half("class"), half("object"), sub.unwrap_or_default())
+}
+
+fn text_of(row: &PgRow, column: &str) -> Option<String> {
+    row.try_get::<Option<String>, _>(column).ok().flatten()
+}
+
+fn held_key(row: &PgRow, key: Key) -> HeldLock {
+    let mode = text_of(row, "mode").unwrap_or_default();
+    HeldLock {
+        what: format!("advisory lock {} ({mode})", key.text()),
+        resource: text_of(row, "database").map(|database| advisory::resource(&database, key)),
+    }
+}
+
+fn held_relation(row: &PgRow) -> HeldLock {
+    let mode = text_of(row, "mode").unwrap_or_default();
+    let oid = row.try_get::<Option<Oid>, _>("oid").ok().flatten();
+    let named = text_of(row, "schema").zip(text_of(row, "relation"));
+    // A catalog that every database shares belongs to none of them.
+    let database = text_of(row, "database").unwrap_or_else(|| relation::SHARED.to_owned());
+    HeldLock {
+        what: format!("{mode} on {}", text_of(row, "name").unwrap_or_default()),
+        resource: oid.map(|oid| relation::resource(&database, named, oid.0)),
+    }
 }
 
 fn transaction(party: &Party) -> Option<String> {

@@ -31,6 +31,9 @@ pub(super) struct Group<'a> {
     pub(super) roots: Vec<i32>,
 }
 
+/// Stands for the database of tables that every database shares.
+pub(super) const SHARED: &str = "shared";
+
 pub(super) fn source() -> Source {
     Source::fixed("relation")
 }
@@ -64,7 +67,7 @@ pub(super) fn groups(snapshot: &Snapshot) -> Vec<Group<'_>> {
 
 fn database(snapshot: &Snapshot, row: &LockRow) -> String {
     let of_session = || Some(snapshot.parties.get(&row.pid)?.database()?.to_owned());
-    let shared = || row.relation.as_ref().map(|_| "shared".to_owned());
+    let shared = || row.relation.as_ref().map(|_| SHARED.to_owned());
     row.database
         .clone()
         .or_else(shared)
@@ -139,14 +142,26 @@ fn generation(root: &Party) -> Known<Generation> {
     }
 }
 
+impl Target {
+    fn resource(&self, database: &str) -> Resource {
+        let thing = match self {
+            Self::Named(schema, name) => format!("{schema}.{name}"),
+            Self::Oid(oid) => format!("oid {oid}"),
+            Self::Transaction(id) => format!("transaction {id}"),
+        };
+        Resource::from(format!("relation:{database}:{thing}").as_str())
+    }
+}
+
+/// The name of a table of one database; by its number where its schema and name are unknown.
+pub(super) fn resource(database: &str, named: Option<(String, String)>, oid: u32) -> Resource {
+    let target = named.map_or(Target::Oid(oid), |(schema, name)| Target::Named(schema, name));
+    target.resource(database)
+}
+
 impl Group<'_> {
     pub(super) fn resource(&self) -> Resource {
-        let thing = match &self.target {
-            Target::Named(schema, name) => format!("{schema}.{name}"),
-            Target::Oid(oid) => format!("oid {oid}"),
-            Target::Transaction(id) => format!("transaction {id}"),
-        };
-        Resource::from(format!("relation:{}:{thing}", self.database).as_str())
+        self.target.resource(&self.database)
     }
 
     pub(super) fn lock(&self, snapshot: &Snapshot) -> ObservedLock {

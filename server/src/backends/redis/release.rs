@@ -9,7 +9,7 @@ use domain::generation::Generation;
 use domain::known::Known;
 use domain::names::{OwnerId, Resource, Source};
 use domain::observation::{Condition, ObservedLock};
-use domain::release::{BlastRadius, CasualtyKind, Release};
+use domain::release::{BlastRadius, Release};
 use sha1_smol::Sha1;
 
 use super::fingerprint::Fingerprint;
@@ -69,7 +69,10 @@ pub(super) fn radius(lock: &ObservedLock, owners: &[OwnerId]) -> Known<BlastRadi
     }
     let mut radius = BlastRadius::default();
     for owner in owners.iter().skip(1) {
-        radius.add(CasualtyKind::Lock, format!("the same lock as {owner} holds it"));
+        radius.add_lock(
+            format!("the same lock as {owner} holds it"),
+            Some(lock.resource.clone()),
+        );
     }
     radius.warn("Redis does not tell the holder: it goes on until it looks at its key.");
     radius.warn(if lock.source.as_str() == "hash" {

@@ -57,7 +57,7 @@ pub(super) fn looked(unlock: &Value) -> String {
             (None, count) => human::count(count),
         },
     );
-    line("tier", text(unlock, "tier"));
+    line("tier", tier(unlock));
     let dies = unlock["blastRadius"]
         .as_array()
         .map(Vec::as_slice)
@@ -147,6 +147,15 @@ pub(super) fn problem(body: &Value) -> String {
         .unwrap_or_default();
     let code = body["code"].as_str().unwrap_or("problem");
     format!("{code}: {detail}{now}{mend}")
+}
+
+/// With why it is protected.
+fn tier(unlock: &Value) -> String {
+    let tier = text(unlock, "tier");
+    match unlock["tierReason"]["sentence"].as_str() {
+        Some(why) => format!("{tier}: {why}"),
+        None => tier,
+    }
 }
 
 #[cfg(test)]

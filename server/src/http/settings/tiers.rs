@@ -106,7 +106,7 @@ async fn page(asked: &Asked, viewer: &Viewer, code: StatusCode, content: Tiers) 
     };
     let rows = rules.into_iter().map(|rule| Row {
         id: rule.id,
-        backend: rule.backend.map(|name| name.to_string()),
+        backend: rule.backend.as_str().map(str::to_owned),
         prefix: rule.prefix,
         tier: rule.tier,
     });

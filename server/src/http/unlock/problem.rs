@@ -12,7 +12,7 @@ pub(in crate::http) fn status(error: &UnlockError) -> StatusCode {
     match error {
         UnlockError::NotFound { .. } => StatusCode::NOT_FOUND,
         UnlockError::Forbidden { .. }
-        | UnlockError::NeedsReauthentication
+        | UnlockError::NeedsReauthentication { .. }
         | UnlockError::NeedsApproval { .. } => StatusCode::FORBIDDEN,
         UnlockError::WeakReason { .. } | UnlockError::NameMismatch { .. } => StatusCode::UNPROCESSABLE_ENTITY,
         UnlockError::Expired => StatusCode::GONE,

@@ -139,7 +139,8 @@ async fn page(
 fn shown(preview: Preview, came_with: Option<&Generation>, said: Said) -> Look {
     let Preview {
         lock,
-        tier,
+        tier: _,
+        tier_reason,
         observed,
         hindrance,
     } = preview;
@@ -152,7 +153,7 @@ fn shown(preview: Preview, came_with: Option<&Generation>, said: Said) -> Look {
             (text, mend)
         }),
         lock: *lock,
-        tier,
+        tier_reason,
         observed,
         reason: said.reason,
         fault: said.fault,

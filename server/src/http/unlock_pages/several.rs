@@ -11,7 +11,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use domain::names::BackendName;
-use domain::unlock::{Tier, Unlock, UnlockState, difference};
+use domain::unlock::{Unlock, UnlockState, difference};
 
 use super::{UnlockPages, capital, chrome, refusal};
 use crate::http::form_page;
@@ -179,10 +179,9 @@ async fn ones(pages: &UnlockPages, viewer: &Viewer, ids: Vec<String>) -> Vec<One
             _ if standing.unlock.state != UnlockState::Pending => None,
             _ if !standing.is_owner => Some(format!("only {} can confirm it", standing.unlock.by_name)),
             Some(why) => Some(refusal(why).text),
-            None if standing.tier == Tier::Protected => {
-                Some("this name is protected: it is confirmed alone, with a second person".to_owned())
-            }
-            None => None,
+            None => standing
+                .tier_reason
+                .map(|reason| format!("{reason}: it is confirmed alone, with a second person")),
         };
         ones.push(One {
             unlock: standing.unlock,

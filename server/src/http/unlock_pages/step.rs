@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, Uri, header};
 use axum::response::Response;
 use domain::access::Right;
-use domain::unlock::{Tier, Unlock, UnlockState, difference};
+use domain::unlock::{Unlock, UnlockState, difference};
 
 use super::{UnlockPages, chrome, refusal};
 use crate::http::form_page;
@@ -181,7 +181,7 @@ fn shown(pages: &UnlockPages, viewer: &Viewer, standing: Standing, said: Said) -
     let proof = proof(pages, viewer, &standing);
     Step {
         link: format!("{}{}", pages.settings.home, path(&standing.unlock.id)),
-        is_protected: standing.tier == Tier::Protected,
+        tier_reason: standing.tier_reason,
         is_owner: standing.is_owner,
         hindrance: standing
             .hindrance

@@ -2,9 +2,10 @@
 
 use chrono::{DateTime, Utc};
 use domain::known::Known;
+use domain::names::Resource;
 use domain::observation::Waiter;
 use domain::release::{Casualty, Holding};
-use domain::unlock::{Approval, Observed, Tier, Unlock, UnlockState};
+use domain::unlock::{Approval, Observed, Tier, TierReason, Unlock, UnlockState};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
@@ -21,6 +22,8 @@ pub struct UnlockWire {
     state: &'static str,
     /// `standard`, or `protected`: somebody who signed in a short while ago, and a second person.
     tier: &'static str,
+    /// Why it is `protected`; null for `standard`.
+    tier_reason: Option<TierReasonWire>,
     backend: String,
     source: String,
     resource: String,
@@ -48,6 +51,27 @@ pub struct UnlockWire {
 
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+pub struct TierReasonWire {
+    /// `resource`: the name itself is protected. `casualty`: a lock that would be released with it is. `unnamed_casualty`:
+    /// not everything that would be released has a name, and this backend has protected names.
+    because: &'static str,
+    /// Of a `casualty`: its name; null for readers who may not see it.
+    resource: Option<String>,
+    sentence: String,
+}
+
+impl From<&TierReason> for TierReasonWire {
+    fn from(reason: &TierReason) -> Self {
+        Self {
+            because: reason.wire(),
+            resource: reason.casualty().map(str::to_owned),
+            sentence: reason.to_string(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct ObservedWire {
     owner_id: Option<String>,
     owner_count: u32,
@@ -71,6 +95,8 @@ pub struct CasualtyWire {
     /// `key`, `session`, `transaction` or `lock`.
     kind: &'static str,
     what: String,
+    /// Name of the lock on the same backend; null for what has none.
+    resource: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -183,6 +209,7 @@ fn casualty(one: &Casualty) -> CasualtyWire {
     CasualtyWire {
         kind: one.kind.word(),
         what: one.what.clone(),
+        resource: one.resource.as_ref().map(Resource::text),
     }
 }
 
@@ -205,6 +232,7 @@ impl From<Unlock> for UnlockWire {
         Self {
             state: unlock.state.wire(),
             tier: Tier::wire(unlock.tier),
+            tier_reason: unlock.tier_reason.as_ref().map(TierReasonWire::from),
             blast_radius: radius.dies.iter().map(casualty).collect(),
             next: radius.next.as_ref().map(ToString::to_string),
             warnings: radius.warnings.clone(),

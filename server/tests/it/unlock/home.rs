@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, Connection as _};
 use crate::support::store::Store;
 
 /// Where leases, people and the record are; outlives the servers on it.
-pub(super) struct Home(Store);
+pub(crate) struct Home(Store);
 
 impl Deref for Home {
     type Target = Store;
@@ -19,27 +19,27 @@ impl Deref for Home {
 }
 
 impl Home {
-    pub(super) fn sqlite() -> Self {
+    pub(crate) fn sqlite() -> Self {
         Self(Store::sqlite())
     }
 
-    pub(super) async fn postgres() -> Self {
+    pub(crate) async fn postgres() -> Self {
         Self(Store::postgres().await)
     }
 
     /// What a server before has left open is nobody else's.
-    pub(super) const fn is_of_one_server(&self) -> bool {
+    pub(crate) const fn is_of_one_server(&self) -> bool {
         !self.0.is_postgres()
     }
 
     /// The console's own file, where there is one.
-    pub(super) fn console(&self) -> String {
+    pub(crate) fn console(&self) -> String {
         let file = self.url.strip_prefix("sqlite:").unwrap();
         format!("sqlite:{}", console_file(file.as_ref()).display())
     }
 
     /// How a lease ended and under which record, as its table says.
-    pub(super) async fn ending(&self, lease: &str) -> (Option<String>, Option<String>) {
+    pub(crate) async fn ending(&self, lease: &str) -> (Option<String>, Option<String>) {
         let select = "SELECT ended_how, audit_id FROM leases WHERE lease_id = $1";
         if self.is_postgres() {
             let mut store = sqlx::PgConnection::connect(&self.url).await.unwrap();
@@ -53,7 +53,7 @@ impl Home {
     }
 
     /// One statement past the server: what an hour does, or a fault.
-    pub(super) async fn sql(&self, statement: &str) {
+    pub(crate) async fn sql(&self, statement: &str) {
         let statement = AssertSqlSafe(statement.to_owned());
         if self.is_postgres() {
             let pool = sqlx::PgPool::connect(&self.url).await.unwrap();

@@ -8,18 +8,18 @@ mod several;
 
 use reqwest::{Client, Method, redirect};
 
-pub(super) use super::stage::REASON;
+pub(crate) use super::stage::REASON;
 use super::stage::{Caller, Held, Stage};
 
 /// Status, where it leads, and what the page says.
-pub(super) struct Page {
-    pub(super) status: u16,
-    pub(super) to: String,
-    pub(super) text: String,
+pub(crate) struct Page {
+    pub(crate) status: u16,
+    pub(crate) to: String,
+    pub(crate) text: String,
 }
 
 impl Page {
-    pub(super) fn has(&self, words: &str) -> &Self {
+    pub(crate) fn has(&self, words: &str) -> &Self {
         assert!(
             self.text.contains(words),
             "{}: no {words:?} in {}",
@@ -29,13 +29,13 @@ impl Page {
         self
     }
 
-    pub(super) fn is(&self, status: u16) -> &Self {
+    pub(crate) fn is(&self, status: u16) -> &Self {
         assert_eq!(self.status, status, "{}", self.text);
         self
     }
 
     /// The value of a hidden field.
-    pub(super) fn hidden(&self, name: &str) -> String {
+    pub(crate) fn hidden(&self, name: &str) -> String {
         let field = format!("type=\"hidden\" name=\"{name}\" value=\"");
         let rest = self.text.split(&field).nth(1).expect(&self.text);
         rest.split('"').next().unwrap().replace("&amp;", "&")
@@ -43,7 +43,7 @@ impl Page {
 }
 
 /// As a browser sends it, but without following where it is led.
-pub(super) async fn send(
+pub(crate) async fn send(
     stage: &Stage,
     caller: &Caller,
     (method, path): (Method, &str),
@@ -81,22 +81,22 @@ pub(super) async fn send(
     }
 }
 
-pub(super) async fn see(stage: &Stage, caller: &Caller, path: &str) -> Page {
+pub(crate) async fn see(stage: &Stage, caller: &Caller, path: &str) -> Page {
     send(stage, caller, (Method::GET, path), &[]).await
 }
 
-pub(super) async fn post(stage: &Stage, caller: &Caller, path: &str, form: &[(&str, &str)]) -> Page {
+pub(crate) async fn post(stage: &Stage, caller: &Caller, path: &str, form: &[(&str, &str)]) -> Page {
     send(stage, caller, (Method::POST, path), form).await
 }
 
 /// Address of the first step.
-pub(super) fn address(held: &Held) -> String {
+pub(crate) fn address(held: &Held) -> String {
     let name: String = url::form_urlencoded::byte_serialize(held.resource.as_bytes()).collect();
     format!("/unlock/{}/{}", held.backend, name.replace('+', "%20"))
 }
 
 /// The address of an intent that was begun by the page.
-pub(super) async fn begun(stage: &Stage, caller: &Caller, held: &Held) -> String {
+pub(crate) async fn begun(stage: &Stage, caller: &Caller, held: &Held) -> String {
     let found = std::cell::RefCell::new(String::new());
     crate::support::eventually::eventually("an intent", async || {
         let form = [("generation", held.generation.as_str()), ("reason", REASON)];
@@ -114,6 +114,6 @@ pub(super) async fn begun(stage: &Stage, caller: &Caller, held: &Held) -> String
     found.into_inner()
 }
 
-pub(super) fn id(address: &str) -> &str {
+pub(crate) fn id(address: &str) -> &str {
     address.strip_prefix("/unlocks/").unwrap()
 }

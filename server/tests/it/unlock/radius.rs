@@ -12,7 +12,7 @@ const COUNTED: &str =
     "CREATE TABLE counted (resource text PRIMARY KEY, owner_id text, lease_id text, fencing_token bigint);
     INSERT INTO counted VALUES ('jobs/a', 'w', 'l-1', 7)";
 
-async fn world() -> (Postgres, Stage) {
+pub(crate) async fn world() -> (Postgres, Stage) {
     let options = PostgresOptions {
         fast: true,
         ..Default::default()
@@ -30,7 +30,7 @@ async fn world() -> (Postgres, Stage) {
 }
 
 /// A session with a name, after these statements.
-async fn session(postgres: &Postgres, name: &str, sql: &str) -> PgConnection {
+pub(crate) async fn session(postgres: &Postgres, name: &str, sql: &str) -> PgConnection {
     let mut session = PgConnection::connect(&postgres.superuser_url()).await.unwrap();
     let named = format!("SET application_name = '{name}'; {sql}");
     sqlx::raw_sql(AssertSqlSafe(named))
@@ -40,7 +40,7 @@ async fn session(postgres: &Postgres, name: &str, sql: &str) -> PgConnection {
     session
 }
 
-async fn is_alive(session: &mut PgConnection) -> bool {
+pub(crate) async fn is_alive(session: &mut PgConnection) -> bool {
     session.execute("SELECT 1").await.is_ok()
 }
 

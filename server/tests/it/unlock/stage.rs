@@ -15,22 +15,22 @@ use reqwest::{Client, Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-pub(super) use super::home::Home;
+pub(crate) use super::home::Home;
 use crate::support::eventually::eventually;
 
-pub(super) const REASON: &str = "stuck since 03:00, its owner agrees";
+pub(crate) const REASON: &str = "stuck since 03:00, its owner agrees";
 
-pub(super) struct Stage {
-    pub(super) home: Home,
+pub(crate) struct Stage {
+    pub(crate) home: Home,
     toml: String,
-    pub(super) serving: Serving,
+    pub(crate) serving: Serving,
     stop: CancellationToken,
     http: Client,
 }
 
 /// How somebody proves who they are.
 #[derive(Debug, Clone)]
-pub(super) enum Caller {
+pub(crate) enum Caller {
     Token(String),
     /// A person's browser, on our own page.
     Browser(String),
@@ -38,24 +38,24 @@ pub(super) enum Caller {
 
 /// A lock as the inventory shows it.
 #[derive(Debug, Clone)]
-pub(super) struct Held {
-    pub(super) backend: &'static str,
-    pub(super) resource: String,
-    pub(super) generation: String,
+pub(crate) struct Held {
+    pub(crate) backend: &'static str,
+    pub(crate) resource: String,
+    pub(crate) generation: String,
     /// Of a built-in lease.
-    pub(super) lease: String,
+    pub(crate) lease: String,
 }
 
-pub(super) type Reply = (u16, Value);
+pub(crate) type Reply = (u16, Value);
 
 impl Stage {
     /// The lease service alone.
-    pub(super) async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         Self::on(Home::sqlite(), "").await
     }
 
     /// With the backends of this configuration.
-    pub(super) async fn on(home: Home, toml: &str) -> Self {
+    pub(crate) async fn on(home: Home, toml: &str) -> Self {
         let _installed = rustls::crypto::ring::default_provider().install_default();
         let (serving, stop) = run(&home, toml).await;
         let http = Client::builder()
@@ -72,7 +72,7 @@ impl Stage {
     }
 
     /// Another server on the same store; the first one goes.
-    pub(super) async fn again(self) -> Self {
+    pub(crate) async fn again(self) -> Self {
         let Self {
             home,
             toml,
@@ -92,19 +92,19 @@ impl Stage {
         }
     }
 
-    pub(super) fn identity(&self) -> &Identity {
+    pub(crate) fn identity(&self) -> &Identity {
         &self.serving.identity
     }
 
-    pub(super) fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.serving.address)
     }
 
-    pub(super) async fn token(&self, name: &str, grants: Vec<Grant>) -> Caller {
+    pub(crate) async fn token(&self, name: &str, grants: Vec<Grant>) -> Caller {
         self.token_by(&Who::system("test"), name, grants).await
     }
 
-    pub(super) async fn token_by(&self, who: &Who, name: &str, grants: Vec<Grant>) -> Caller {
+    pub(crate) async fn token_by(&self, who: &Who, name: &str, grants: Vec<Grant>) -> Caller {
         let new = NewToken {
             name: name.to_owned(),
             grants,
@@ -114,12 +114,12 @@ impl Stage {
         Caller::Token(secret.expose().to_owned())
     }
 
-    pub(super) async fn operator(&self) -> Caller {
+    pub(crate) async fn operator(&self) -> Caller {
         self.token("operator", on(Role::Operator, None, None)).await
     }
 
     /// Somebody who signed in a moment ago.
-    pub(super) async fn person(&self, name: &str, grants: Vec<Grant>) -> Caller {
+    pub(crate) async fn person(&self, name: &str, grants: Vec<Grant>) -> Caller {
         let new = NewPerson {
             name: name.to_owned(),
             grants,
@@ -133,7 +133,7 @@ impl Stage {
     }
 
     /// By a link: hashing a password is slow on purpose.
-    pub(super) async fn sign_in(&self, name: &str) -> Caller {
+    pub(crate) async fn sign_in(&self, name: &str) -> Caller {
         let identity = self.identity();
         let person = identity.directory().person_named(name).unwrap().id.clone();
         let link = identity.person_link(&Who::system("test"), &person).await.unwrap();
@@ -141,7 +141,7 @@ impl Stage {
         Caller::Browser(signed_in.unwrap().secret.expose().to_owned())
     }
 
-    pub(super) fn request(&self, caller: &Caller, method: Method, path: &str) -> RequestBuilder {
+    pub(crate) fn request(&self, caller: &Caller, method: Method, path: &str) -> RequestBuilder {
         let request = self.http.request(method, self.url(path));
         match caller {
             Caller::Token(secret) => request.bearer_auth(secret),
@@ -151,15 +151,15 @@ impl Stage {
         }
     }
 
-    pub(super) async fn get(&self, caller: &Caller, path: &str) -> Reply {
+    pub(crate) async fn get(&self, caller: &Caller, path: &str) -> Reply {
         answered(self.request(caller, Method::GET, path)).await
     }
 
-    pub(super) async fn post(&self, caller: &Caller, path: &str, body: &Value) -> Reply {
+    pub(crate) async fn post(&self, caller: &Caller, path: &str, body: &Value) -> Reply {
         answered(self.request(caller, Method::POST, path).json(body)).await
     }
 
-    pub(super) async fn acquire(&self, caller: &Caller, resource: &str, owner: &str) -> Value {
+    pub(crate) async fn acquire(&self, caller: &Caller, resource: &str, owner: &str) -> Value {
         let body = json!({"resource": resource, "ownerId": owner, "ttlSeconds": 600});
         let (status, lease) = self.post(caller, "/v1/locks/acquire", &body).await;
         assert_eq!((status, &lease["acquired"]), (200, &json!(true)), "{lease}");
@@ -167,7 +167,7 @@ impl Stage {
     }
 
     /// A built-in lease, taken and seen by the inventory.
-    pub(super) async fn hold(&self, caller: &Caller, resource: &str) -> Held {
+    pub(crate) async fn hold(&self, caller: &Caller, resource: &str) -> Held {
         let lease = self.acquire(caller, resource, "worker-7").await;
         let lease = lease["leaseId"].as_str().unwrap().to_owned();
         let mut held = self.seen(caller, "builtin", resource).await;
@@ -176,7 +176,7 @@ impl Stage {
     }
 
     /// Until the inventory shows it.
-    pub(super) async fn seen(&self, caller: &Caller, backend: &'static str, resource: &str) -> Held {
+    pub(crate) async fn seen(&self, caller: &Caller, backend: &'static str, resource: &str) -> Held {
         let name: String = url::form_urlencoded::byte_serialize(resource.as_bytes()).collect();
         let path = format!("/v1/inventory/{backend}/{}", name.replace('+', "%20"));
         let found = std::cell::RefCell::new(Value::Null);
@@ -194,11 +194,11 @@ impl Stage {
         }
     }
 
-    pub(super) async fn begin(&self, caller: &Caller, held: &Held) -> Reply {
+    pub(crate) async fn begin(&self, caller: &Caller, held: &Held) -> Reply {
         self.begin_for(caller, held, REASON).await
     }
 
-    pub(super) async fn begin_for(&self, caller: &Caller, held: &Held, reason: &str) -> Reply {
+    pub(crate) async fn begin_for(&self, caller: &Caller, held: &Held, reason: &str) -> Reply {
         let body = json!({
             "backend": held.backend, "resource": held.resource, "generation": held.generation, "reason": reason
         });
@@ -206,7 +206,7 @@ impl Stage {
     }
 
     /// The id of a new intent. A machine under load may show its backends as stale for a moment.
-    pub(super) async fn begun(&self, caller: &Caller, held: &Held) -> String {
+    pub(crate) async fn begun(&self, caller: &Caller, held: &Held) -> String {
         let id = std::cell::RefCell::new(String::new());
         eventually("an intent", async || {
             let (status, unlock) = self.begin(caller, held).await;
@@ -221,7 +221,7 @@ impl Stage {
         id.into_inner()
     }
 
-    pub(super) async fn confirm(&self, caller: &Caller, id: &str, name: &str) -> Reply {
+    pub(crate) async fn confirm(&self, caller: &Caller, id: &str, name: &str) -> Reply {
         self.post(
             caller,
             &format!("/v1/unlocks/{id}/confirm"),
@@ -230,29 +230,29 @@ impl Stage {
         .await
     }
 
-    pub(super) async fn act(&self, caller: &Caller, id: &str, step: &str) -> Reply {
+    pub(crate) async fn act(&self, caller: &Caller, id: &str, step: &str) -> Reply {
         self.post(caller, &format!("/v1/unlocks/{id}/{step}"), &json!({}))
             .await
     }
 
-    pub(super) async fn state(&self, caller: &Caller, id: &str) -> Value {
+    pub(crate) async fn state(&self, caller: &Caller, id: &str) -> Value {
         let (status, unlock) = self.get(caller, &format!("/v1/unlocks/{id}")).await;
         assert_eq!(status, 200, "{unlock}");
         unlock
     }
 
-    pub(super) async fn is_held(&self, caller: &Caller, held: &Held) -> bool {
+    pub(crate) async fn is_held(&self, caller: &Caller, held: &Held) -> bool {
         let (_, lease) = self.get(caller, &format!("/v1/locks/{}", held.lease)).await;
         lease["state"] == "held"
     }
 
-    pub(super) async fn audit(&self) -> Audit {
+    pub(crate) async fn audit(&self) -> Audit {
         let db = Db::open(&self.home.url).await.unwrap();
         Audit::new(db, Clock::start(), Heads::default())
     }
 
     /// Rows about forced unlocks, oldest first; the chain is whole.
-    pub(super) async fn record(&self) -> Vec<AuditRow> {
+    pub(crate) async fn record(&self) -> Vec<AuditRow> {
         let audit = self.audit().await;
         let heads = std::collections::BTreeMap::new();
         let verified = audit.verify(&heads, |_| {}).await.unwrap();
@@ -275,7 +275,7 @@ impl Stage {
     }
 
     /// Phase and outcome of the rows of one unlock, in order.
-    pub(super) async fn told(&self, id: &str) -> Vec<String> {
+    pub(crate) async fn told(&self, id: &str) -> Vec<String> {
         let rows = self.record().await.into_iter();
         rows.filter(|row| row.unlock_id.as_deref() == Some(id))
             .map(|row| format!("{} {}", row.phase, row.outcome))
@@ -283,7 +283,7 @@ impl Stage {
     }
 }
 
-pub(super) fn on(role: Role, backend: Option<&str>, prefix: Option<&str>) -> Vec<Grant> {
+pub(crate) fn on(role: Role, backend: Option<&str>, prefix: Option<&str>) -> Vec<Grant> {
     vec![Grant {
         role,
         backend: backend.map(|name| BackendName::parse(name).unwrap()),
@@ -292,16 +292,16 @@ pub(super) fn on(role: Role, backend: Option<&str>, prefix: Option<&str>) -> Vec
 }
 
 /// Status and code of a problem.
-pub(super) fn code(reply: &Reply) -> (u16, &str) {
+pub(crate) fn code(reply: &Reply) -> (u16, &str) {
     (reply.0, reply.1["code"].as_str().unwrap_or_default())
 }
 
 /// Status and state of an unlock.
-pub(super) fn state(reply: &Reply) -> (u16, &str) {
+pub(crate) fn state(reply: &Reply) -> (u16, &str) {
     (reply.0, reply.1["state"].as_str().unwrap_or_default())
 }
 
-pub(super) async fn answered(request: RequestBuilder) -> Reply {
+pub(crate) async fn answered(request: RequestBuilder) -> Reply {
     let answer = request.send().await.unwrap();
     (answer.status().as_u16(), answer.json().await.unwrap_or_default())
 }

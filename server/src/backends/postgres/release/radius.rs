@@ -54,9 +54,10 @@ pub(in crate::backends::postgres) fn of_sessions(
         radius.add(CasualtyKind::Transaction, transaction.clone());
     }
     for lock in &fate.locks {
-        radius.add(CasualtyKind::Lock, lock.clone());
+        radius.add_lock(lock.what.clone(), lock.resource.clone());
     }
     if fate.is_cut {
+        radius.has_unnamed = true;
         radius.warn("It holds even more locks: only the first thousand are listed.");
     }
     Known::Known(radius)
