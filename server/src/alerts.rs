@@ -32,6 +32,7 @@ use crate::clock::Clock;
 use crate::db::{Db, Tx};
 use crate::inventory::Inventory;
 use crate::lease::LeaseService;
+use crate::notify::Occasion;
 use crate::tasks;
 
 pub use error::AlertError;
@@ -48,6 +49,7 @@ pub trait Notices: Send + Sync {
         &'a self,
         tx: &'a mut Tx,
         notice: &'a Notice,
+        occasion: Occasion,
         now: i64,
     ) -> BoxFuture<'a, Result<(), sqlx::Error>>;
 

@@ -15,6 +15,7 @@ mod prune;
 mod recorder;
 mod rollups;
 mod runs;
+pub mod signals;
 mod store;
 pub(crate) mod turn;
 mod values;

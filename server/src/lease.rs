@@ -51,7 +51,7 @@ pub use fence::{Checked, Report};
 pub use followers::{LeaseChange, LeaseEvent};
 pub use metrics::LeaseMetrics;
 pub use reading::{LeasePage, ResourceNow, Seen, WaiterNow};
-pub use store::{RejectionRow, RejectionsAsked};
+pub use store::{RejectionCount, RejectionRange, RejectionRow, RejectionsAsked};
 pub use tally::{GrantedAfter, TakenTally, Tallied, Tally, What};
 pub use traced::Traced;
 

@@ -43,7 +43,7 @@ use crate::db::Db;
 use crate::tasks;
 
 pub use delivering::Delivering;
-pub use enqueue::enqueue;
+pub use enqueue::{Occasion, enqueue, enqueue_at};
 pub use error::NotifyError;
 pub use fingerprint::fingerprint;
 pub use queue::{Delivery, DeliveryState, Wanted};
@@ -63,6 +63,7 @@ pub struct Notifier {
     home: String,
     resend: Duration,
     give_up: Duration,
+    growth_factor: u32,
     woken: Notify,
     /// How often the outbox was looked at.
     looks: AtomicU64,
@@ -70,6 +71,11 @@ pub struct Notifier {
 }
 
 impl Notifier {
+    /// How many times the alerts of its last message a group must have to be notified again.
+    pub const fn growth_factor(&self) -> u32 {
+        self.growth_factor
+    }
+
     /// Begins to send what is in the outbox, until `stop`; what is being sent then is brought to its end.
     pub fn start(
         audit: Audit,
@@ -89,6 +95,7 @@ impl Notifier {
             home: home.to_owned(),
             resend: config.resend,
             give_up: config.give_up,
+            growth_factor: config.growth_factor,
             woken: Notify::new(),
             looks: AtomicU64::new(0),
             turns: delivering::Turns::default(),

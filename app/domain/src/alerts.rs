@@ -5,11 +5,13 @@
 //! alert about something that nobody sees now neither fires nor resolves.
 
 mod builtin;
+mod count_window;
 mod draft;
 mod fault;
 mod group;
 mod kind;
 mod labels;
+mod left_out;
 mod line;
 mod locks;
 mod machine;
@@ -17,6 +19,7 @@ mod past;
 mod pattern;
 mod places;
 mod preview;
+mod refusal_counts;
 mod round;
 mod rule;
 mod silence;
@@ -32,6 +35,7 @@ pub use fault::Fault;
 pub use group::{Told, notices};
 pub use kind::{About, Kind, Param, Past as PastKnown};
 pub use labels::{LABELS, Labels, fingerprint, labels};
+pub use left_out::LeftOut;
 pub use line::{Line, moved_to};
 pub use locks::{LockSight, judge_lock, tell_lock};
 pub use machine::{Change, Phase, Sign, Timing, step};

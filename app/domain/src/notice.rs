@@ -41,6 +41,11 @@ pub enum NoticeStatus {
 }
 
 impl Notice {
+    /// Its alerts, those that are not listed among them.
+    pub const fn size(&self) -> u64 {
+        self.truncated.saturating_add(self.alerts.len() as u64)
+    }
+
     /// Firing as long as any of its alerts is.
     pub fn status(&self) -> NoticeStatus {
         let fires = |alert: &NoticeAlert| alert.status == NoticeStatus::Firing;

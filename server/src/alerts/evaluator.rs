@@ -2,27 +2,29 @@
 
 mod look;
 mod news;
+pub(super) mod recorded;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::alerts::limits::{UNWATCHED_AFTER_MS, WINDOW_MS_MAX};
+use domain::alerts::limits::UNWATCHED_AFTER_MS;
 use domain::alerts::{
-    About, Active, Counts, Happened, Kind, Outcome, Past, Rule, RuleId, Sign, Silence, Subject, Told,
-    judge_backends, judge_counts, judge_windows, notices, round, step,
+    About, Active, Kind, Outcome, Past, Rule, RuleId, Sign, Silence, Subject, Told, judge_backends,
+    judge_counts, judge_windows, notices, round, step,
 };
-use domain::names::BackendName;
 use tokio_util::sync::CancellationToken;
 
 use self::look::{Seen, look_at};
 use self::news::{Due, News};
+use self::recorded::Recorded;
 use super::book::turn_page;
 use super::{Alerts, Notices, path, store};
 use crate::clock::Now;
 use crate::db::Db;
 use crate::history::turn::Turn;
 use crate::lease::LeaseService;
+use crate::notify::Occasion;
 use crate::telemetry::meters;
 use crate::telemetry::meters::Firing;
 
@@ -38,7 +40,6 @@ const NOTE_EVERY_MS: i64 = UNWATCHED_AFTER_MS / 3;
 
 pub(super) struct Evaluator {
     alerts: Arc<Alerts>,
-    leases: Arc<LeaseService>,
     notices: Arc<dyn Notices>,
     turn: Turn,
     past: Arc<Past>,
@@ -47,10 +48,7 @@ pub(super) struct Evaluator {
     has_caught_up: bool,
     /// More was there than one round takes in.
     is_behind: bool,
-    recorded: Vec<Happened>,
-    /// Failures of this process's lease service, and how many there were at the last look.
-    failures: Vec<Happened>,
-    counted: [(Counts, u64); 2],
+    recorded: Recorded,
     rounds: u64,
     news: News,
     /// When the store was last told that somebody evaluates.
@@ -63,20 +61,17 @@ impl Evaluator {
     pub(super) fn new(alerts: Arc<Alerts>, leases: Arc<LeaseService>, notices: Arc<dyn Notices>) -> Self {
         let turn = match &alerts.db {
             Db::Sqlite(_) => Turn::alone(),
-            Db::Postgres(_) => Turn::shared("leasehold/alerts", leases.clone(), alerts.clock.clone()),
+            Db::Postgres(_) => Turn::shared("leasehold/alerts", leases, alerts.clock.clone()),
         };
         Self {
-            counted: counted(&leases),
             alerts,
-            leases,
             notices,
             turn,
             past: Arc::default(),
             place: None,
             has_caught_up: false,
             is_behind: false,
-            recorded: Vec::new(),
-            failures: Vec::new(),
+            recorded: Recorded::default(),
             rounds: 0,
             news: News::default(),
             noted_at: 0,
@@ -129,11 +124,10 @@ impl Evaluator {
         }
         self.read(due, &rules, at).await?;
         self.news.read(marks);
-        self.note_failures(at);
         if self.rounds % PRUNE_EVERY == 1 {
             store::prune(&self.alerts.db, at).await?;
         }
-        let seen = self.look(&rules, &before, now).await;
+        let mut seen = self.look(&rules, &before, now).await;
         let unchanged: HashMap<i64, Active> = before.iter().map(|alert| (alert.id, alert.clone())).collect();
         let unknown = |rule: &Rule, alert: &Active| {
             let is_of_backend = rule.condition.kind == Kind::BackendUnreachable;
@@ -142,10 +136,19 @@ impl Evaluator {
                     .unknown
                     .contains(&(alert.rule.clone(), alert.subject.clone()))
         };
-        let outcome = round(&rules, before, seen.found.clone(), &unknown, at);
+        let mut outcome = round(&rules, before, seen.found.clone(), &unknown, at);
+        outcome.left_out.merge(std::mem::take(&mut seen.left_out));
         meters().firing(firing(&rules, &outcome.active));
         let resolved: Vec<Active> = outcome.over.iter().map(|(alert, _)| alert.clone()).collect();
-        let told = notices(&rules, &outcome.active, &resolved, &silences, &path, at);
+        let told = notices(
+            &rules,
+            &outcome.active,
+            &resolved,
+            &outcome.left_out,
+            &silences,
+            &path,
+            at,
+        );
         self.write(token, outcome, told, &unchanged, &silences, at).await
     }
 
@@ -171,11 +174,13 @@ impl Evaluator {
         if due.events || self.is_behind {
             self.learn(at).await?;
         }
+        let ledger = self.alerts.ledger.clone();
         if due.records {
-            self.recorded = self.alerts.ledger.recorded(at - WINDOW_MS_MAX).await?;
+            self.recorded.read_records(&*ledger, rules, at).await?;
         }
-        if due.refused {
-            self.note_refused(rules, at).await?;
+        if due.signals {
+            let past = Arc::get_mut(&mut self.past);
+            self.recorded.read_signals(&*ledger, rules, past, at).await?;
         }
         Ok(())
     }
@@ -205,43 +210,11 @@ impl Evaluator {
         Ok(())
     }
 
-    /// As far back as a rule looks.
-    async fn note_refused(&mut self, rules: &[Rule], now: i64) -> Result<(), sqlx::Error> {
-        let watching = rules.iter().filter(|rule| rule.is_enabled);
-        let windows = watching.filter(|rule| rule.condition.kind == Kind::Contention);
-        let longest = windows.filter_map(|rule| rule.condition.value("window")).max();
-        if let Some(longest) = longest {
-            let refused = self.alerts.ledger.refused(now - longest).await?;
-            if let Some(past) = Arc::get_mut(&mut self.past) {
-                past.refused(refused);
-            }
-        }
-        Ok(())
-    }
-
-    fn note_failures(&mut self, now: i64) {
-        let told = counted(&self.leases);
-        for ((what, count), (_, before)) in told.iter().zip(self.counted) {
-            if let Ok(times @ 1..) = u32::try_from(count - before) {
-                self.failures.push(Happened {
-                    at: now,
-                    what: *what,
-                    lock: None,
-                    backend: BackendName::builtin(),
-                    owner: None,
-                    times,
-                    how: String::new(),
-                });
-            }
-        }
-        self.counted = told;
-        self.failures.retain(|one| one.at > now - WINDOW_MS_MAX);
-    }
-
     async fn look(&self, rules: &[Rule], before: &[Active], now: Now) -> Seen {
         let at = now.wall.timestamp_millis();
         let mut seen = self.look_at_locks(rules, before, now).await;
         let views = self.alerts.inventory.backends(now);
+        let recorded = self.recorded.in_order();
         for (index, rule) in rules.iter().enumerate().filter(|(_, rule)| rule.is_enabled) {
             match rule.condition.kind.about() {
                 About::Prefix => {
@@ -259,9 +232,13 @@ impl Evaluator {
                         }
                         seen.found.extend(found);
                     }
-                    seen.found.extend(judge_counts(index, rule, &self.failures, at));
+                    seen.found
+                        .extend(judge_counts(index, rule, recorded.iter().copied(), at));
                 }
-                About::Lock => seen.found.extend(judge_counts(index, rule, &self.recorded, at)),
+                About::Lock => {
+                    seen.found
+                        .extend(judge_counts(index, rule, recorded.iter().copied(), at));
+                }
             }
             if !self.has_caught_up && rule.condition.kind.about() == About::Prefix {
                 let of_rule = before.iter().filter(|alert| alert.rule == rule.id);
@@ -327,7 +304,7 @@ impl Evaluator {
         });
         let changed: Vec<&Active> = changed.collect();
         let is_news = !outcome.over.is_empty() || !changed.is_empty() || !told.is_nothing();
-        if !is_news && now - self.noted_at < NOTE_EVERY_MS {
+        if !is_news && told.storms.is_empty() && now - self.noted_at < NOTE_EVERY_MS {
             return Ok(());
         }
         let mut tx = self.alerts.db.begin().await?;
@@ -354,27 +331,25 @@ impl Evaluator {
             }
         }
         for notice in &told.notices {
-            self.notices.enqueue(&mut tx, notice, now).await?;
+            self.notices
+                .enqueue(&mut tx, notice, Occasion::Change, now)
+                .await?;
+        }
+        for notice in &told.storms {
+            self.notices
+                .enqueue(&mut tx, notice, Occasion::Growth, now)
+                .await?;
         }
         tx.commit().await?;
         self.noted_at = now;
         if is_news {
             self.alerts.shelf.wrote();
         }
-        if !told.notices.is_empty() {
+        if !told.notices.is_empty() || !told.storms.is_empty() {
             self.notices.wake();
         }
         Ok(())
     }
-}
-
-/// Failures of this process's lease service so far.
-fn counted(leases: &LeaseService) -> [(Counts, u64); 2] {
-    let metrics = leases.metrics();
-    [
-        (Counts::RenewalFailed, metrics.losses.read()),
-        (Counts::ReleaseFailed, metrics.release_failures.read()),
-    ]
 }
 
 /// By rule and severity; every rule that is on, so that one that fires is seen to rise from 0.

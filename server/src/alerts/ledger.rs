@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use domain::alerts::{Counts, Happened, Refused};
+use domain::alerts::{Counts, Happened};
 use domain::detail::EventKind;
 use domain::history::{HistoryEvent, Run};
+use domain::lease::StoreTime;
 use domain::names::{BackendName, LockId, OwnerId, Resource, Source};
 use domain::token::FencingToken;
 use futures::future::BoxFuture;
@@ -13,13 +14,14 @@ use sqlx::{PgPool, Row as _};
 
 use crate::audit::Audit;
 use crate::db::{Db, on_either};
+use crate::history::signals::{self, Signal};
 use crate::inventory::Inventory;
-use crate::lease::LeaseService;
+use crate::lease::{LeaseError, LeaseService, RejectionCount, RejectionRange};
 
 type Answer<'a, T> = BoxFuture<'a, Result<T, sqlx::Error>>;
 
-/// Sums of the minute that is over are complete after so long, in milliseconds.
-const REFUSED_LATELY_MS: i64 = 120_000;
+/// A row of signals grows for less than this after its start, in milliseconds.
+const SIGNALS_RECENT_MS: i64 = 120_000;
 
 /// How far what is read here has come. The same again: nothing is new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +31,7 @@ pub struct Marks {
     pub events: i64,
     /// Of refused writes, and of the record in which every unlock is.
     pub records: (i64, i64),
-    pub refused: i64,
+    pub signals: i64,
 }
 
 /// What happened, oldest first.
@@ -46,11 +48,17 @@ pub trait Ledger: Send + Sync {
     /// Times that nobody watched, of those that ended behind a moment.
     fn gaps(&self, since: i64) -> Answer<'_, Vec<(i64, i64)>>;
 
-    /// Acquires that were not granted behind a moment.
-    fn refused(&self, since: i64) -> Answer<'_, Vec<Refused>>;
+    /// Refused acquires and failed calls from a moment on, by all servers.
+    fn signals(&self, since: i64) -> Answer<'_, Vec<Signal>>;
 
-    /// Refused writes and forced unlocks behind a moment.
-    fn recorded(&self, since: i64) -> Answer<'_, Vec<Happened>>;
+    /// Forced unlocks from a moment on.
+    fn unlocks(&self, since: i64) -> Answer<'_, Vec<Happened>>;
+
+    /// Fencing rejections, added up by lock, owner and second.
+    fn rejections(&self, range: RejectionRange) -> Answer<'_, Vec<Happened>>;
+
+    /// The id of the last rejection that was recorded before a moment; 0: none.
+    fn last_rejection_before(&self, at: i64) -> Answer<'_, i64>;
 
     /// In memory where this server alone writes, otherwise by one small question. None: it cannot be told.
     fn marks(&self, now: i64) -> Answer<'_, Option<Marks>>;
@@ -94,34 +102,36 @@ impl SqlLedger {
         self.asked.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What other servers wrote counts too: all of it in one statement, each part by the end of an index. Refusals of the
+    /// What other servers wrote counts too: all of it in one statement, each part by the end of an index. Signals of the
     /// last minutes are added up as they come: while there are any, the mark is never the same.
     async fn shared_marks(pool: &PgPool, now: i64) -> Result<Marks, sqlx::Error> {
         let select = "SELECT (SELECT revision FROM alert_evaluator), (SELECT coalesce(max(id), 0) FROM lock_events),
             (SELECT coalesce(max(id), 0) FROM fencing_rejections), (SELECT coalesce(max(seq), 0) FROM audit_rows),
-            EXISTS (SELECT 1 FROM history_rollups WHERE step = 60 AND at >= $1 AND backend = $2 AND refused > 0)";
-        let query = sqlx::query(select)
-            .bind(now - REFUSED_LATELY_MS)
-            .bind(BackendName::builtin().as_str().to_owned());
+            EXISTS (SELECT 1 FROM lease_signals WHERE at >= $1)";
+        let query = sqlx::query(select).bind(now - SIGNALS_RECENT_MS);
         let row = query.fetch_one(pool).await?;
-        let is_refused: bool = row.try_get(4)?;
+        let has_signals: bool = row.try_get(4)?;
         Ok(Marks {
             revision: row.try_get(0)?,
             events: row.try_get(1)?,
             records: (row.try_get(2)?, row.try_get(3)?),
-            refused: if is_refused { now } else { 0 },
+            signals: if has_signals { now } else { 0 },
         })
     }
 
     /// This server's own file: what nobody wrote here nobody wrote.
     fn own_marks(&self) -> Option<Marks> {
         let count = |count: u64| count.cast_signed();
-        let metrics = self.leases.metrics();
+        // Signals are written together with events.
+        let written = count(self.inventory.journal().written()?);
         Some(Marks {
             revision: None,
-            events: count(self.inventory.journal().written()?),
-            records: (count(metrics.rejections.read()), count(self.audit.told())),
-            refused: count(metrics.refused.read()),
+            events: written,
+            records: (
+                count(self.leases.metrics().rejections.read()),
+                count(self.audit.told()),
+            ),
+            signals: written,
         })
     }
 
@@ -166,10 +176,10 @@ impl SqlLedger {
         Ok(events)
     }
 
-    async fn unlocks(&self, since: i64) -> Result<Vec<Happened>, sqlx::Error> {
+    async fn read_unlocks(&self, since: i64) -> Result<Vec<Happened>, sqlx::Error> {
         let select =
             "SELECT acted_at, backend, source, resource, by_name, break_glass_reason IS NOT NULL FROM unlocks
-            WHERE acted_at >= $1 AND state IN ('released', 'outcome_unknown') ORDER BY acted_at LIMIT 1000";
+            WHERE acted_at >= $1 AND state IN ('released', 'outcome_unknown') ORDER BY acted_at";
         let mut all = Vec::new();
         on_either!(&self.console, Db, |pool| {
             for row in sqlx::query(select).bind(since).fetch_all(pool).await? {
@@ -201,35 +211,35 @@ impl SqlLedger {
         Ok(all)
     }
 
-    async fn rejections(&self, since: i64) -> Vec<Happened> {
-        let Ok(rows) = self.leases.rejections(None).await else {
-            return Vec::new();
-        };
-        let recent = rows.into_iter().filter(|row| row.at.ms() >= since);
-        let mut all: Vec<Happened> = recent
-            .map(|row| {
-                let is_older = row.highest.is_some_and(|highest| row.token < highest);
-                let how = match row.highest.filter(|_| is_older) {
-                    Some(highest) => format!("with token {} after {highest} was granted", row.token),
-                    None => format!("with token {}", row.token),
-                };
-                Happened {
-                    at: row.at.ms(),
-                    what: Counts::Rejection { is_older },
-                    lock: Some(LockId {
-                        backend: BackendName::builtin(),
-                        source: Source::fixed("lease"),
-                        resource: Resource::from(row.resource.as_str()),
-                    }),
-                    backend: BackendName::builtin(),
-                    owner: row.owner,
-                    times: 1,
-                    how,
-                }
-            })
-            .collect();
-        all.reverse();
-        all
+    async fn read_rejections(&self, range: &RejectionRange) -> Result<Vec<Happened>, sqlx::Error> {
+        let counts = self.leases.rejection_counts(range).await.map_err(lease_store)?;
+        Ok(counts.into_iter().map(rejected).collect())
+    }
+}
+
+fn lease_store(error: LeaseError) -> sqlx::Error {
+    sqlx::Error::AnyDriverError(Box::new(error))
+}
+
+fn rejected(count: RejectionCount) -> Happened {
+    let how = match count.highest.filter(|_| count.is_older) {
+        Some(highest) => format!("with token {} after {highest} was granted", count.token),
+        None => format!("with token {}", count.token),
+    };
+    Happened {
+        at: count.at.ms(),
+        what: Counts::Rejection {
+            is_older: count.is_older,
+        },
+        lock: Some(LockId {
+            backend: BackendName::builtin(),
+            source: Source::fixed("lease"),
+            resource: Resource::from(count.resource.as_str()),
+        }),
+        backend: BackendName::builtin(),
+        owner: count.owner,
+        times: u32::try_from(count.times).unwrap_or(u32::MAX),
+        how,
     }
 }
 
@@ -319,35 +329,26 @@ impl Ledger for SqlLedger {
         self.asked.load(Ordering::Relaxed)
     }
 
-    fn refused(&self, since: i64) -> Answer<'_, Vec<Refused>> {
-        // By the minute, at its beginning.
-        let select = "SELECT at, prefix, CAST(sum(refused) AS BIGINT) FROM history_rollups
-            WHERE step = 60 AND at >= $1 AND backend = $2 AND refused > 0 GROUP BY at, prefix ORDER BY at";
-        let backend = BackendName::builtin();
-        Box::pin(async move {
-            self.asks();
-            let rows: Vec<(i64, String, i64)> = on_either!(&self.history, Db, |pool| sqlx::query_as(select)
-                .bind(since)
-                .bind(backend.as_str())
-                .fetch_all(pool)
-                .await?);
-            let refused = rows.into_iter().map(|(at, prefix, times)| Refused {
-                at,
-                backend: backend.clone(),
-                prefix,
-                times: times.unsigned_abs(),
-            });
-            Ok(refused.collect())
-        })
+    fn signals(&self, since: i64) -> Answer<'_, Vec<Signal>> {
+        self.asks();
+        Box::pin(signals::read(&self.history, since))
     }
 
-    fn recorded(&self, since: i64) -> Answer<'_, Vec<Happened>> {
+    fn unlocks(&self, since: i64) -> Answer<'_, Vec<Happened>> {
+        self.asks();
+        Box::pin(self.read_unlocks(since))
+    }
+
+    fn rejections(&self, range: RejectionRange) -> Answer<'_, Vec<Happened>> {
+        self.asks();
+        Box::pin(async move { self.read_rejections(&range).await })
+    }
+
+    fn last_rejection_before(&self, at: i64) -> Answer<'_, i64> {
+        self.asks();
         Box::pin(async move {
-            self.asks();
-            let mut all = self.unlocks(since).await?;
-            all.extend(self.rejections(since).await);
-            all.sort_by_key(|one| one.at);
-            Ok(all)
+            let last = self.leases.last_rejection_before(StoreTime::from_ms(at)).await;
+            last.map_err(lease_store)
         })
     }
 }

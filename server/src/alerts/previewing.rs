@@ -1,13 +1,16 @@
 //! What a rule would have done on this installation's history.
 
 use domain::alerts::limits::PREVIEW_MS;
-use domain::alerts::{Kind, PastKnown, Preview, Replay, Rule};
+use domain::alerts::{Happened, Kind, PastKnown, Preview, Replay, Rule};
 use domain::detail::EventKind;
 use domain::history::HistoryEvent;
+use domain::lease::StoreTime;
 use domain::names::{BackendName, Resource, Source};
 
 use super::Alerts;
+use super::evaluator::recorded::split;
 use super::ledger::Start;
+use crate::lease::RejectionRange;
 
 /// Rows of one statement.
 const ROWS: i64 = 50_000;
@@ -43,17 +46,25 @@ impl Alerts {
                 let start = self.ledger.start(from, most).await?;
                 let mut replay = Replay::new(rule, start.at, to);
                 if rule.condition.kind == Kind::Contention {
-                    replay.refused(self.ledger.refused(start.at).await?);
+                    replay.refused(split(self.ledger.signals(start.at).await?).0);
                 }
                 self.play(&mut replay, &start).await?;
                 let mut preview = replay.finish();
                 preview.is_cut = start.at > from;
                 Ok(preview)
             }
-            PastKnown::Rejections | PastKnown::Unlocks => {
-                let mut replay = Replay::new(rule, from, to);
-                replay.happened(&self.ledger.recorded(from).await?);
-                Ok(replay.finish())
+            PastKnown::Rejections => {
+                let range = RejectionRange {
+                    after: self.ledger.last_rejection_before(from).await?,
+                    to: i64::MAX,
+                    since: StoreTime::from_ms(from),
+                };
+                Ok(replay_of(rule, (from, to), &self.ledger.rejections(range).await?))
+            }
+            PastKnown::Unlocks => Ok(replay_of(rule, (from, to), &self.ledger.unlocks(from).await?)),
+            PastKnown::Counted => {
+                let (_, failed) = split(self.ledger.signals(from).await?);
+                Ok(replay_of(rule, (from, to), &failed))
             }
             PastKnown::NotKept(_) => Ok(Replay::new(rule, from, to).finish()),
         }
@@ -88,6 +99,12 @@ impl Alerts {
         }
         Ok(())
     }
+}
+
+fn replay_of(rule: &Rule, (from, to): (i64, i64), recorded: &[Happened]) -> Preview {
+    let mut replay = Replay::new(rule, from, to);
+    replay.happened(recorded);
+    replay.finish()
 }
 
 fn edge_of(at: i64, kind: EventKind) -> HistoryEvent {

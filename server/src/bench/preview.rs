@@ -18,6 +18,7 @@ use crate::clock::Clock;
 use crate::db::{Db, Tx};
 use crate::inventory::Inventory;
 use crate::lease::{LeaseConfig, LeaseService};
+use crate::notify::Occasion;
 
 pub const LOCKS: i64 = 1_000;
 /// How often each lock is taken, in minutes: the goal is for the first, the second is told beside it.
@@ -31,7 +32,13 @@ const RULES: [&str; 2] = ["long_held", "contention"];
 struct Nobody;
 
 impl Notices for Nobody {
-    fn enqueue<'a>(&'a self, _: &'a mut Tx, _: &'a Notice, _: i64) -> BoxFuture<'a, Result<(), sqlx::Error>> {
+    fn enqueue<'a>(
+        &'a self,
+        _: &'a mut Tx,
+        _: &'a Notice,
+        _: Occasion,
+        _: i64,
+    ) -> BoxFuture<'a, Result<(), sqlx::Error>> {
         Box::pin(async { Ok(()) })
     }
 }

@@ -27,6 +27,8 @@ pub const NOTIFY_RESEND: RangeInclusive<Duration> = Duration::from_secs(1)..=Dur
 /// `notify.give_up`: how long a message is tried.
 pub const NOTIFY_GIVE_UP: RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(7 * 24 * 3600);
+/// `notify.growth_factor`: a group of alerts that has grown by it is notified again.
+pub const NOTIFY_GROWTH_FACTOR: RangeInclusive<u32> = 2..=1_000;
 /// Elements of one list: backends, patterns, tables, names.
 pub const LIST_MAX: usize = 1000;
 /// Size of the configuration file, in bytes.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
-use super::limits::{NOTIFY_GIVE_UP, NOTIFY_RESEND};
+use super::limits::{NOTIFY_GIVE_UP, NOTIFY_GROWTH_FACTOR, NOTIFY_RESEND};
 use super::network::Network;
 use super::reader::Section;
 use super::{rules, secrets};
@@ -17,6 +17,8 @@ pub struct NotifyConfig {
     pub resend: Duration,
     /// `give_up`: how long a message is tried before it becomes a dead letter. Default `1h`.
     pub give_up: Duration,
+    /// `growth_factor`: a group is notified again once it has so many times the alerts of its last message. Default 2.
+    pub growth_factor: u32,
     /// `secret_key` or `secret_key_file`: seals what opens receivers in the store. Default with SQLite: a file beside the
     /// store, made at the first start.
     pub secret_key: Option<SecretString>,
@@ -27,6 +29,7 @@ pub struct NotifyConfig {
 pub(crate) const KEY_BYTES: usize = 32;
 pub const RESEND_DEFAULT: Duration = Duration::from_secs(60);
 pub const GIVE_UP_DEFAULT: Duration = Duration::from_secs(3600);
+pub const GROWTH_FACTOR_DEFAULT: u32 = 2;
 
 impl Default for NotifyConfig {
     fn default() -> Self {
@@ -34,6 +37,7 @@ impl Default for NotifyConfig {
             allow: Vec::new(),
             resend: RESEND_DEFAULT,
             give_up: GIVE_UP_DEFAULT,
+            growth_factor: GROWTH_FACTOR_DEFAULT,
             secret_key: None,
             secret_key_before: None,
         }
@@ -53,6 +57,11 @@ impl NotifyConfig {
             allow: allow.iter().filter_map(|text| network(text).ok()).collect(),
             resend: section.or("resend", RESEND_DEFAULT, &rules::duration(&NOTIFY_RESEND)),
             give_up: section.or("give_up", GIVE_UP_DEFAULT, &rules::duration(&NOTIFY_GIVE_UP)),
+            growth_factor: section.or(
+                "growth_factor",
+                GROWTH_FACTOR_DEFAULT,
+                &rules::integer_within(&NOTIFY_GROWTH_FACTOR),
+            ),
             secret_key: key(&mut section, "secret_key", "secret_key_file"),
             secret_key_before: key(&mut section, "secret_key_before", "secret_key_before_file"),
         };

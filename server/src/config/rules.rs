@@ -148,6 +148,23 @@ pub(super) fn integer<T: TryFrom<i64> + ToString>() -> Rule<'static, T> {
     }
 }
 
+pub(super) fn integer_within(range: &RangeInclusive<u32>) -> Rule<'_, u32> {
+    let any = integer::<u32>();
+    Rule {
+        fits: format!("a whole number from {} to {}", range.start(), range.end()),
+        take: Box::new(move |node| match (any.take)(node) {
+            Taken::Fits(value) if value < *range.start() => {
+                Taken::Unfit(format!("is less than {}", range.start()))
+            }
+            Taken::Fits(value) if value > *range.end() => {
+                Taken::Unfit(format!("is more than {}", range.end()))
+            }
+            taken => taken,
+        }),
+        show: u32::to_string,
+    }
+}
+
 pub(super) fn duration(range: &RangeInclusive<Duration>) -> Rule<'_, Duration> {
     Rule {
         fits: format!(

@@ -11,6 +11,9 @@ const TOO_OLD: &str = "DELETE FROM lock_events WHERE id IN
     (SELECT id FROM lock_events WHERE at < $1 ORDER BY at LIMIT $2)";
 const TOO_MANY: &str = "DELETE FROM lock_events WHERE id IN
     (SELECT id FROM lock_events WHERE id <= (SELECT max(id) FROM lock_events) - $1 ORDER BY id LIMIT $2)";
+/// An hour of them at a time.
+const OLD_SIGNALS: &str = "DELETE FROM lease_signals WHERE at < $1
+    AND at < (SELECT min(at) FROM lease_signals) + 3600000";
 const OLD_GAPS: &str = "DELETE FROM history_gaps WHERE ended < $1";
 
 /// One step; whether there may be more to remove.
@@ -18,14 +21,12 @@ pub(super) async fn step(db: &Db, now_ms: i64, keep: &HistoryConfig) -> Result<b
     let more_sums = sums(db, before(now_ms, keep.keep_rollups)).await?;
     let oldest = before(now_ms, keep.keep);
     let removed = remove(db, TOO_OLD, oldest).await? + remove(db, TOO_MANY, EVENTS_MAX).await?;
-    on_either!(db, Db, |pool| {
-        sqlx::query(OLD_GAPS)
-            .bind(oldest)
-            .execute(pool)
-            .await?
-            .rows_affected()
+    let more_signals = on_either!(db, Db, |pool| {
+        sqlx::query(OLD_GAPS).bind(oldest).execute(pool).await?;
+        let query = sqlx::query(OLD_SIGNALS).bind(oldest);
+        query.execute(pool).await?.rows_affected()
     });
-    Ok(more_sums || removed >= PRUNED_AT_ONCE.unsigned_abs())
+    Ok(more_sums || more_signals > 0 || removed >= PRUNED_AT_ONCE.unsigned_abs())
 }
 
 fn before(now_ms: i64, keep: Duration) -> i64 {

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::limits::{ALIVE_EVERY, GAP_MIN, OWN_MAX, PRUNE_EVERY, STANDBY, SUMS_EVERY, WRITE_EVERY};
 use super::rollups::gather::Gatherer;
 use super::runs::Runs;
+use super::signals::Signals;
 use super::turn::Turn;
 use super::{prune, store};
 use crate::clock::Clock;
@@ -31,6 +32,8 @@ pub(super) struct Recorder {
     clock: Clock,
     runs: Runs,
     gathered: Gatherer,
+    /// Of the lease service of this process.
+    signals: Signals,
     /// Of the lease service, for events, and not written yet.
     own: Vec<Change>,
     /// Since when this process watches, in milliseconds by our wall clock.
@@ -54,6 +57,7 @@ impl Recorder {
         clock: Clock,
     ) -> Self {
         let now_ms = clock.now().wall.timestamp_millis();
+        let signals = Signals::new(leases.metrics());
         Self {
             watching_since: now_ms,
             db,
@@ -64,6 +68,7 @@ impl Recorder {
             clock,
             runs: Runs::default(),
             gathered: Gatherer::new(now_ms),
+            signals,
             own: Vec::new(),
             is_writer: false,
             wrote: None,
@@ -108,7 +113,8 @@ impl Recorder {
             self.inventory.journal().give_back(taken);
             return self.write_own(sums_due).await;
         };
-        if !taken.is_empty() || !self.own.is_empty() || sums_due || self.is_due(self.wrote, ALIVE_EVERY) {
+        let has_own = !self.own.is_empty() || self.signals.is_dirty();
+        if !taken.is_empty() || has_own || sums_due || self.is_due(self.wrote, ALIVE_EVERY) {
             if let Err(error) = self.write(token, &taken, sums_due).await {
                 return self.failed(&error, taken);
             }
@@ -139,7 +145,8 @@ impl Recorder {
 
     /// What the lease service did: all of it into the sums, what no reading can show into the events.
     fn did(&mut self, tally: TakenTally, now_ms: i64) {
-        self.gathered.tallied(&tally.all);
+        let refused = self.gathered.tallied(&tally.all);
+        self.signals.count(refused, self.leases.metrics(), now_ms);
         self.gathered.settle(now_ms);
         if tally.lost > 0 {
             tracing::warn!(
@@ -171,6 +178,7 @@ impl Recorder {
     fn written(&mut self, with_sums: bool) {
         self.is_failing = false;
         self.own.clear();
+        self.signals.written(self.clock.now().wall.timestamp_millis());
         if with_sums {
             self.gathered.written();
             self.gathered.forget(self.clock.now().wall.timestamp_millis());
@@ -181,12 +189,13 @@ impl Recorder {
     /// It is not this server's turn: only what it did itself.
     async fn write_own(&mut self, sums_due: bool) {
         let sums_due = sums_due && self.gathered.is_dirty();
-        if self.own.is_empty() && !sums_due {
+        if self.own.is_empty() && !sums_due && !self.signals.is_dirty() {
             return;
         }
         let write = async {
             let mut tx = self.db.begin().await?;
             store::insert(&mut tx, &self.own.iter().collect::<Vec<_>>(), &self.leases).await?;
+            self.signals.write(&mut tx).await?;
             if sums_due {
                 self.gathered.write(&mut tx).await?;
             }
@@ -231,7 +240,8 @@ impl Recorder {
         let rows: Vec<&Change> = rows(&news).into_iter().chain(&self.own).collect();
         store::insert(&mut tx, &rows, &self.leases).await?;
         let runs_due = sums_due || self.runs.has_ended();
-        let has_news = !rows.is_empty() || self.runs.has_any(sums_due);
+        let has_news = !rows.is_empty() || self.runs.has_any(sums_due) || self.signals.is_dirty();
+        self.signals.write(&mut tx).await?;
         if runs_due {
             self.runs.write(&mut tx, sums_due).await?;
         }

@@ -10,7 +10,7 @@ use super::caller::Caller;
 use super::error::LeaseError;
 use super::operation::{Operation, Rejection};
 use super::reading::ResourceNow;
-use super::store::{Lane, RejectionRow, RejectionsAsked};
+use super::store::{Lane, RejectionCount, RejectionRange, RejectionRow, RejectionsAsked};
 
 /// What a resource says that compares tokens itself.
 #[derive(Debug, Clone)]
@@ -105,6 +105,30 @@ impl LeaseService {
         self.core
             .store
             .rejections(asked)
+            .await
+            .map_err(|error| self.unread(&error))
+    }
+
+    /// Rejections added up by resource, owner and second, oldest first.
+    ///
+    /// # Errors
+    /// `Unavailable`.
+    pub async fn rejection_counts(&self, range: &RejectionRange) -> Result<Vec<RejectionCount>, LeaseError> {
+        self.core
+            .store
+            .rejection_counts(range)
+            .await
+            .map_err(|error| self.unread(&error))
+    }
+
+    /// The id of the last rejection that was recorded before a moment of the store's clock; 0: none.
+    ///
+    /// # Errors
+    /// `Unavailable`.
+    pub async fn last_rejection_before(&self, recorded: StoreTime) -> Result<i64, LeaseError> {
+        self.core
+            .store
+            .last_rejection_before(recorded)
             .await
             .map_err(|error| self.unread(&error))
     }

@@ -62,6 +62,12 @@ pub trait Store: Send + Sync + 'static {
     /// The newest rejections first.
     fn rejections<'a>(&'a self, asked: &'a RejectionsAsked) -> Answer<'a, Vec<RejectionRow>>;
 
+    /// Rejections added up, oldest first.
+    fn rejection_counts<'a>(&'a self, range: &'a RejectionRange) -> Answer<'a, Vec<RejectionCount>>;
+
+    /// The id of the last rejection that was recorded before a moment of the store's clock; 0: none.
+    fn last_rejection_before(&self, recorded: StoreTime) -> Answer<'_, i64>;
+
     /// Says that we are here, and forgets what nobody can ask for any more. Called a few times a second.
     fn tend(&self) -> Answer<'_, ()>;
 
@@ -175,6 +181,57 @@ impl From<sqlx::Error> for StoreError {
             return Self::Conflict;
         }
         Self::Down(error)
+    }
+}
+
+/// Which rejections to add up: those behind `after` and up to `to`, by id, that happened at `since` or later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RejectionRange {
+    pub after: i64,
+    pub to: i64,
+    pub since: StoreTime,
+}
+
+/// The rejections of one resource and owner within one second.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RejectionCount {
+    pub resource: String,
+    pub owner: Option<String>,
+    /// Of the last of them.
+    pub token: i64,
+    pub highest: Option<i64>,
+    pub at: StoreTime,
+    /// A newer token had been granted.
+    pub is_older: bool,
+    pub times: u64,
+}
+
+type RejectionCountTuple = (String, Option<String>, i64, Option<i64>, i64, i64, i64);
+
+/// The same statement on both stores. An index leads to the ids, and the last row of each second is read once more.
+const REJECTION_COUNTS: &str = "SELECT last.resource, last.owner_id, last.fencing_token, last.highest_token, seconds.at,
+        seconds.older, seconds.times
+    FROM (SELECT max(id) AS id, max(at) AS at, count(*) AS times,
+            CAST(CASE WHEN fencing_token < highest_token THEN 1 ELSE 0 END AS BIGINT) AS older
+        FROM fencing_rejections WHERE id > $1 AND id <= $2 AND at >= $3
+        GROUP BY resource, owner_id, at / 1000, CASE WHEN fencing_token < highest_token THEN 1 ELSE 0 END) AS seconds
+    JOIN fencing_rejections AS last ON last.id = seconds.id
+    ORDER BY seconds.at, seconds.id";
+
+const LAST_REJECTION_BEFORE: &str =
+    "SELECT id FROM fencing_rejections WHERE recorded_at < $1 ORDER BY id DESC LIMIT 1";
+
+impl From<RejectionCountTuple> for RejectionCount {
+    fn from((resource, owner, token, highest, at, older, times): RejectionCountTuple) -> Self {
+        Self {
+            resource,
+            owner,
+            token,
+            highest,
+            at: StoreTime::from_ms(at),
+            is_older: older != 0,
+            times: times.unsigned_abs(),
+        }
     }
 }
 

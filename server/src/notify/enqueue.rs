@@ -8,27 +8,57 @@ use sqlx::Row as _;
 use super::limits::WINDOW;
 use super::receiver::Kind;
 use super::{ms, standing};
+use crate::config::notify::GROWTH_FACTOR_DEFAULT;
 use crate::db::{Tx, on_either};
 
 /// Where a group's name goes into an index.
 const GROUP_BYTES_MAX: usize = 300;
 
-/// Tells the receivers that it names, or every one; after the commit, [`wake`](super::Notifier::wake). The same of the
-/// same group is not said again within [`WINDOW`]. Answers how many are told.
+/// Why a group is to be notified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Occasion {
+    /// An alert fires or has resolved.
+    Change,
+    /// Nothing but its size may have changed: sent only if it has grown by the factor.
+    Growth,
+}
+
+/// Notifies the receivers that it names, or every one; after the commit, [`wake`](super::Notifier::wake). The same of the
+/// same group is not sent again within [`WINDOW`]. Answers the number of receivers.
 ///
 /// # Errors
 /// The store refuses or does not answer: the transaction must be given up.
 pub async fn enqueue(tx: &mut Tx, notice: &Notice, now: i64) -> Result<u64, sqlx::Error> {
+    enqueue_at(tx, notice, Occasion::Change, GROWTH_FACTOR_DEFAULT, now).await
+}
+
+/// The same; a group with `growth_factor` times the alerts of its last message is always news.
+///
+/// # Errors
+/// The store refuses or does not answer: the transaction must be given up.
+pub async fn enqueue_at(
+    tx: &mut Tx,
+    notice: &Notice,
+    occasion: Occasion,
+    growth_factor: u32,
+    now: i64,
+) -> Result<u64, sqlx::Error> {
     let all = receivers(tx).await?;
     let group = key(&notice.group);
-    let digest = digest(notice);
+    let said = Said {
+        group: &group,
+        digest: &digest(notice),
+        size: i64::try_from(notice.size()).unwrap_or(i64::MAX),
+        growth_factor: i64::from(growth_factor),
+        occasion,
+    };
     let mut id = None;
     let mut told = 0;
     for receiver in meant(&all, &notice.receivers) {
-        if receiver.kind == Kind::Alertmanager.wire() {
+        if receiver.kind == Kind::Alertmanager.wire() && occasion == Occasion::Change {
             standing::set(tx, &receiver.id, &notice.alerts, now).await?;
         }
-        if !is_news(tx, &receiver.id, (&group, &digest), now).await? {
+        if !is_news(tx, &receiver.id, &said, now).await? {
             continue;
         }
         let notice_id = match &id {
@@ -85,18 +115,28 @@ fn meant<'k>(all: &'k [Known], named: &[String]) -> Vec<&'k Known> {
     all.iter().collect()
 }
 
-async fn is_news(
-    tx: &mut Tx,
-    receiver: &str,
-    (group, digest): (&str, &str),
-    now: i64,
-) -> Result<bool, sqlx::Error> {
-    let statement = "INSERT INTO notice_groups (receiver_id, grp, digest, at) VALUES ($1, $2, $3, $4)
-        ON CONFLICT (receiver_id, grp) DO UPDATE SET digest = excluded.digest, at = excluded.at
-        WHERE notice_groups.digest <> excluded.digest OR notice_groups.at <= $5";
+/// What decides whether a receiver was sent the same before.
+struct Said<'a> {
+    group: &'a str,
+    digest: &'a str,
+    /// Alerts of the group, those that are not listed among them.
+    size: i64,
+    growth_factor: i64,
+    occasion: Occasion,
+}
+
+async fn is_news(tx: &mut Tx, receiver: &str, said: &Said<'_>, now: i64) -> Result<bool, sqlx::Error> {
+    let statement =
+        "INSERT INTO notice_groups (receiver_id, grp, digest, at, size) VALUES ($1, $2, $3, $4, $5)
+        ON CONFLICT (receiver_id, grp) DO UPDATE
+        SET digest = excluded.digest, at = excluded.at, size = excluded.size
+        WHERE ($6 = 0 AND (notice_groups.digest <> excluded.digest OR notice_groups.at <= $7))
+            OR (notice_groups.size > 0 AND excluded.size >= notice_groups.size * $8)";
     let changed = on_either!(tx, Tx, |tx| {
-        let query = sqlx::query(statement).bind(receiver).bind(group).bind(digest);
-        let query = query.bind(now).bind(now - ms(WINDOW));
+        let query = sqlx::query(statement).bind(receiver).bind(said.group);
+        let query = query.bind(said.digest).bind(now).bind(said.size);
+        let query = query.bind(i64::from(said.occasion == Occasion::Growth));
+        let query = query.bind(now - ms(WINDOW)).bind(said.growth_factor);
         query.execute(&mut **tx).await?.rows_affected()
     });
     Ok(changed > 0)

@@ -1,6 +1,7 @@
 //! Alerts on real stores: evaluated, told once, taken over, edited, silenced.
 
 mod console;
+mod floods;
 mod idle;
 mod outage;
 mod preview;

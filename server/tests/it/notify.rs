@@ -4,6 +4,7 @@ mod alertmanager;
 mod console;
 mod delivery;
 mod docs;
+mod growth;
 mod guarded;
 mod pages;
 mod sealed;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::labels::{Labels, fingerprint, labels};
+use super::left_out::LeftOut;
 use super::limits::ALERTS_PER_NOTICE_MAX;
 use super::machine::Phase;
 use super::round::{Active, Subject};
@@ -14,6 +15,8 @@ use crate::notice::{Notice, NoticeAlert, NoticeStatus};
 #[derive(Debug, Default)]
 pub struct Told {
     pub notices: Vec<Notice>,
+    /// Groups in which nothing is new, and of which more alerts hold than are kept: they may have grown.
+    pub storms: Vec<Notice>,
     /// Places in the active alerts of which somebody is told for the first time.
     pub notified: Vec<usize>,
     /// Places in the active alerts that a silence keeps back for the first time, with its id.
@@ -21,6 +24,7 @@ pub struct Told {
 }
 
 impl Told {
+    /// Whether nothing of it changes the state of an alert.
     pub const fn is_nothing(&self) -> bool {
         self.notices.is_empty() && self.notified.is_empty() && self.suppressed.is_empty()
     }
@@ -33,6 +37,8 @@ struct Group<'a> {
     firing: Vec<(usize, &'a Active, Labels)>,
     resolved: Vec<(&'a Active, Labels)>,
     is_news: bool,
+    /// Alerts that hold and are not kept.
+    left_out: u64,
 }
 
 /// Which groups have news: an alert that fires and of which nobody was told, or one that was told of and is over.
@@ -40,6 +46,7 @@ pub fn notices(
     rules: &[Rule],
     active: &[Active],
     resolved: &[Active],
+    left_out: &LeftOut,
     silences: &[Silence],
     path: &dyn Fn(&Subject) -> String,
     now: i64,
@@ -81,10 +88,20 @@ pub fn notices(
         (group.rule, group.labels, group.is_news) = (Some(*rule), group_labels, true);
         group.resolved.push((alert, labels));
     }
-    let news = groups.into_iter().filter(|(_, group)| group.is_news);
-    told.notices = news
-        .filter_map(|(key, group)| group.notice(key, path, now))
-        .collect();
+    for (key, count) in left_out.by_group() {
+        if let Some(group) = groups.get_mut(&key) {
+            group.left_out = count;
+        }
+    }
+    for (key, group) in groups {
+        let (is_news, is_storm) = (group.is_news, group.left_out > 0);
+        let to = match (is_news, is_storm) {
+            (true, _) => &mut told.notices,
+            (false, true) => &mut told.storms,
+            (false, false) => continue,
+        };
+        to.extend(group.notice(key, path, now));
+    }
     told
 }
 
@@ -120,7 +137,7 @@ impl Group<'_> {
             receivers: rule.receivers.clone(),
             group_labels: self.labels,
             alerts,
-            truncated: truncated as u64,
+            truncated: self.left_out.saturating_add(truncated as u64),
         })
     }
 }

@@ -44,6 +44,8 @@ pub enum Past {
     Events,
     Rejections,
     Unlocks,
+    /// Failed calls, which every server counts by the second.
+    Counted,
     /// A clause that says why it is not.
     NotKept(&'static str),
 }
@@ -249,7 +251,6 @@ const OFFSET: &[Param] = &[main(param(
 const NOW_ONLY: Past =
     Past::NotKept("history keeps what happened to locks, not what was wrong with them between");
 const BACKENDS: Past = Past::NotKept("history keeps what happened to locks, not how backends answered");
-const COUNTERS: Past = Past::NotKept("this is counted by the lease service and not kept");
 
 impl Kind {
     pub const ALL: [Self; 23] = [
@@ -365,8 +366,8 @@ impl Kind {
             wire, title, when, about: About::Backend, severity, for_ms, keep_ms: 0, past, params,
         };
         match self {
-            Self::RenewalFailures => row("renewal_failures", "Renewal failures", "renewals are refused or fail", Severity::Warning, 0, COUNTERS, LOSSES),
-            Self::ReleaseFailures => row("release_failures", "Release failures", "releases are refused or fail", Severity::Warning, 0, COUNTERS, LOSSES),
+            Self::RenewalFailures => row("renewal_failures", "Renewal failures", "renewals are refused or fail", Severity::Warning, 0, Past::Counted, LOSSES),
+            Self::ReleaseFailures => row("release_failures", "Release failures", "releases are refused or fail", Severity::Warning, 0, Past::Counted, LOSSES),
             Self::BackendUnreachable => row("backend_unreachable", "Backend stale or unreachable", "a backend does not answer", Severity::Critical, 0, BACKENDS, &[]),
             Self::Coverage => row("coverage", "Coverage too low", "only a part of a backend's locks is seen", Severity::Warning, M, BACKENDS, COVERAGE),
             Self::ClockOffset => row("clock_offset", "Clock offset", "a backend's clock is far from ours", Severity::Warning, M, BACKENDS, OFFSET),

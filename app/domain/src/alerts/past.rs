@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::OnceLock;
 
 use super::limits::WINDOW_MS_MAX;
+use super::refusal_counts::RefusalCounts;
 use crate::detail::EventKind;
 use crate::history::HistoryEvent;
 use crate::history::template::template;
@@ -23,8 +24,7 @@ const PREFIXES_MAX: usize = 5_000;
 pub struct Past {
     pub(super) locks: HashMap<LockId, Track>,
     pub(super) prefixes: HashMap<(BackendName, String), Window>,
-    /// When, and how many.
-    refused: HashMap<(BackendName, String), Vec<(i64, u64)>>,
+    refused: HashMap<(BackendName, String), RefusalCounts>,
     /// Holdings begun, and those of them without a TTL told.
     pub(super) holdings: u64,
     pub(super) without_ttl: u64,
@@ -180,23 +180,33 @@ impl Past {
             .retain(|_, track| track.touched_at > oldest_kept || (are_held_kept && track.open.is_some()));
     }
 
-    /// All that were refused as far back as is looked at, instead of what was told before.
-    pub fn refused(&mut self, all: Vec<Refused>) {
-        self.refused.clear();
-        for one in all {
+    /// Replaces the refusals from `since` on with these, which are in the order of their times.
+    pub fn refused(&mut self, since: i64, all: Vec<Refused>) {
+        self.refused.retain(|_, counts| {
+            counts.truncate(since);
+            !counts.is_empty()
+        });
+        for one in all.into_iter().filter(|one| one.at >= since) {
             let of = self.refused.entry((one.backend, one.prefix)).or_default();
-            of.push((one.at, one.times));
+            of.add(one.at, one.times);
         }
+    }
+
+    /// Refusals before `from` are in no window any more.
+    pub fn forget_refused(&mut self, from: i64) {
+        self.refused.retain(|_, counts| {
+            counts.forget(from);
+            !counts.is_empty()
+        });
     }
 
     /// How many were refused behind `since` and up to `now`.
     pub(super) fn refused_in(&self, key: &(BackendName, String), since: i64, now: i64) -> i64 {
-        let all = self.refused.get(key).into_iter().flatten();
-        let sum = all
-            .filter(|(at, _)| *at > since && *at <= now)
-            .map(|(_, times)| times)
-            .sum::<u64>();
-        i64::try_from(sum).unwrap_or(i64::MAX / 2_000)
+        let count = self
+            .refused
+            .get(key)
+            .map_or(0, |counts| counts.between(since, now));
+        i64::try_from(count).unwrap_or(i64::MAX / 2_000)
     }
 
     /// Of every prefix, also where there were refusals alone.

@@ -1,5 +1,6 @@
 //! Conditions on backends, and on what was written down: refused writes, forced unlocks, failed calls.
 
+use super::count_window::CountWindow;
 use super::kind::Kind;
 use super::machine::Sign;
 use super::round::{Found, Subject};
@@ -36,7 +37,7 @@ pub enum Counts {
 }
 
 /// Refused writes of older tokens make two believers from the second on, within this time in milliseconds.
-const BELIEVES_FOR_MS: i64 = 300_000;
+pub(super) const BELIEVES_FOR_MS: i64 = 300_000;
 
 /// A backend that never answered was asked so often before it counts as unreachable: as late as one that answered once, which
 /// is stale after two of its polls. So a start while it restarts too tells nobody, and a restart nothing anew.
@@ -138,61 +139,38 @@ fn unreachable(view: &BackendView) -> String {
     }
 }
 
-/// Every lock, or backend, of which enough was recorded in the rule's window.
-pub fn judge_counts(index: usize, rule: &Rule, happened: &[Happened], now: i64) -> Vec<Found> {
-    let kind = rule.condition.kind;
-    let (window, wanted) = match kind {
-        Kind::TwoBelievers => (BELIEVES_FOR_MS, 2),
-        _ => (
-            rule.condition.value("window").unwrap_or(BELIEVES_FOR_MS),
-            rule.condition.value("count").unwrap_or(1),
-        ),
-    };
-    let mut by_subject: Vec<(Found, i64)> = Vec::new();
-    let recent = happened
-        .iter()
-        .filter(|one| one.at > now - window && one.at <= now && counts(kind, one.what) && has(rule, one));
-    for one in recent {
-        let subject = match &one.lock {
-            Some(lock) => Subject::Lock(lock.clone()),
-            None => Subject::Backend(one.backend.clone()),
-        };
-        let times = i64::from(one.times);
-        match by_subject.iter_mut().find(|(found, _)| found.subject == subject) {
-            Some((found, count)) => {
-                *count += times;
-                found.owner = one.owner.clone().or(found.owner.take());
-                found.why = one.how.clone();
-            }
-            None => by_subject.push((
-                Found {
-                    rule: index,
-                    subject,
-                    owner: one.owner.clone(),
-                    holding: String::new(),
-                    measure: 0,
-                    why: one.how.clone(),
-                },
-                times,
-            )),
+/// Every lock, or backend, of which enough was recorded in the rule's window. `happened` is in the order of its times.
+pub fn judge_counts<'h>(
+    index: usize,
+    rule: &'h Rule,
+    happened: impl IntoIterator<Item = &'h Happened>,
+    now: i64,
+) -> Vec<Found> {
+    let mut window = CountWindow::new(index, rule);
+    let since = now - window.window_ms();
+    for one in happened {
+        if one.at > since && one.at <= now && window.takes(one) {
+            window.add(one);
         }
     }
-    let enough = by_subject.into_iter().filter(|(_, count)| *count >= wanted);
-    enough
-        .map(|(found, count)| Found {
-            measure: count,
-            why: sentence(kind, count, window, &found.why),
-            ..found
-        })
-        .collect()
+    window.found()
 }
 
-fn has(rule: &Rule, one: &Happened) -> bool {
-    match &one.lock {
-        Some(lock) => rule
-            .scope
-            .has(&lock.backend, lock.resource.as_bytes(), one.owner.as_deref()),
-        None => rule.scope.has_backend(&one.backend),
+impl Happened {
+    pub(super) fn subject(&self) -> Subject {
+        match &self.lock {
+            Some(lock) => Subject::Lock(lock.clone()),
+            None => Subject::Backend(self.backend.clone()),
+        }
+    }
+
+    pub(super) fn is_in_scope(&self, rule: &Rule) -> bool {
+        match &self.lock {
+            Some(lock) => rule
+                .scope
+                .has(&lock.backend, lock.resource.as_bytes(), self.owner.as_deref()),
+            None => rule.scope.has_backend(&self.backend),
+        }
     }
 }
 
@@ -208,7 +186,7 @@ pub(super) const fn counts(kind: Kind, what: Counts) -> bool {
     )
 }
 
-fn sentence(kind: Kind, count: i64, window: i64, how: &str) -> String {
+pub(super) fn sentence(kind: Kind, count: i64, window: i64, how: &str) -> String {
     let number = count.unsigned_abs();
     let within = human::period(window);
     let told = if how.is_empty() {

@@ -8,10 +8,11 @@ mod lives;
 use std::collections::{HashMap, HashSet};
 
 use self::lives::Lives;
+use super::count_window::CountWindow;
 use super::kind::{About, Kind, Past as Known};
-use super::machine::{Change, Phase, Sign, step};
+use super::machine::{Change, Phase, Sign, Timing, step};
 use super::past::{Past, Refused};
-use super::places::{Happened, counts, judge_counts};
+use super::places::Happened;
 use super::round::{Found, Subject};
 use super::rule::Rule;
 use super::windows::judge_windows;
@@ -72,9 +73,19 @@ pub struct Replay<'a> {
     lives: Lives,
     past: Past,
     board: Board,
-    /// Of prefixes and of what was recorded.
-    phases: HashMap<Subject, (Option<Phase>, usize)>,
+    /// Prefixes, and subjects of what was recorded.
+    tracked: HashMap<Subject, Tracked>,
     next_look: i64,
+}
+
+/// One subject whose alert is pending or fires, since the last look at it.
+struct Tracked {
+    phase: Phase,
+    sign: Sign,
+    /// What held last.
+    found: Found,
+    /// Its firing on the board.
+    place: usize,
 }
 
 /// What comes out.
@@ -109,14 +120,14 @@ impl<'a> Replay<'a> {
                 is_falling: rule.condition.kind == Kind::NearExpiry,
                 gap_since: None,
             },
-            phases: HashMap::new(),
+            tracked: HashMap::new(),
             next_look: from,
         }
     }
 
     /// Who was refused in the time, before the first event.
     pub fn refused(&mut self, all: Vec<Refused>) {
-        self.past.refused(all);
+        self.past.refused(i64::MIN, all);
     }
 
     /// The next event; they come in the order of their times. Gaps are events too.
@@ -175,55 +186,71 @@ impl<'a> Replay<'a> {
 
     /// Steps every subject: what was found holds, the others are clear.
     fn settle(&mut self, found: Vec<Found>, now: i64) {
-        let mut marks = HashSet::with_capacity(found.len());
+        self.run_due(now);
+        let timing = self.rule.timing;
+        let mut holding = HashSet::with_capacity(found.len());
         for one in found {
-            let (phase, place) = self.phases.remove(&one.subject).unwrap_or((None, 0));
-            let (phase, change) = step(phase, Sign::Holds, self.rule.timing, now);
+            let before = self.tracked.remove(&one.subject);
+            let place = before.as_ref().map_or(0, |before| before.place);
+            let (phase, change) = step(before.map(|before| before.phase), Sign::Holds, timing, now);
             let place = match change {
                 Some(Change::Fired) => self.board.fired(now, &one),
                 _ => place,
             };
-            self.phases.insert(one.subject.clone(), (phase, place));
-            marks.insert(one.subject);
+            holding.insert(one.subject.clone());
+            if let Some(phase) = phase {
+                let sign = Sign::Holds;
+                let tracked = Tracked {
+                    phase,
+                    sign,
+                    found: one,
+                    place,
+                };
+                self.tracked.insert(tracked.found.subject.clone(), tracked);
+            }
         }
+        let board = &mut self.board;
+        self.tracked.retain(|subject, tracked| {
+            holding.contains(subject) || {
+                tracked.sign = Sign::Clear;
+                tracked.step(timing, now, board)
+            }
+        });
+    }
+
+    /// Between two looks only time passes: what has become due meanwhile fired or resolved then.
+    fn run_due(&mut self, now: i64) {
         let timing = self.rule.timing;
         let board = &mut self.board;
-        self.phases.retain(|subject, (phase, place)| {
-            if marks.contains(subject) {
-                return true;
-            }
-            let (next, change) = step(*phase, Sign::Clear, timing, now);
-            *phase = next;
-            if change == Some(Change::Resolved) {
-                board.resolved(*place, now);
-            }
-            next.is_some()
+        self.tracked.retain(|_, tracked| {
+            tracked
+                .due(timing)
+                .filter(|due| *due < now)
+                .is_none_or(|due| tracked.step(timing, due, board))
         });
     }
 
     /// What was recorded in the time, oldest first.
     pub fn happened(&mut self, all: &[Happened]) {
-        let kind = self.rule.condition.kind;
-        let window = self.rule.condition.value("window").unwrap_or(300_000);
-        let relevant: Vec<&Happened> = all.iter().filter(|one| counts(kind, one.what)).collect();
-        self.board.preview.events += relevant.len() as u64;
-        let mut moments: Vec<i64> = relevant
+        let mut window = CountWindow::new(0, self.rule);
+        let relevant: Vec<&Happened> = all.iter().filter(|one| window.takes(one)).collect();
+        let times = relevant.iter().map(|one| u64::from(one.times));
+        self.board.preview.events += times.sum::<u64>();
+        let ends = relevant
             .iter()
-            .flat_map(|one| [one.at, one.at + window])
-            .collect();
+            .flat_map(|one| [one.at, one.at + window.window_ms()]);
+        let mut moments: Vec<i64> = ends.collect();
         moments.sort_unstable();
         moments.dedup();
         let (from, to) = (self.board.preview.from, self.board.preview.to);
+        let mut next = relevant.into_iter().peekable();
         for now in moments.into_iter().filter(|at| (from..to).contains(at)) {
-            let first = all.partition_point(|one| one.at <= now - window);
-            let last = all.partition_point(|one| one.at <= now);
-            let found = judge_counts(0, self.rule, &all[first..last], now);
-            let count = all[first..last]
-                .iter()
-                .filter(|one| counts(kind, one.what))
-                .count();
-            self.board.measured(now, i64::try_from(count).unwrap_or(i64::MAX));
-            self.settle(found, now);
+            while let Some(one) = next.next_if(|one| one.at <= now) {
+                window.add(one);
+            }
+            window.expire(now);
+            self.board.measured(now, window.total());
+            self.settle(window.found(), now);
         }
     }
 
@@ -234,6 +261,7 @@ impl<'a> Replay<'a> {
         {
             self.look_until(to);
         }
+        self.run_due(to);
         self.lives.end(self.rule, &self.past, to, &mut self.board);
         let mut preview = self.board.preview;
         if let Some(since) = self.board.gap_since {
@@ -245,6 +273,37 @@ impl<'a> Replay<'a> {
         preview.without_ttl = self.past.without_ttl.max(self.lives.without_ttl);
         preview.firings.sort_by_key(|firing| firing.at);
         preview
+    }
+}
+
+impl Tracked {
+    /// When it fires or resolves if nothing changes.
+    const fn due(&self, timing: Timing) -> Option<i64> {
+        match (self.phase, self.sign) {
+            (Phase::Pending { since, .. }, Sign::Holds) => Some(since + timing.for_ms),
+            (
+                Phase::Firing {
+                    clear_since: Some(since),
+                    ..
+                },
+                Sign::Clear,
+            ) => Some(since + timing.keep_ms),
+            _ => None,
+        }
+    }
+
+    /// Whether it goes on.
+    fn step(&mut self, timing: Timing, now: i64, board: &mut Board) -> bool {
+        let (phase, change) = step(Some(self.phase), self.sign, timing, now);
+        match change {
+            Some(Change::Fired) => self.place = board.fired(now, &self.found),
+            Some(Change::Resolved) => board.resolved(self.place, now),
+            _ => {}
+        }
+        if let Some(phase) = phase {
+            self.phase = phase;
+        }
+        phase.is_some()
     }
 }
 

@@ -1,10 +1,11 @@
 //! One evaluation: what the conditions found, applied to the alerts there were. Pure.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::left_out::LeftOut;
 use super::limits::ALERTS_PER_RULE_MAX;
 use super::machine::{Change, Phase, Sign, step};
 use super::rule::{Rule, RuleId};
@@ -92,8 +93,8 @@ pub struct Outcome {
     pub over: Vec<(Active, Change)>,
     /// Places in `active` whose phase is another than before, new ones among them.
     pub changed: Vec<usize>,
-    /// Alerts of a rule that there would be and that are not kept.
-    pub left_out: BTreeMap<RuleId, u64>,
+    /// Alerts that there would be and that are not kept.
+    pub left_out: LeftOut,
 }
 
 type Key<'a> = (&'a RuleId, &'a Subject);
@@ -129,7 +130,9 @@ pub fn round(
         let Some(one) = news.remove(&key) else { continue };
         let count = counts.entry(key.0.clone()).or_default();
         if *count >= ALERTS_PER_RULE_MAX {
-            *outcome.left_out.entry(key.0).or_default() += 1;
+            outcome
+                .left_out
+                .add(&rules[one.rule], &one.subject, one.owner.as_deref());
             continue;
         }
         *count += 1;

@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use domain::alerts::limits::ALERTS_PER_RULE_MAX;
-use domain::alerts::{Found, Kind, LockSight, Past, Rule, RuleId, Sign, Subject, judge_lock, tell_lock};
+use domain::alerts::{
+    Found, Kind, LeftOut, LockSight, Past, Rule, RuleId, Sign, Subject, judge_lock, tell_lock,
+};
 use domain::names::{BackendName, LockId, Resource};
 
 /// Locks found by one rule in one look.
@@ -18,6 +20,8 @@ pub(super) struct Seen {
     pub(super) unknown: HashSet<(RuleId, Subject)>,
     /// Locks found by each rule.
     pub(super) counts: HashMap<usize, usize>,
+    /// Locks that were found and are not in `found`.
+    pub(super) left_out: LeftOut,
 }
 
 /// One lock, by every rule.
@@ -43,8 +47,9 @@ pub(super) fn look_at(
             Sign::Holds if is_wanted => {
                 let count = seen.counts.entry(*index).or_default();
                 *count += 1;
-                // A condition that holds for a million locks is known to by then; those that are told of stay.
+                // A condition that holds for a million locks is known to by then; open alerts stay.
                 if *count > FOUND_MAX && !known.contains_key(&(rule.id.clone(), Subject::Lock(id()))) {
+                    seen.left_out.add(rule, &Subject::Lock(id()), sight.owner);
                     continue;
                 }
                 let p95 = (rule.condition.kind == Kind::LongHeld)

@@ -2,8 +2,8 @@
 
 use crate::alerts::ledger::Marks;
 
-/// Sums of what was refused are written a few seconds after it was, in milliseconds.
-const SUMMED_WITHIN_MS: i64 = 15_000;
+/// A row of signals may be read while the next one is written, in milliseconds.
+const SIGNALLED_WITHIN_MS: i64 = 3_000;
 /// A refused write is counted about when it is written, in milliseconds.
 const WRITTEN_WITHIN_MS: i64 = 3_000;
 /// Where nobody can tell whether something is new, records are read so often, in rounds.
@@ -14,7 +14,7 @@ const RECORDS_EVERY: u64 = 3;
 pub(super) struct Due {
     pub(super) events: bool,
     pub(super) records: bool,
-    pub(super) refused: bool,
+    pub(super) signals: bool,
 }
 
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ pub(super) struct News {
     /// Of the rules whose windows say how far back refusals are read.
     revision: i64,
     records_until: i64,
-    refused_until: i64,
+    signals_until: i64,
 }
 
 impl News {
@@ -38,19 +38,19 @@ impl News {
             return Due {
                 events: true,
                 records: is_time || marks.is_some(),
-                refused: is_time || marks.is_some(),
+                signals: is_time || marks.is_some(),
             };
         };
         if marks.records != seen.records {
             self.records_until = now + WRITTEN_WITHIN_MS;
         }
-        if marks.refused != seen.refused {
-            self.refused_until = now + SUMMED_WITHIN_MS;
+        if marks.signals != seen.signals {
+            self.signals_until = now + SIGNALLED_WITHIN_MS;
         }
         Due {
             events: marks.events != seen.events,
-            records: now <= self.records_until,
-            refused: is_other_rules || now <= self.refused_until,
+            records: is_other_rules || now <= self.records_until,
+            signals: is_other_rules || now <= self.signals_until,
         }
     }
 
@@ -67,15 +67,15 @@ mod tests {
     const QUIET: Due = Due {
         events: false,
         records: false,
-        refused: false,
+        signals: false,
     };
 
-    fn marks(events: i64, records: i64, refused: i64) -> Option<Marks> {
+    fn marks(events: i64, records: i64, signals: i64) -> Option<Marks> {
         Some(Marks {
             revision: None,
             events,
             records: (records, 0),
-            refused,
+            signals,
         })
     }
 
@@ -110,15 +110,15 @@ mod tests {
         assert_eq!(
             news.due(marks(2, 2, 2), 1, 66_000),
             Due {
-                refused: true,
+                signals: true,
                 ..QUIET
             }
         );
         news.read(marks(2, 2, 2));
-        assert!(news.due(marks(2, 2, 2), 1, 81_000).refused);
-        assert_eq!(news.due(marks(2, 2, 2), 1, 82_000), QUIET);
+        assert!(news.due(marks(2, 2, 2), 1, 69_000).signals);
+        assert_eq!(news.due(marks(2, 2, 2), 1, 70_000), QUIET);
         assert!(
-            news.due(marks(2, 2, 2), 2, 83_000).refused,
+            news.due(marks(2, 2, 2), 2, 83_000).signals,
             "a rule looks further back now"
         );
     }

@@ -225,8 +225,9 @@ impl Gatherer {
         self.close_round(now_ms);
     }
 
-    /// What the lease service of this process did.
-    pub(in crate::history) fn tallied(&mut self, all: &[Tallied]) {
+    /// Adds what the lease service of this process did; answers how many acquires were refused, by template.
+    pub(in crate::history) fn tallied(&mut self, all: &[Tallied]) -> HashMap<Arc<str>, u64> {
+        let mut refused: HashMap<Arc<str>, u64> = HashMap::new();
         let of = Of::builtin();
         for one in all {
             let key = (BackendName::builtin(), self.template_of(&one.resource));
@@ -239,7 +240,10 @@ impl Gatherer {
                     sum.reclaimed += u64::from(*reclaimed);
                     sum.ttls.add(*ttl_ms);
                 }
-                What::Refused | What::TimedOut => sum.refused += 1,
+                What::Refused | What::TimedOut => {
+                    sum.refused += 1;
+                    *refused.entry(template).or_default() += 1;
+                }
                 What::Waited { ms, .. } => {
                     sum.waits.add(*ms);
                     sum.heavy
@@ -263,6 +267,7 @@ impl Gatherer {
                 What::Rejected { .. } => sum.rejected += 1,
             }
         }
+        refused
     }
 
     /// How long the owner believed that it held it; once for each lease.

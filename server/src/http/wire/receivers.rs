@@ -161,7 +161,7 @@ pub struct NotificationWire {
 impl From<Delivery> for NotificationWire {
     fn from(delivery: Delivery) -> Self {
         let notice = delivery.notice.as_ref();
-        let count = |notice: &domain::notice::Notice| notice.alerts.len() as u64 + notice.truncated;
+
         Self {
             id: delivery.id.to_string(),
             status: delivery.status().map(|status| match status {
@@ -169,7 +169,7 @@ impl From<Delivery> for NotificationWire {
                 NoticeStatus::Resolved => "resolved",
             }),
             group: notice.map(|notice| notice.group.clone()),
-            alerts: notice.map(count).unwrap_or_default(),
+            alerts: notice.map(domain::notice::Notice::size).unwrap_or_default(),
             state: delivery.state.wire(),
             next_at: moment(delivery.next_at).filter(|_| delivery.ended_at.is_none()),
             receiver: delivery.receiver,

@@ -25,8 +25,8 @@ use self::writer::{Committed, Writer};
 use super::rows::{LeaseRow, StateRow, from_json, held_rows, to_json};
 use super::witness::Witness;
 use super::{
-    Answer, HeldRow, Lane, News, Read, RejectionRow, RejectionsAsked, ResourceView, Store, StoreError,
-    WaiterView,
+    Answer, HeldRow, Lane, News, Read, RejectionCount, RejectionRange, RejectionRow, RejectionsAsked,
+    ResourceView, Store, StoreError, WaiterView,
 };
 use crate::clock::Clock;
 use crate::lease::operation::{Applied, Head, Operation};
@@ -195,6 +195,25 @@ impl Store for SqliteStore {
                 .bind(i64::from(asked.most));
             let rows: Vec<super::RejectionTuple> = query.fetch_all(&self.readers).await?;
             Ok(rows.into_iter().map(RejectionRow::from).collect())
+        })
+    }
+
+    fn rejection_counts<'a>(&'a self, range: &'a RejectionRange) -> Answer<'a, Vec<RejectionCount>> {
+        Box::pin(async move {
+            let query = sqlx::query_as(super::REJECTION_COUNTS)
+                .bind(range.after)
+                .bind(range.to)
+                .bind(range.since.ms());
+            let rows: Vec<super::RejectionCountTuple> = query.fetch_all(&self.readers).await?;
+            Ok(rows.into_iter().map(RejectionCount::from).collect())
+        })
+    }
+
+    fn last_rejection_before(&self, recorded: StoreTime) -> Answer<'_, i64> {
+        Box::pin(async move {
+            let query = sqlx::query_scalar(super::LAST_REJECTION_BEFORE).bind(recorded.ms());
+            let id: Option<i64> = query.fetch_optional(&self.readers).await?;
+            Ok(id.unwrap_or(0))
         })
     }
 

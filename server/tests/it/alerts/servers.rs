@@ -14,10 +14,13 @@ use leasehold::audit::{Audit, Heads};
 use leasehold::backends::broken::BrokenBackend;
 use leasehold::backends::{BackendError, Roster};
 use leasehold::clock::Clock;
+use leasehold::config::HistoryConfig;
 use leasehold::db::{Db, Tx};
+use leasehold::history::{History, Recording};
 use leasehold::identity::Who;
 use leasehold::inventory::Inventory;
 use leasehold::lease::{Caller, LeaseConfig, LeaseService, Report};
+use leasehold::notify::Occasion;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::eventually::eventually;
@@ -27,7 +30,8 @@ pub(super) struct Server {
     pub(super) alerts: Arc<Alerts>,
     pub(super) sent: Arc<Collected>,
     pub(super) history: Db,
-    leases: Arc<LeaseService>,
+    pub(super) leases: Arc<LeaseService>,
+    recording: Recording,
     stop: CancellationToken,
 }
 
@@ -46,6 +50,7 @@ impl Notices for Collected {
         &'a self,
         _: &'a mut Tx,
         notice: &'a Notice,
+        _: Occasion,
         _: i64,
     ) -> BoxFuture<'a, Result<(), sqlx::Error>> {
         self.0.lock().unwrap().push(notice.clone());
@@ -73,10 +78,19 @@ impl Server {
         let db = Db::open(&home.url).await.unwrap();
         let history = db.history(&home.url).await.unwrap();
         let sent = Arc::new(Collected::default());
+        let inventory = Inventory::new(Vec::new());
+        let (_, recording) = History::start(
+            history.clone(),
+            &inventory,
+            &leases,
+            HistoryConfig::default(),
+            clock.clone(),
+            stop.clone(),
+        );
         let alerts = Alerts::start(Parts {
             audit: Audit::new(db, clock.clone(), Heads::new(None)),
             history: history.clone(),
-            inventory: Inventory::new(Vec::new()),
+            inventory,
             leases: leases.clone(),
             notices: sent.clone(),
             backends: roster(),
@@ -88,12 +102,13 @@ impl Server {
             sent,
             history,
             leases,
+            recording,
             stop,
         }
     }
 
     /// A resource refuses an old token.
-    async fn refuse(&self, resource: &str) {
+    pub(super) async fn refuse(&self, resource: &str) {
         let caller = Caller {
             issuer: "test".into(),
             scope: Scope::everything(),
@@ -110,23 +125,24 @@ impl Server {
         self.leases.report(&caller, report).await.unwrap();
     }
 
-    fn told(&self) -> usize {
+    pub(super) fn told(&self) -> usize {
         self.sent.all().len()
     }
 
-    async fn stop(self) {
+    pub(super) async fn stop(self) {
         self.stop.cancel();
+        self.recording.ended().await;
         self.leases.close().await;
     }
 }
 
-async fn firing(server: &Server) -> usize {
+pub(super) async fn firing(server: &Server) -> usize {
     let open = server.alerts.open(&Default::default()).await.unwrap();
     open.iter().filter(|(kept, ..)| kept.alert.is_firing()).count()
 }
 
 /// Three rounds of the evaluator.
-async fn rounds() {
+pub(super) async fn rounds() {
     tokio::time::sleep(std::time::Duration::from_secs(4)).await;
 }
 

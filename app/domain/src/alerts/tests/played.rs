@@ -3,7 +3,9 @@
 use crate::alerts::machine::{Change, Phase};
 use crate::alerts::round::{Active, Found, Subject, round};
 use crate::alerts::rule::Rule;
-use crate::alerts::{LockSight, Sign, Silence, SilenceDraft, builtin, judge_lock, notices, tell_lock};
+use crate::alerts::{
+    LeftOut, LockSight, Sign, Silence, SilenceDraft, builtin, judge_lock, notices, tell_lock,
+};
 use crate::cadence::Cadence;
 use crate::diagnosis::{CadenceFacts, Facts, LifetimeFacts};
 use crate::names::{BackendName, LockId, Resource, Source};
@@ -205,7 +207,7 @@ fn a_hundred_locks_of_one_dead_owner_are_one_notice_and_one_more_when_over() {
     };
     let path = |_: &Subject| "/locks".to_owned();
     let mut active = round(&rules, Vec::new(), all(), &|_, _| false, 0).active;
-    let told = notices(&rules, &active, &[], &[], &path, 0);
+    let told = notices(&rules, &active, &[], &LeftOut::default(), &[], &path, 0);
     assert_eq!((told.notices.len(), told.notified.len()), (1, 100));
     assert_eq!(told.notices[0].alerts.len(), 100);
     for place in told.notified {
@@ -215,13 +217,21 @@ fn a_hundred_locks_of_one_dead_owner_are_one_notice_and_one_more_when_over() {
     let again = round(&rules, active.clone(), all(), &|_, _| false, 5_000);
     assert!(again.changed.is_empty());
     assert!(
-        notices(&rules, &again.active, &[], &[], &path, 5_000)
+        notices(&rules, &again.active, &[], &LeftOut::default(), &[], &path, 5_000)
             .notices
             .is_empty()
     );
     let over = round(&rules, again.active, Vec::new(), &|_, _| false, 9_000);
     let gone: Vec<Active> = over.over.into_iter().map(|(alert, _)| alert).collect();
-    let told = notices(&rules, &over.active, &gone, &[], &path, 9_000);
+    let told = notices(
+        &rules,
+        &over.active,
+        &gone,
+        &LeftOut::default(),
+        &[],
+        &path,
+        9_000,
+    );
     assert_eq!(told.notices.len(), 1);
     assert_eq!(told.notices[0].status(), crate::notice::NoticeStatus::Resolved);
 }
@@ -266,13 +276,43 @@ fn a_silence_keeps_back_counts_once_and_lets_through_at_its_end() {
     let news = vec![found(0, "jobs/1", "w"), found(0, "other", "w")];
     let mut active = round(&rules, Vec::new(), news, &|_, _| false, 0).active;
     let silences = [silence];
-    let told = notices(&rules, &active, &[], &silences, &path, 0);
+    let told = notices(&rules, &active, &[], &LeftOut::default(), &silences, &path, 0);
     assert_eq!(told.notices[0].alerts.len(), 1);
     assert_eq!(told.suppressed, [(0, "s".to_owned())]);
     active[0].silenced_by = Some("s".to_owned());
     active[1].is_notified = true;
-    let told = notices(&rules, &active, &[], &silences, &path, 1_000);
+    let told = notices(&rules, &active, &[], &LeftOut::default(), &silences, &path, 1_000);
     assert!(told.notices.is_empty() && told.suppressed.is_empty());
-    let told = notices(&rules, &active, &[], &silences, &path, lasts);
+    let told = notices(&rules, &active, &[], &LeftOut::default(), &silences, &path, lasts);
     assert_eq!(told.notified, [0]);
+}
+
+#[test]
+fn a_storm_beyond_what_is_kept_is_counted_by_group() {
+    // 500 alerts are kept, 100 are listed; the message says how many there are of this owner, and none of another's.
+    let rules = [rule("holder_gone")];
+    let found: Vec<Found> = (0..2_000)
+        .map(|n| {
+            found(
+                0,
+                &format!("jobs/{n}"),
+                if n % 4 == 0 { "worker-8" } else { "worker-7" },
+            )
+        })
+        .collect();
+    let mut outcome = round(&rules, Vec::new(), found, &|_, _| false, 0);
+    let path = |_: &Subject| "/locks".to_owned();
+    let told = notices(&rules, &outcome.active, &[], &outcome.left_out, &[], &path, 0);
+    let mut sizes: Vec<u64> = told.notices.iter().map(crate::notice::Notice::size).collect();
+    sizes.sort_unstable();
+    assert_eq!((sizes, told.storms.len()), (vec![500, 1_500], 0));
+    for alert in &mut outcome.active {
+        alert.is_notified = true;
+    }
+    let told = notices(&rules, &outcome.active, &[], &outcome.left_out, &[], &path, 1_000);
+    assert_eq!(
+        (told.notices.len(), told.storms.len()),
+        (0, 2),
+        "nothing is new but the count"
+    );
 }

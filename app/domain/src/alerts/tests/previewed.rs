@@ -1,7 +1,7 @@
 //! History played through rules.
 
 use super::played::{lock, rule};
-use crate::alerts::{Pattern, Preview, Refused, Replay, Rule};
+use crate::alerts::{Condition, Counts, Happened, Pattern, Preview, Refused, Replay, Rule};
 use crate::detail::EventKind;
 use crate::history::{HistoryEvent, Run};
 use crate::names::{BackendName, OwnerId};
@@ -149,4 +149,54 @@ fn those_who_are_refused_make_contention_where_their_template_is_looked_at() {
         replay.finish().count
     };
     assert_eq!((fires(""), fires("jobs/"), fires("jobs/1")), (1, 1, 0));
+}
+
+fn rejection(at: i64, name: &str, times: u32) -> Happened {
+    let id = lock(name);
+    Happened {
+        at,
+        what: Counts::Rejection { is_older: true },
+        backend: id.backend.clone(),
+        lock: Some(id),
+        owner: None,
+        times,
+        how: String::new(),
+    }
+}
+
+#[test]
+fn a_flood_of_one_lock_hides_no_rejection_of_another() {
+    // 2,000 seconds of a loud lock around one rejection of a quiet one; the window is ten minutes.
+    let mut rule = rule("fencing_rejections");
+    rule.condition = Condition::default_of(rule.condition.kind);
+    let mut all: Vec<Happened> = (0..2_000).map(|n| rejection(H + n * S, "loud", 8)).collect();
+    all.insert(500, rejection(H + 499 * S + 1, "quiet", 1));
+    let mut replay = Replay::new(&rule, 0, 3 * H);
+    replay.happened(&all);
+    let preview = replay.finish();
+    let of = |name: &str| {
+        let firings = preview
+            .firings
+            .iter()
+            .filter(|firing| firing.subject.shown() == name);
+        firings
+            .map(|firing| (firing.at, firing.until))
+            .collect::<Vec<_>>()
+    };
+    let window = 300 * S;
+    assert_eq!(of("quiet"), [(H + 499 * S + 1, Some(H + 499 * S + 1 + window))]);
+    assert_eq!(of("loud"), [(H, Some(H + 1_999 * S + window))]);
+    assert_eq!(preview.events, 16_001);
+}
+
+#[test]
+fn a_recorded_condition_fires_after_its_for_although_nothing_happens_then() {
+    // Two failures hold for the length of the window; the rule wants a minute of it.
+    let mut rule = rule("fencing_rejections");
+    rule.timing.for_ms = 60 * S;
+    let mut replay = Replay::new(&rule, 0, H);
+    replay.happened(&[rejection(600 * S, "a", 1)]);
+    let preview = replay.finish();
+    assert_eq!(preview.firings[0].at, 660 * S);
+    assert_eq!(preview.firings[0].until, Some(900 * S));
 }

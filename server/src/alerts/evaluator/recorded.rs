@@ -1,0 +1,154 @@
+//! What was recorded within the longest window of any rule: forced unlocks, fencing rejections, refused acquires, failed calls.
+//! Read piece by piece, so that a flood of one lock costs a row per second and hides nothing of another.
+
+use domain::alerts::limits::WINDOW_MS_MAX;
+use domain::alerts::{Counts, Happened, Kind, Past, Refused, Rule};
+use domain::lease::StoreTime;
+use domain::names::BackendName;
+
+use crate::alerts::ledger::Ledger;
+use crate::history::signals::{Signal, SignalKind};
+use crate::lease::RejectionRange;
+
+/// A transaction that was begun earlier may commit a lower id later: what is younger is read again, in milliseconds.
+const SETTLES_MS: i64 = 10_000;
+/// Rows of signals grow for so long after their start; a server that could not write is later. In milliseconds.
+const SIGNALS_GROW_MS: i64 = 180_000;
+const SIGNALS_ANEW_MS: i64 = 60_000;
+/// Window of the rules that have none of their own, in milliseconds.
+const WINDOW_MS: i64 = 300_000;
+
+#[derive(Default)]
+pub(super) struct Recorded {
+    /// How far back rejections were read, and the id up to which they cannot change any more.
+    settled: Option<(i64, i64)>,
+    rejections: Vec<Happened>,
+    /// Behind that id.
+    rejections_young: Vec<Happened>,
+    unlocks: Vec<Happened>,
+    failures: Vec<Happened>,
+    /// How far back signals were read, and when all of them were.
+    signals: Option<(i64, i64)>,
+}
+
+impl Recorded {
+    /// In the order of their times.
+    pub(super) fn in_order(&self) -> Vec<&Happened> {
+        let rejections = self.rejections.iter().chain(&self.rejections_young);
+        let mut all: Vec<&Happened> = rejections.chain(&self.unlocks).chain(&self.failures).collect();
+        all.sort_by_key(|one| one.at);
+        all
+    }
+
+    /// Forced unlocks and fencing rejections.
+    pub(super) async fn read_records(
+        &mut self,
+        ledger: &dyn Ledger,
+        rules: &[Rule],
+        now: i64,
+    ) -> Result<(), sqlx::Error> {
+        let window_ms = longest_window(rules, |kind| {
+            matches!(
+                kind,
+                Kind::FencingRejections | Kind::TwoBelievers | Kind::ForcedUnlocks | Kind::BreakGlass
+            )
+        });
+        let Some(window_ms) = window_ms else { return Ok(()) };
+        self.unlocks = ledger.unlocks(now - window_ms).await?;
+        let known = self.settled.filter(|(reach_ms, _)| *reach_ms >= window_ms);
+        let after = match known {
+            Some((_, id)) => id,
+            None => ledger.last_rejection_before(now - window_ms).await?,
+        };
+        let settled = ledger.last_rejection_before(now - SETTLES_MS).await?.max(after);
+        let since = StoreTime::from_ms(now - window_ms);
+        let range = |after, to| RejectionRange { after, to, since };
+        let more = match settled > after {
+            true => ledger.rejections(range(after, settled)).await?,
+            false => Vec::new(),
+        };
+        self.rejections_young = ledger.rejections(range(settled, i64::MAX)).await?;
+        if known.is_none() {
+            self.rejections.clear();
+        }
+        self.rejections.retain(|one| one.at > now - window_ms);
+        self.rejections.extend(more);
+        self.settled = Some((window_ms, settled));
+        Ok(())
+    }
+
+    /// Refused acquires, which go to the past of their prefixes, and failed calls.
+    pub(super) async fn read_signals(
+        &mut self,
+        ledger: &dyn Ledger,
+        rules: &[Rule],
+        past: Option<&mut Past>,
+        now: i64,
+    ) -> Result<(), sqlx::Error> {
+        let window_ms = longest_window(rules, |kind| {
+            matches!(
+                kind,
+                Kind::Contention | Kind::RenewalFailures | Kind::ReleaseFailures
+            )
+        });
+        let (Some(window_ms), Some(past)) = (window_ms, past) else {
+            return Ok(());
+        };
+        let known = self
+            .signals
+            .filter(|(reach_ms, read_at)| *reach_ms >= window_ms && now - read_at < SIGNALS_ANEW_MS);
+        let from = match known {
+            Some(_) => now - window_ms.min(SIGNALS_GROW_MS),
+            None => now - window_ms,
+        };
+        let signals = ledger.signals(from).await?;
+        let (refused, failed) = split(signals);
+        past.refused(from, refused);
+        past.forget_refused(now - WINDOW_MS_MAX);
+        self.failures
+            .retain(|one| one.at < from && one.at > now - window_ms);
+        self.failures.extend(failed);
+        self.signals = known.or(Some((window_ms, now)));
+        Ok(())
+    }
+}
+
+/// Refused acquires, and failed calls, each in the order of their times.
+pub(in crate::alerts) fn split(signals: Vec<Signal>) -> (Vec<Refused>, Vec<Happened>) {
+    let (mut refused, mut failed) = (Vec::new(), Vec::new());
+    for signal in signals {
+        let what = match signal.kind {
+            SignalKind::AcquireRefused => {
+                refused.push(Refused {
+                    at: signal.at,
+                    backend: BackendName::builtin(),
+                    prefix: signal.prefix.to_string(),
+                    times: signal.times,
+                });
+                continue;
+            }
+            SignalKind::RenewalFailed => Counts::RenewalFailed,
+            SignalKind::ReleaseFailed => Counts::ReleaseFailed,
+        };
+        failed.push(Happened {
+            at: signal.at,
+            what,
+            lock: None,
+            backend: BackendName::builtin(),
+            owner: None,
+            times: u32::try_from(signal.times).unwrap_or(u32::MAX),
+            how: String::new(),
+        });
+    }
+    (refused, failed)
+}
+
+/// Of the rules that are on and of such a kind, in milliseconds; none: there is no such rule.
+fn longest_window(rules: &[Rule], is_meant: impl Fn(Kind) -> bool) -> Option<i64> {
+    let rules = rules
+        .iter()
+        .filter(|rule| rule.is_enabled && is_meant(rule.condition.kind));
+    rules
+        .map(|rule| rule.condition.value("window").unwrap_or(WINDOW_MS))
+        .max()
+}

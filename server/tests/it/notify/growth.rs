@@ -1,0 +1,60 @@
+//! A storm that grows is notified again with its true count, and only then.
+
+use domain::notice::Notice;
+use leasehold::clock::Clock;
+use leasehold::notify::{DeliveryState, Kind, Occasion, enqueue_at};
+use serde_json::json;
+
+use super::stage::{Stage, Store, config, firing};
+use crate::support::ear::Ear;
+
+async fn enqueue(stage: &Stage, notice: &Notice, occasion: Occasion) -> u64 {
+    let mut tx = stage.db.begin().await.unwrap();
+    let now = Clock::start().now().wall.timestamp_millis();
+    let receivers = enqueue_at(&mut tx, notice, occasion, stage.notifier.growth_factor(), now)
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    stage.notifier.wake();
+    receivers
+}
+
+async fn grows(store: Store) {
+    let hook = Ear::open().await;
+    let stage = Stage::on(store, config()).await;
+    stage.add("hook", Kind::Webhook, &[&hook.url]).await;
+    let of_size = |size: u64| Notice {
+        truncated: size - 1,
+        ..firing("jobs/nightly")
+    };
+    let steps = [
+        (Occasion::Change, 300, 1),
+        (Occasion::Growth, 500, 0),
+        (Occasion::Change, 599, 0),
+        (Occasion::Growth, 600, 1),
+        (Occasion::Change, 1_000, 0),
+        (Occasion::Change, 1_300, 1),
+    ];
+    for (occasion, size, receivers) in steps {
+        let notified = enqueue(&stage, &of_size(size), occasion).await;
+        assert_eq!(notified, receivers, "{occasion:?} {size}");
+    }
+    stage.are(DeliveryState::Delivered).await;
+    let mut truncated: Vec<_> = hook
+        .heard()
+        .iter()
+        .map(|heard| heard.json()["truncatedAlerts"].clone())
+        .collect();
+    truncated.sort_by_key(serde_json::Value::as_u64);
+    assert_eq!(truncated, [json!(299), json!(599), json!(1_299)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_is_notified_again_when_it_doubles_on_sqlite() {
+    Box::pin(grows(Store::sqlite())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_is_notified_again_when_it_doubles_on_postgres() {
+    Box::pin(grows(Store::postgres().await)).await;
+}
