@@ -80,6 +80,24 @@ pub fn count(number: u64) -> String {
     out
 }
 
+/// A size: `0 bytes`, `1 byte`, `64 kB`, `1.5 MB`, `400 MB`. Units of 1,000; rounded down to two digits below ten.
+pub fn bytes(number: u64) -> String {
+    const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
+    if number < 1000 {
+        return counted(number, "byte", "bytes");
+    }
+    let (mut unit, mut at) = (1000, 0);
+    while number / unit >= 1000 && at + 1 < UNITS.len() {
+        (unit, at) = (unit * 1000, at + 1);
+    }
+    let (whole, tenth) = (number / unit, number % unit / (unit / 10));
+    if whole < 10 && tenth > 0 {
+        format!("{whole}.{tenth} {}", UNITS[at])
+    } else {
+        format!("{whole} {}", UNITS[at])
+    }
+}
+
 /// A measure for drawing, to a hundredth, without idle digits: `12.5`, `100`, `0.07`. The standard library's way
 /// of writing any number there can be weighs as much as a page.
 pub fn measure(value: f64) -> String {
@@ -111,6 +129,26 @@ mod tests {
         // Both signs, both ends of rounding, and nothing after the point where nothing is needed.
         let shown = [0.0, 100.0, 12.5, 0.07, 99.999, -0.004, -3.25].map(measure);
         assert_eq!(shown, ["0", "100", "12.5", "0.07", "100", "0", "-3.25"]);
+    }
+
+    #[test]
+    fn sizes_carry_units_of_a_thousand() {
+        // Both edges of a unit; the largest there is.
+        let shown = [0, 1, 999, 1000, 1_550, 65_536, 999_999, 400_000_001, u64::MAX].map(bytes);
+        assert_eq!(
+            shown,
+            [
+                "0 bytes",
+                "1 byte",
+                "999 bytes",
+                "1 kB",
+                "1.5 kB",
+                "65 kB",
+                "999 kB",
+                "400 MB",
+                "18 EB"
+            ]
+        );
     }
 
     #[test]

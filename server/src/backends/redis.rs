@@ -5,7 +5,11 @@
 //!
 //! **Invariant:** the watching account only reads. The unlocking account runs one script, which deletes one key if it
 //! still holds what was seen.
+//!
+//! **Invariant:** no value of more than 64 KiB is kept, whatever lies below a pattern: sizes are asked first, and
+//! `reply_filter` drops what grew in between.
 
+mod dial;
 mod fault;
 mod fingerprint;
 mod glob;
@@ -20,6 +24,7 @@ mod pass;
 mod probe;
 mod redisson;
 mod release;
+mod reply_filter;
 mod rights;
 mod rows;
 mod server_info;
@@ -27,7 +32,6 @@ mod target;
 mod troubles;
 mod watch;
 
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -61,8 +65,6 @@ pub struct RedisBackend {
     asks: Link,
     /// The account of forced unlocks, where one is configured.
     unlocks: Option<Link>,
-    /// Ask for the lengths of values before reading them: long ones were met, or the last pass failed.
-    careful: AtomicBool,
     /// What the watch last found out, for the Backends page.
     watching: Mutex<String>,
 }
@@ -92,7 +94,6 @@ pub fn connect(
         rows: Rows::new(redis.values),
         patterns,
         poll: config.poll,
-        careful: AtomicBool::new(false),
         watching: Mutex::new(
             "keyspace notifications, where the server sends them; not connected yet".to_owned(),
         ),

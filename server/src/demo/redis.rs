@@ -35,7 +35,7 @@ pub(super) fn watch_acl(password: &str, is_old: bool) -> String {
     };
     format!(
         "{WATCH_USER} on >{password} resetkeys resetchannels {keys} &__keyspace@0__:lock:* &__keyevent@0__:* \
-         -@all +ping +select +scan +pttl +mget +strlen +type +hlen +hgetall +object|encoding +object|idletime \
+         -@all +ping +select +scan +pttl +getrange +strlen +type +hlen +memory|usage +hgetall +object|encoding +object|idletime \
          +time +info +config|get +psubscribe +acl|whoami{newer}"
     )
 }

@@ -1,5 +1,7 @@
 //! Attacks on a running server, one file per attack. Each was possible once, or would be with one check fewer.
 
+mod large_redis_values;
+mod memory;
 mod protected_casualty;
 mod rights_lost_before_claim;
 mod scope_lost_after_intent;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ::redis::{ErrorKind, RedisError, ServerError, ServerErrorKind};
 
+use super::reply_filter::UNREADABLE;
 use super::target::Target;
 use crate::backends::BackendError;
 
@@ -100,6 +101,9 @@ fn server(kind: ServerErrorKind, code: &str, text: &str) -> BackendError {
 
 fn system(error: &RedisError) -> BackendError {
     let text = error.to_string();
+    if text.contains(UNREADABLE) {
+        return BackendError::Protocol { detail: text };
+    }
     // rustls has no kind of its own here: its errors come as text inside an io error.
     if ["certificate", "fatal alert", "InvalidContentType", "tls", "TLS"]
         .iter()

@@ -6,10 +6,21 @@ use std::time::Duration;
 pub(super) const SCAN_COUNT: u32 = 1000;
 /// Pages whose reads are under way at once: enough that the server never waits for us, and no more.
 pub(super) const PAGES_IN_FLIGHT: usize = 3;
-/// Longest value that is read as a lock, in bytes.
+/// Longest value that is read as a lock, and longest string of any reply that is kept, in bytes.
 pub(super) const VALUE_BYTES_MAX: usize = 64 * 1024;
-/// Most fields of a hash that is read as a lock.
+/// First bytes of a value that are read with its page; longer ones are read by themselves.
+pub(super) const VALUE_BYTES_FIRST: usize = 4 * 1024;
+/// Most fields of a hash that is read as a lock, and most memory that the server may use for it, in bytes. A read lock
+/// with so many readers takes about half of it.
 pub(super) const HASH_FIELDS_MAX: i64 = 1000;
+pub(super) const HASH_BYTES_MAX: u64 = 256 * 1024;
+/// Long values and hashes asked for with one request, in bytes by their sizes.
+pub(super) const LONG_READ_BYTES_MAX: u64 = 1024 * 1024;
+/// All strings of one reply, in bytes; the rest of them arrives as nil.
+pub(super) const REPLY_BYTES_MAX: u64 = 8 * 1024 * 1024;
+/// Elements of one reply, and bytes of a line in it: more end the connection.
+pub(super) const REPLY_ELEMENTS_MAX: u64 = 100_000;
+pub(super) const REPLY_LINE_BYTES_MAX: usize = 64 * 1024;
 /// Names read with one request in `refresh`.
 pub(super) const NAMES_PER_READ: usize = 500;
 
@@ -23,3 +34,5 @@ pub(super) const BACKOFF_MAX: Duration = Duration::from_secs(10);
 
 const _: () = assert!(PING_POLLS < RECHECK_POLLS);
 const _: () = assert!(VALUE_BYTES_MAX <= domain::limits::RESOURCE_BYTES_MAX);
+const _: () = assert!(VALUE_BYTES_FIRST < VALUE_BYTES_MAX && VALUE_BYTES_MAX as u64 <= LONG_READ_BYTES_MAX);
+const _: () = assert!(HASH_BYTES_MAX <= LONG_READ_BYTES_MAX && LONG_READ_BYTES_MAX < REPLY_BYTES_MAX);

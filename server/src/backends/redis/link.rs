@@ -6,10 +6,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ::redis::aio::{ConnectionLike, MultiplexedConnection};
+use ::redis::aio::ConnectionLike;
 use ::redis::{Cmd, Pipeline, RedisError, Value};
 use tokio::sync::Mutex;
 
+use super::dial::Connection;
 use super::fault;
 use super::target::Target;
 use crate::backends::BackendError;
@@ -23,7 +24,7 @@ pub(super) struct Link {
 /// A connection that answered just now. Its requests share one socket; answers come in the order of requests.
 #[derive(Clone)]
 pub(super) struct Line {
-    connection: MultiplexedConnection,
+    connection: Connection,
     number: u64,
     target: Arc<Target>,
 }
@@ -61,12 +62,7 @@ impl Link {
     }
 
     async fn connect(&self) -> Result<Line, BackendError> {
-        let settings = self.target.settings();
-        let connecting = self
-            .target
-            .client()
-            .get_multiplexed_async_connection_with_config(&settings);
-        let connection = tokio::time::timeout(self.target.timeout, connecting)
+        let connection = tokio::time::timeout(self.target.timeout, self.target.connect())
             .await
             .map_err(|_| fault::no_answer(self.target.timeout))?
             .map_err(|error| fault::connecting(&error, &self.target))?;
@@ -107,7 +103,7 @@ impl Line {
     /// Many commands in one go; an error of the server stands in its command's place.
     pub(super) async fn ask_all(&self, commands: &Pipeline) -> Result<Vec<Value>, BackendError> {
         let count = commands.len();
-        let mut connection = self.connection.clone();
+        let mut connection = self.connection.requests.clone();
         let answers = connection.req_packed_commands(commands, 0, count).await;
         let answers = answers.map_err(|error| fault::mapped(&error, self.target.timeout))?;
         if answers.len() == count {
@@ -119,6 +115,6 @@ impl Line {
 
     /// As [`Self::ask`], with the driver's own error: whoever changes something must know whether there was an answer.
     pub(super) async fn raw(&self, command: &Cmd) -> Result<Value, RedisError> {
-        command.query_async(&mut self.connection.clone()).await
+        command.query_async(&mut self.connection.requests.clone()).await
     }
 }

@@ -4,15 +4,16 @@ use std::collections::HashSet;
 
 use ::redis::{Pipeline, Value};
 use domain::escape;
+use domain::generation::Generation;
 use domain::names::{OwnerId, Resource, Source};
-use domain::observation::{Inspection, RawField};
+use domain::observation::{Inspection, ObservedLock, RawField};
 
 use super::fingerprint::Fingerprint;
 use super::json;
 use super::limits::{NAMES_PER_READ, VALUE_BYTES_MAX};
 use super::link::Line;
-use super::odd::fields;
-use super::page::{self, on_key};
+use super::odd::small_hash;
+use super::page::{self, beginning, on_key};
 use super::redisson::RedissonLock;
 use super::server_info::text;
 use super::{RedisBackend, fault, glob, release};
@@ -35,7 +36,7 @@ pub(super) async fn refresh(
     for some in resources.chunks(NAMES_PER_READ) {
         let ours = some.iter().filter(|resource| is_ours(backend, resource));
         let keys = ours.map(|resource| resource.as_bytes().to_vec()).collect();
-        let page = match page::read(&line, &backend.rows, &backend.clock, keys, true).await {
+        let page = match page::read(&line, &backend.rows, &backend.clock, keys).await {
             Ok(page) => page,
             Err(error) => {
                 backend.asks.discard(&line).await;
@@ -88,7 +89,7 @@ async fn read_one(
     resource: &Resource,
 ) -> Result<Inspection, BackendError> {
     let key = resource.as_bytes();
-    let page = page::read(line, &backend.rows, &backend.clock, vec![key.to_vec()], true).await?;
+    let page = page::read(line, &backend.rows, &backend.clock, vec![key.to_vec()]).await?;
     let Some(lock) = page.locks.into_iter().find(|lock| lock.source == *source) else {
         return Ok(Inspection::default());
     };
@@ -96,7 +97,7 @@ async fn read_one(
     let mut owners = Vec::new();
     let unread = lock.generation.is_unknown();
     match raw.kind.as_deref() {
-        Some("string") if !unread => value_fields(backend, line, key, &mut raw.fields).await?,
+        Some("string") if !unread => value_fields(backend, line, key, &lock, &mut raw.fields).await?,
         Some("hash") if !unread => owners = hash_fields(line, key, &mut raw.fields).await?,
         _ => {}
     }
@@ -168,18 +169,15 @@ async fn value_fields(
     backend: &RedisBackend,
     line: &Line,
     key: &[u8],
+    seen: &ObservedLock,
     raw: &mut Vec<RawField>,
 ) -> Result<(), BackendError> {
-    // Bounded even if the value grew since its length was asked for.
-    let mut command = ::redis::cmd("MGET");
-    command.arg(key);
-    let Value::Array(values) = line.ask(&command).await? else {
-        return Err(fault::unexpected("MGET"));
+    let Value::BulkString(value) = line.ask(&beginning(key, VALUE_BYTES_MAX)).await? else {
+        return Err(fault::unexpected("GETRANGE"));
     };
-    let Some(Value::BulkString(value)) = values.into_iter().next() else {
-        return Ok(());
-    };
-    if value.len() > VALUE_BYTES_MAX {
+    // It may have gone or changed since the row was read.
+    let generation = Fingerprint::of(&value).generation("value:");
+    if seen.generation.known().map(Generation::as_str) != Some(generation.as_str()) {
         return Ok(());
     }
     raw.push(field("size", format!("{} bytes", value.len())));
@@ -201,8 +199,7 @@ async fn value_fields(
 }
 
 async fn hash_fields(line: &Line, key: &[u8], raw: &mut Vec<RawField>) -> Result<Vec<OwnerId>, BackendError> {
-    let answer = line.ask(&on_key("HGETALL", key)).await?;
-    let read = fields(answer).ok_or_else(|| fault::unexpected("HGETALL"))?;
+    let read = small_hash(line, key).await?.unwrap_or_default();
     let Some(lock) = RedissonLock::parse(&read) else {
         return Ok(Vec::new());
     };

@@ -1,4 +1,5 @@
-//! Reads the keys of one page: remaining times and values in one round trip, and what is no string in two more.
+//! Reads the keys of one page: remaining times and the beginnings of values in one round trip, and what is long or no
+//! string in a few more.
 //!
 //! A key that cannot be read is a row that says so, never a failure of the page.
 
@@ -7,7 +8,7 @@ use domain::limits::RESOURCE_BYTES_MAX;
 use domain::observation::{ObservedLock, Tick};
 
 use super::fault;
-use super::limits::VALUE_BYTES_MAX;
+use super::limits::VALUE_BYTES_FIRST;
 use super::link::Line;
 use super::odd;
 use super::rows::Rows;
@@ -24,13 +25,12 @@ pub(super) struct Page {
     pub(super) troubles: Troubles,
 }
 
-/// Reads `keys`. `careful` asks for the lengths first, so that no long value crosses the wire.
+/// Reads `keys`.
 pub(super) async fn read(
     line: &Line,
     rows: &Rows,
     clock: &Clock,
     mut keys: Vec<Key>,
-    careful: bool,
 ) -> Result<Page, BackendError> {
     let mut page = Page {
         sent_at: clock.tick(),
@@ -38,27 +38,34 @@ pub(super) async fn read(
         troubles: Troubles::default(),
     };
     keys.retain(|key| key.len() <= RESOURCE_BYTES_MAX || page.troubles.long_name());
-    if careful && !keys.is_empty() {
-        keys = without_long_values(line, rows, keys, &mut page).await?;
-    }
     if keys.is_empty() {
         return Ok(page);
     }
-    let (times, values) = times_and_values(line, &keys).await?;
+    // The time is read first: should the key change hands in between, the time shown is the shorter one.
+    let mut commands = Pipeline::with_capacity(2 * keys.len());
+    for key in &keys {
+        commands.add_command(on_key("PTTL", key));
+        commands.add_command(beginning(key, VALUE_BYTES_FIRST));
+    }
+    let mut answers = line.ask_all(&commands).await?.into_iter();
     let mut odd = Vec::new();
-    for ((key, time), value) in keys.into_iter().zip(times).zip(values) {
+    for key in keys {
+        let (Some(time), Some(value)) = (answers.next(), answers.next()) else {
+            return Err(fault::unexpected("PTTL"));
+        };
         match (time, value) {
-            (Value::Int(-2), Value::Nil) => {}
-            (Value::Int(pttl_ms @ -1..), Value::BulkString(value)) => {
-                page.troubles.long_value(value.len() > VALUE_BYTES_MAX);
+            // GETRANGE gives an empty string where there is no key.
+            (Value::Int(-2), Value::BulkString(value)) if value.is_empty() => {}
+            (Value::Int(pttl_ms @ -1..), Value::BulkString(value)) if is_whole(&value) => {
                 page.locks.push(rows.string(&key, pttl_ms, &value));
             }
+            (Value::Int(_), Value::BulkString(_)) => odd.push(key),
+            (Value::Int(_), Value::ServerError(error)) if is_wrong_type(&error) => odd.push(key),
             (Value::ServerError(error), _) | (_, Value::ServerError(error)) => {
                 page.locks
                     .push(refused_key(rows, &key, &error, &mut page.troubles)?);
             }
-            (Value::Int(_), Value::Nil | Value::BulkString(_)) => odd.push(key),
-            _ => return Err(fault::unexpected("PTTL or MGET")),
+            _ => return Err(fault::unexpected("PTTL or GETRANGE")),
         }
     }
     if !odd.is_empty() {
@@ -67,72 +74,20 @@ pub(super) async fn read(
     Ok(page)
 }
 
-/// PTTL of each and MGET of all. The time is read first: should the key change hands in between, the time shown is
-/// the shorter one.
-async fn times_and_values(line: &Line, keys: &[Key]) -> Result<(Vec<Value>, Vec<Value>), BackendError> {
-    let mut commands = Pipeline::with_capacity(keys.len() + 1);
-    for key in keys {
-        commands.add_command(on_key("PTTL", key));
-    }
-    let bytes: usize = keys.iter().map(Vec::len).sum();
-    let mut mget = Cmd::with_capacity(keys.len() + 1, bytes + 4);
-    mget.arg("MGET");
-    for key in keys {
-        mget.arg(key.as_slice());
-    }
-    commands.add_command(mget);
-    let mut times = line.ask_all(&commands).await?;
-    let values = match times.pop() {
-        Some(Value::Array(values)) if values.len() == keys.len() => values,
-        // One key out of this account's reach refuses them all.
-        Some(Value::ServerError(error)) if is_refusal(&error) => one_by_one(line, keys).await?,
-        Some(Value::ServerError(error)) => return Err(fault::refused(&error)),
-        _ => return Err(fault::unexpected("MGET")),
-    };
-    Ok((times, values))
+/// Neither empty, which may be a key that has just gone, nor possibly longer than was asked for.
+fn is_whole(value: &[u8]) -> bool {
+    (1..VALUE_BYTES_FIRST).contains(&value.len())
 }
 
-/// MGET of one key each: the same right as for many.
-async fn one_by_one(line: &Line, keys: &[Key]) -> Result<Vec<Value>, BackendError> {
-    let mut commands = Pipeline::with_capacity(keys.len());
-    for key in keys {
-        commands.add_command(on_key("MGET", key));
-    }
-    let answers = line.ask_all(&commands).await?;
-    Ok(answers.into_iter().map(only).collect())
+/// At most the first `bytes` of a string.
+pub(super) fn beginning(key: &[u8], bytes: usize) -> Cmd {
+    let mut cmd = Cmd::with_capacity(4, key.len() + 24);
+    cmd.arg("GETRANGE").arg(key).arg(0).arg(bytes - 1);
+    cmd
 }
 
-fn only(answer: Value) -> Value {
-    match answer {
-        Value::Array(mut values) if values.len() == 1 => values.pop().unwrap_or(Value::Nil),
-        other => other,
-    }
-}
-
-/// Leaves the keys whose values may be read; the others become rows.
-async fn without_long_values(
-    line: &Line,
-    rows: &Rows,
-    keys: Vec<Key>,
-    page: &mut Page,
-) -> Result<Vec<Key>, BackendError> {
-    let mut commands = Pipeline::with_capacity(keys.len());
-    for key in &keys {
-        commands.add_command(on_key("STRLEN", key));
-    }
-    let lengths = line.ask_all(&commands).await?;
-    let mut short = Vec::with_capacity(keys.len());
-    for (key, length) in keys.into_iter().zip(lengths) {
-        match length {
-            Value::Int(bytes) if usize::try_from(bytes).is_ok_and(|bytes| bytes > VALUE_BYTES_MAX) => {
-                page.troubles.long_value(true);
-                page.locks.push(rows.too_long(&key, bytes.unsigned_abs()));
-            }
-            // Not a string, or STRLEN is not granted: the reads that follow find out.
-            _ => short.push(key),
-        }
-    }
-    Ok(short)
+pub(super) fn is_wrong_type(error: &ServerError) -> bool {
+    error.code() == "WRONGTYPE"
 }
 
 /// A row for a key that this account may not read; an error when it may read none.

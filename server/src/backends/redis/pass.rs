@@ -5,7 +5,6 @@
 
 use std::borrow::Cow;
 use std::pin::pin;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use ::redis::{Pipeline, Value};
@@ -48,8 +47,6 @@ pub(super) async fn run(
     let read = read_all(backend, &line, started.plus(budget_ms), sink).await;
     if read.is_err() {
         backend.passes.discard(&line).await;
-        // Whatever it was, the next pass asks for the lengths of values before it reads them.
-        backend.careful.store(true, Ordering::Relaxed);
     }
     read
 }
@@ -78,9 +75,6 @@ async fn read_all(
     if progress.pages == 0 && matches!(end, End::BudgetUsed) {
         return Err(fault::no_answer(backend.target.timeout));
     }
-    backend
-        .careful
-        .store(progress.troubles.long_values > 0, Ordering::Relaxed);
     Ok(Pass {
         sources: sources(backend, &end, &progress, &info),
         clock,
@@ -127,7 +121,6 @@ async fn scan(
     pattern: &str,
     progress: &mut Progress<'_>,
 ) -> Result<End, BackendError> {
-    let careful = backend.careful.load(Ordering::Relaxed);
     let mut reads = FuturesUnordered::new();
     let mut next = pin!(OptionFuture::from(Some(step(line, pattern, 0))));
     let mut scanning = true;
@@ -139,14 +132,13 @@ async fn scan(
         tokio::select! {
             biased;
             Some(found) = &mut next, if scanning && reads.len() < PAGES_IN_FLIGHT => {
-                let (cursor, keys) = found?;
+                let Step { cursor, keys, long_names } = found?;
+                progress.troubles.long_names(long_names);
                 progress.pages += 1;
                 scanning = cursor != 0;
                 next.set(OptionFuture::from(scanning.then(|| step(line, pattern, cursor))));
                 if !keys.is_empty() {
-                    // The first page of a pass is read with care: nothing is known about its values yet.
-                    let careful = careful || progress.pages == 1 || progress.troubles.long_values > 0;
-                    reads.push(page::read(line, &backend.rows, &backend.clock, keys, careful));
+                    reads.push(page::read(line, &backend.rows, &backend.clock, keys));
                 }
             }
             Some(read) = reads.next(), if !reads.is_empty() => {
@@ -161,8 +153,16 @@ async fn scan(
     Ok(End::AllSeen)
 }
 
-/// One `SCAN`: the cursor to go on from (0: done), and the keys.
-async fn step(line: &Line, pattern: &str, cursor: u64) -> Result<(u64, Vec<Key>), BackendError> {
+/// What one `SCAN` found.
+struct Step {
+    /// Where to go on from; 0: done.
+    cursor: u64,
+    keys: Vec<Key>,
+    /// Keys whose names were too long to be kept.
+    long_names: u64,
+}
+
+async fn step(line: &Line, pattern: &str, cursor: u64) -> Result<Step, BackendError> {
     let mut scan = ::redis::cmd("SCAN");
     scan.arg(cursor)
         .arg("MATCH")
@@ -176,14 +176,19 @@ async fn step(line: &Line, pattern: &str, cursor: u64) -> Result<(u64, Vec<Key>)
         return Err(fault::unexpected("SCAN"));
     };
     let cursor = server_info::text(&cursor).and_then(|text| text.parse().ok());
-    let mut keys = Vec::with_capacity(found.len());
+    let mut step = Step {
+        cursor: cursor.ok_or_else(|| fault::unexpected("SCAN"))?,
+        keys: Vec::with_capacity(found.len()),
+        long_names: 0,
+    };
     for key in found {
-        let Value::BulkString(key) = key else {
-            return Err(fault::unexpected("SCAN"));
-        };
-        keys.push(key);
+        match key {
+            Value::BulkString(key) => step.keys.push(key),
+            Value::Nil => step.long_names += 1,
+            _ => return Err(fault::unexpected("SCAN")),
+        }
     }
-    Ok((cursor.ok_or_else(|| fault::unexpected("SCAN"))?, keys))
+    Ok(step)
 }
 
 fn sources(backend: &RedisBackend, end: &End, progress: &Progress<'_>, info: &ServerInfo) -> Vec<SourcePass> {

@@ -13,10 +13,10 @@ use domain::release::{BlastRadius, Release};
 use sha1_smol::Sha1;
 
 use super::fingerprint::Fingerprint;
-use super::limits::{HASH_FIELDS_MAX, VALUE_BYTES_MAX};
+use super::limits::VALUE_BYTES_MAX;
 use super::link::Line;
-use super::odd::fields;
-use super::page::on_key;
+use super::odd::small_hash;
+use super::page::{beginning, on_key};
 use super::redisson::RedissonLock;
 use super::server_info::text;
 use super::{RedisBackend, fault, named};
@@ -33,7 +33,7 @@ const MEND: &str = "docs/backends/redis.md has the whole ACL SETUSER line of thi
 const STRING: &str = "
 if redis.call('TYPE', KEYS[1]).ok ~= 'string' then return 0 end
 if redis.call('STRLEN', KEYS[1]) ~= tonumber(ARGV[1]) then return 0 end
-if redis.sha1hex(redis.call('GET', KEYS[1])) ~= ARGV[2] then return 0 end
+if redis.sha1hex(redis.call('GETRANGE', KEYS[1], 0, -1)) ~= ARGV[2] then return 0 end
 return redis.call('DEL', KEYS[1])";
 
 /// Compares the mode and the set of fields, not their counts; wakes the waiters of a lock, of a read-write lock
@@ -133,7 +133,7 @@ async fn string_script(line: &Line, key: &[u8], wanted: &Generation) -> Result<O
     if usize::try_from(bytes).is_ok_and(|bytes| bytes > VALUE_BYTES_MAX) {
         return Ok(None);
     }
-    let Value::BulkString(value) = line.ask(&on_key("GET", key)).await? else {
+    let Value::BulkString(value) = line.ask(&beginning(key, VALUE_BYTES_MAX)).await? else {
         return Ok(None);
     };
     if Fingerprint::of(&value).generation("value:") != wanted.as_str() {
@@ -153,11 +153,7 @@ async fn hash_script(line: &Line, key: &[u8], wanted: &Generation) -> Result<Opt
     if !is_of_type(line, key, "hash").await? {
         return Ok(None);
     }
-    match line.ask(&on_key("HLEN", key)).await? {
-        Value::Int(0..=HASH_FIELDS_MAX) => {}
-        _ => return Ok(None),
-    }
-    let Some(read) = fields(line.ask(&on_key("HGETALL", key)).await?) else {
+    let Some(read) = small_hash(line, key).await? else {
         return Ok(None);
     };
     let Some(lock) = RedissonLock::parse(&read).filter(|lock| lock.generation() == wanted.as_str()) else {

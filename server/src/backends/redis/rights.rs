@@ -37,7 +37,7 @@ const fn unwanted(command: &'static [&'static str], key: bool, rest: &'static [&
     }
 }
 
-const WISHES: [Wish; 12] = [
+const WISHES: [Wish; 13] = [
     Wish {
         command: &["SCAN"],
         key: false,
@@ -45,10 +45,16 @@ const WISHES: [Wish; 12] = [
         wanted: true,
     },
     read(&["PTTL"]),
-    read(&["MGET"]),
+    Wish {
+        command: &["GETRANGE"],
+        key: true,
+        rest: &["0", "0"],
+        wanted: true,
+    },
     read(&["STRLEN"]),
     read(&["TYPE"]),
     read(&["HLEN"]),
+    read(&["MEMORY", "USAGE"]),
     read(&["HGETALL"]),
     unwanted(&["SET"], true, &["x"]),
     unwanted(&["DEL"], true, &[]),

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use domain::escape;
 use domain::generation::Generation;
+use domain::human;
 use domain::known::{Known, Why};
 use domain::limits::OWNER_CHARS_MAX;
 use domain::names::{OwnerId, Resource, Source};
@@ -24,7 +25,11 @@ const NO_TOKEN: &str = "Redis issues no fencing tokens";
 const RAW_LEASE: &str = "the value is one secret, with no lease id of its own";
 const JSON_LEASE: &str = "the value names no leaseId";
 const REDISSON_LEASE: &str = "Redisson keeps no lease id";
+/// [`VALUE_BYTES_MAX`] in words.
+const VALUE_LIMIT: &str = "64 KiB";
 const UNREAD: &str = "this key is no lock that can be read";
+
+const _: () = assert!(VALUE_BYTES_MAX == 64 * 1024);
 
 /// Makes rows; holds what all rows of this backend share.
 pub(super) struct Rows {
@@ -49,7 +54,7 @@ impl Rows {
     /// A string key: JSON or a raw value. `pttl_ms` is the answer of PTTL, -1 for none.
     pub(super) fn string(&self, key: &[u8], pttl_ms: i64, value: &[u8]) -> ObservedLock {
         if value.len() > VALUE_BYTES_MAX {
-            return self.too_long(key, value.len() as u64);
+            return self.too_long(key, Some(value.len() as u64));
         }
         let mut row = self.base(&self.key, key, lifetime(pttl_ms));
         let print = Fingerprint::of(value);
@@ -88,9 +93,17 @@ impl Rows {
         row
     }
 
-    /// A string that is too long to be read as a lock.
-    pub(super) fn too_long(&self, key: &[u8], bytes: u64) -> ObservedLock {
-        let why = format!("The value has {bytes} bytes, and locks are read up to {VALUE_BYTES_MAX}");
+    /// A string that is too long to be read as a lock. Its length is unknown where the account may not ask for it.
+    pub(super) fn too_long(&self, key: &[u8], bytes: Option<u64>) -> ObservedLock {
+        let size = bytes.map_or_else(|| format!("more than {VALUE_LIMIT}"), human::bytes);
+        let why = format!("The value is {size}: not read, because locks have at most {VALUE_LIMIT}");
+        self.unrecognised(key, why)
+    }
+
+    /// A hash that takes more memory than one that is a lock.
+    pub(super) fn large_hash(&self, key: &[u8], bytes: u64) -> ObservedLock {
+        let size = human::bytes(bytes);
+        let why = format!("The key is a hash of {size} of memory: not read, because locks are smaller");
         self.unrecognised(key, why)
     }
 

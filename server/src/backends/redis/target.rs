@@ -2,28 +2,28 @@
 //!
 //! Never repeats a URL in an error: it may hold a password.
 
-use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use ::redis::io::AsyncDNSResolver;
 use ::redis::{
-    AsyncConnectionConfig, Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo,
-    ProtocolVersion, RedisConnectionInfo, RedisFuture, TlsCertificates,
+    AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, ProtocolVersion,
+    RedisConnectionInfo, RedisError,
 };
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
 use secrecy::{ExposeSecret, SecretString};
 
+use super::dial::{self, Address, Connection, Tls};
 use crate::backends::BackendError;
 use crate::config::redis::{RedisConfig, RedisMode};
 use crate::config::{BackendConfig, tls::TlsConfig};
 
 /// One server, with everything needed to log in.
 pub(super) struct Target {
-    client: Client,
-    /// The same with RESP3, in which one connection both subscribes and answers.
-    pushing: Client,
-    /// The host to connect to, where the certificate names another one.
-    host: Option<String>,
+    server: Address,
+    login: RedisConnectionInfo,
     pub(super) address: String,
     pub(super) tls: bool,
     pub(super) database: i64,
@@ -64,48 +64,42 @@ impl Target {
         // Naming our library would need one more right, and its refusal would fill the server's ACL LOG.
         let login = login.set_skip_set_lib_name();
         let database = login.db();
-        let address = address(info.addr(), database);
-        let (info, host) = with_tls(info, &config.tls)?;
-        let tls = matches!(info.addr(), ConnectionAddr::TcpTls { .. });
-        let address = if tls {
-            address.replacen("redis://", "rediss://", 1)
-        } else {
-            address
-        };
-        let client = |protocol| {
-            let info = info
-                .clone()
-                .set_redis_settings(login.clone().set_protocol(protocol));
-            open(info, &config.tls)
-        };
+        let server = with_tls(info.addr(), &config.tls)?;
         Ok(Self {
-            client: client(ProtocolVersion::RESP2)?,
-            pushing: client(ProtocolVersion::RESP3)?,
-            host,
-            address,
-            tls,
+            address: address(&server, database),
+            tls: matches!(server, Address::Tcp { tls: Some(_), .. }),
+            server,
+            login,
             database,
             timeout: config.timeout,
         })
     }
 
-    pub(super) fn client(&self) -> &Client {
-        &self.client
+    /// A connection that asks and is answered. Bounded by the caller.
+    pub(super) async fn connect(&self) -> Result<Connection, RedisError> {
+        self.dial(ProtocolVersion::RESP2, self.settings()).await
     }
 
-    pub(super) fn pushing(&self) -> &Client {
-        &self.pushing
+    /// One that also hears pushes: in RESP3 a connection both subscribes and answers.
+    pub(super) async fn connect_pushing(
+        &self,
+        push: impl ::redis::aio::AsyncPushSender,
+    ) -> Result<Connection, RedisError> {
+        self.dial(ProtocolVersion::RESP3, self.settings().set_push_sender(push))
+            .await
     }
 
-    /// Bounded waits, and the right host where the certificate names another.
-    pub(super) fn settings(&self) -> AsyncConnectionConfig {
-        let settings = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(self.timeout))
-            .set_response_timeout(Some(self.timeout));
-        match &self.host {
-            Some(host) => settings.set_dns_resolver(Instead(host.clone())),
-            None => settings,
-        }
+    async fn dial(
+        &self,
+        protocol: ProtocolVersion,
+        settings: AsyncConnectionConfig,
+    ) -> Result<Connection, RedisError> {
+        let login = self.login.clone().set_protocol(protocol);
+        dial::connect(&self.server, &login, settings).await
+    }
+
+    fn settings(&self) -> AsyncConnectionConfig {
+        AsyncConnectionConfig::new().set_response_timeout(Some(self.timeout))
     }
 }
 
@@ -152,14 +146,27 @@ fn parsed(url: &SecretString, key: &str) -> Result<ConnectionInfo, BackendError>
     })
 }
 
-/// Turns TLS on where a file asks for it, and the certificate's name into the host to be verified.
-fn with_tls(info: ConnectionInfo, tls: &TlsConfig) -> Result<(ConnectionInfo, Option<String>), BackendError> {
-    let (host, port, insecure) = match info.addr() {
+/// Turns TLS on where the URL or a file asks for it.
+fn with_tls(addr: &ConnectionAddr, tls: &TlsConfig) -> Result<Address, BackendError> {
+    let (host, port, insecure) = match addr {
         ConnectionAddr::TcpTls {
             host, port, insecure, ..
-        } => (host.clone(), *port, *insecure),
-        ConnectionAddr::Tcp(host, port) if tls.is_configured() => (host.clone(), *port, false),
-        _ => return Ok((info, None)),
+        } => (host, *port, *insecure),
+        ConnectionAddr::Tcp(host, port) if tls.is_configured() => (host, *port, false),
+        ConnectionAddr::Tcp(host, port) => {
+            return Ok(Address::Tcp {
+                host: host.clone(),
+                port: *port,
+                tls: None,
+            });
+        }
+        ConnectionAddr::Unix(path) => return Ok(Address::Unix(path.clone())),
+        _ => {
+            return Err(misconfigured(
+                "`urls` names a transport that is not supported".to_owned(),
+                "Use redis://, rediss:// or unix://.".to_owned(),
+            ));
+        }
     };
     if insecure {
         return Err(misconfigured(
@@ -168,56 +175,74 @@ fn with_tls(info: ConnectionInfo, tls: &TlsConfig) -> Result<(ConnectionInfo, Op
                 .to_owned(),
         ));
     }
-    let (verified, dialled) = match &tls.server_name {
-        Some(name) if *name != host => (name.clone(), Some(host)),
-        _ => (host, None),
-    };
-    let addr = ConnectionAddr::TcpTls {
-        host: verified,
+    let verified = tls.server_name.as_ref().unwrap_or(host);
+    let name = ServerName::try_from(verified.clone()).map_err(|_| {
+        misconfigured(
+            format!("{verified:?} is not a name that a certificate can have"),
+            "Check `server_name`, or the host in `urls`.".to_owned(),
+        )
+    })?;
+    Ok(Address::Tcp {
+        host: host.clone(),
         port,
-        insecure: false,
-        tls_params: None,
-    };
-    Ok((info.set_addr(addr), dialled))
+        tls: Some(Tls {
+            config: Arc::new(client_config(tls)?),
+            name,
+        }),
+    })
 }
 
-fn open(info: ConnectionInfo, tls: &TlsConfig) -> Result<Client, BackendError> {
-    let files = "Check `ca_file`, `cert_file` and `key_file`: PEM files that this process may read.";
-    let refused = |_| {
-        misconfigured(
-            "the address or the TLS files are unusable".to_owned(),
-            files.to_owned(),
-        )
-    };
-    if !matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
-        return Client::open(info).map_err(refused);
-    }
-    let client_tls = match (&tls.cert_file, &tls.key_file) {
-        (Some(cert), Some(key)) => Some(ClientTlsConfig {
-            client_cert: read("cert_file", cert)?,
-            client_key: read("key_file", key)?,
-        }),
-        (None, None) => None,
-        _ => {
-            return Err(misconfigured(
-                "`cert_file` and `key_file` belong together, and only one is set".to_owned(),
-                files.to_owned(),
-            ));
+const FILES: &str = "Check `ca_file`, `cert_file` and `key_file`: PEM files that this process may read.";
+
+fn client_config(tls: &TlsConfig) -> Result<ClientConfig, BackendError> {
+    let unusable =
+        |key: &str, why: String| misconfigured(format!("`{key}` is unusable: {why}"), FILES.to_owned());
+    let mut roots = RootCertStore::empty();
+    match &tls.ca_file {
+        Some(path) => {
+            for cert in certificates("ca_file", path)? {
+                roots
+                    .add(cert)
+                    .map_err(|error| unusable("ca_file", error.to_string()))?;
+            }
         }
-    };
-    let root_cert = tls
-        .ca_file
-        .as_deref()
-        .map(|path| read("ca_file", path))
-        .transpose()?;
-    Client::build_with_tls(
-        info,
-        TlsCertificates {
-            client_tls,
-            root_cert,
-        },
-    )
-    .map_err(refused)
+        // A system without any fails each handshake, and says so there.
+        None => {
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        }
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| unusable("ca_file", error.to_string()))?
+        .with_root_certificates(roots);
+    match (&tls.cert_file, &tls.key_file) {
+        (Some(cert), Some(key)) => {
+            let chain = certificates("cert_file", cert)?;
+            let key = PrivateKeyDer::from_pem_slice(&read("key_file", key)?)
+                .map_err(|error| unusable("key_file", error.to_string()))?;
+            builder
+                .with_client_auth_cert(chain, key)
+                .map_err(|error| unusable("cert_file", error.to_string()))
+        }
+        (None, None) => Ok(builder.with_no_client_auth()),
+        _ => Err(misconfigured(
+            "`cert_file` and `key_file` belong together, and only one is set".to_owned(),
+            FILES.to_owned(),
+        )),
+    }
+}
+
+fn certificates(key: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>, BackendError> {
+    let pem = read(key, path)?;
+    let certs: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+    match certs {
+        Ok(certs) if !certs.is_empty() => Ok(certs),
+        Ok(_) | Err(_) => Err(misconfigured(
+            format!("`{key}` {} holds no certificate in PEM form", path.display()),
+            FILES.to_owned(),
+        )),
+    }
 }
 
 fn read(key: &str, path: &Path) -> Result<Vec<u8>, BackendError> {
@@ -230,14 +255,13 @@ fn read(key: &str, path: &Path) -> Result<Vec<u8>, BackendError> {
 }
 
 /// For people: no user, no password.
-fn address(addr: &ConnectionAddr, database: i64) -> String {
-    match addr {
-        ConnectionAddr::Tcp(host, port) => format!("redis://{}:{port}/{database}", bracketed(host)),
-        ConnectionAddr::TcpTls { host, port, .. } => {
-            format!("rediss://{}:{port}/{database}", bracketed(host))
+fn address(server: &Address, database: i64) -> String {
+    match server {
+        Address::Tcp { host, port, tls } => {
+            let scheme = if tls.is_some() { "rediss" } else { "redis" };
+            format!("{scheme}://{}:{port}/{database}", bracketed(host))
         }
-        ConnectionAddr::Unix(path) => format!("unix:{}?db={database}", path.display()),
-        _ => "redis".to_owned(),
+        Address::Unix(path) => format!("unix:{}?db={database}", path.display()),
     }
 }
 
@@ -251,21 +275,4 @@ fn bracketed(host: &str) -> String {
 
 fn misconfigured(detail: String, mend: String) -> BackendError {
     BackendError::Misconfigured { detail, mend }
-}
-
-/// Resolves one host whatever it is asked for: the asked one is only what the certificate must say.
-struct Instead(String);
-
-impl AsyncDNSResolver for Instead {
-    fn resolve<'a, 'b: 'a>(
-        &'a self,
-        _host: &'b str,
-        port: u16,
-    ) -> RedisFuture<'a, Box<dyn Iterator<Item = SocketAddr> + Send + 'a>> {
-        Box::pin(async move {
-            let found = tokio::net::lookup_host((self.0.as_str(), port)).await?;
-            Ok(Box::new(found.collect::<Vec<_>>().into_iter())
-                as Box<dyn Iterator<Item = SocketAddr> + Send + 'a>)
-        })
-    }
 }

@@ -3,8 +3,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use domain::human;
 use domain::limits::RESOURCE_BYTES_MAX;
 use domain::observation::Coverage;
+
+use super::limits::REPLY_BYTES_MAX;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Troubles {
@@ -13,7 +16,6 @@ pub(super) struct Troubles {
     /// Commands that this account may not run and that were needed for some key.
     pub(super) refused_commands: BTreeSet<&'static str>,
     long_names: u64,
-    pub(super) long_values: u64,
 }
 
 impl Troubles {
@@ -23,15 +25,14 @@ impl Troubles {
         false
     }
 
-    pub(super) fn long_value(&mut self, is_long: bool) {
-        self.long_values += u64::from(is_long);
+    pub(super) fn long_names(&mut self, count: u64) {
+        self.long_names += count;
     }
 
     pub(super) fn merge(&mut self, other: Self) {
         self.refused_keys += other.refused_keys;
         self.refused_commands.extend(other.refused_commands);
         self.long_names += other.long_names;
-        self.long_values += other.long_values;
     }
 
     /// Coverage of a pass over all keys. Keys with names too long are not in it; all others are rows.
@@ -40,8 +41,9 @@ impl Troubles {
             return Coverage::Complete;
         }
         let why = format!(
-            "{} keys have names of more than {RESOURCE_BYTES_MAX} bytes",
-            self.long_names
+            "{} keys have names of more than {RESOURCE_BYTES_MAX} bytes, or of {} together in one SCAN",
+            self.long_names,
+            human::bytes(REPLY_BYTES_MAX)
         );
         Coverage::Partial {
             seen,

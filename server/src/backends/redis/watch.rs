@@ -116,12 +116,8 @@ async fn session(backend: &RedisBackend, hints: &Hints, ears: &Arc<Ears>) -> End
         listener.hear(&info);
         Ok(())
     };
-    let settings = backend.target.settings().set_push_sender(push);
-    let connecting = backend
-        .target
-        .pushing()
-        .get_multiplexed_async_connection_with_config(&settings);
-    let mut connection = match tokio::time::timeout(backend.target.timeout, connecting).await {
+    let connecting = backend.target.connect_pushing(push);
+    let connection = match tokio::time::timeout(backend.target.timeout, connecting).await {
         Ok(Ok(connection)) => connection,
         Ok(Err(error)) if error.kind() == ErrorKind::RESP3NotSupported => {
             return End::Off("the server is older than Redis 6; polling finds changes".to_owned());
@@ -129,7 +125,8 @@ async fn session(backend: &RedisBackend, hints: &Hints, ears: &Arc<Ears>) -> End
         Ok(Err(error)) => return End::Lost(fault::connecting(&error, &backend.target).to_string()),
         Err(_) => return End::Lost(fault::no_answer(backend.target.timeout).to_string()),
     };
-    let (setting, flags) = match setting(&mut connection).await {
+    let mut requests = connection.requests.clone();
+    let (setting, flags) = match setting(&mut requests).await {
         Ok(found) => found,
         Err(error) => return lost(backend, &error),
     };
@@ -141,7 +138,7 @@ async fn session(backend: &RedisBackend, hints: &Hints, ears: &Arc<Ears>) -> End
     }
     ears.doubtful.store(setting == Setting::Untold, Ordering::Relaxed);
     for channel in setting.channels(backend.target.database, &backend.patterns) {
-        match connection.psubscribe(&channel).await {
+        match requests.psubscribe(&channel).await {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoPerm) => {
                 return End::Off(format!(
@@ -164,7 +161,7 @@ async fn session(backend: &RedisBackend, hints: &Hints, ears: &Arc<Ears>) -> End
     }
     // What changed before this moment was not heard.
     hints.relist();
-    listen(backend, connection, (setting, flags), ears).await
+    listen(backend, requests, (setting, flags), ears).await
 }
 
 /// Until the connection breaks or the server's setting changes.

@@ -78,14 +78,12 @@ async fn sample(server: &MultiplexedConnection, key: &str) -> Option<Sample> {
     })
 }
 
-/// MGET, because that is what the console's account may do.
+/// GETRANGE, because that is what the console's account may do.
 async fn text(server: &MultiplexedConnection, key: &str) -> Option<String> {
-    let values: [Option<String>; 1] = cmd("MGET")
-        .arg(key)
-        .query_async(&mut server.clone())
-        .await
-        .unwrap();
-    values.into_iter().next().unwrap()
+    let mut read = cmd("GETRANGE");
+    read.arg(key).arg(0).arg(-1);
+    let value: String = read.query_async(&mut server.clone()).await.unwrap();
+    Some(value).filter(|value| !value.is_empty())
 }
 
 async fn exists(server: &MultiplexedConnection, key: &str) -> bool {
@@ -155,7 +153,7 @@ async fn only_looks(server: &MultiplexedConnection) {
     let denied = [
         cmd("DEL").arg("lock:x").to_owned(),
         cmd("SET").arg("lock:x").arg(1).to_owned(),
-        cmd("MGET").arg("secrets").to_owned(),
+        cmd("GETRANGE").arg("secrets").arg(0).arg(-1).to_owned(),
         cmd("EVAL").arg("return 1").arg(0).to_owned(),
         cmd("FLUSHALL").to_owned(),
         cmd("CONFIG").arg("SET").arg("maxclients").arg(1).to_owned(),

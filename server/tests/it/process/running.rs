@@ -20,9 +20,9 @@ use crate::doors::stage::aside;
 use crate::support::console;
 use crate::support::eventually::eventually;
 
-pub(super) struct Running {
+pub(crate) struct Running {
     pub(super) folder: tempfile::TempDir,
-    pub(super) http: Client,
+    pub(crate) http: Client,
     child: Child,
     port: u16,
     token: String,
@@ -30,7 +30,7 @@ pub(super) struct Running {
 
 impl Running {
     /// Serves this `leasehold.toml` on SQLite, until it is ready.
-    pub(super) async fn start(toml: &str) -> Self {
+    pub(crate) async fn start(toml: &str) -> Self {
         let _installed = rustls::crypto::ring::default_provider().install_default();
         let folder = tempfile::tempdir().unwrap();
         let store = format!("sqlite:{}", folder.path().join("leasehold.db").display());
@@ -68,7 +68,7 @@ impl Running {
         .await;
     }
 
-    pub(super) fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 
@@ -79,6 +79,10 @@ impl Running {
     pub(super) fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.child.id().unwrap()).unwrap();
         kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id().unwrap()
     }
 
     pub(super) fn log(&self) -> String {
@@ -92,18 +96,18 @@ impl Running {
         .await;
     }
 
-    pub(super) async fn json(&self, path: &str) -> Value {
+    pub(crate) async fn json(&self, path: &str) -> Value {
         let answer = self.http.get(self.url(path)).send().await.unwrap();
         answer.json().await.unwrap()
     }
 
-    pub(super) async fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> (u16, Value) {
         let answer = self.http.post(self.url(path)).json(body).send().await.unwrap();
         (answer.status().as_u16(), answer.json().await.unwrap())
     }
 
     /// An event stream, read beside the test.
-    pub(super) async fn stream(&self, path: &str) -> Stream {
+    pub(crate) async fn stream(&self, path: &str) -> Stream {
         // Without a limit: it lasts.
         let client = Client::new();
         let request = client.get(self.url(path)).bearer_auth(&self.token);
@@ -126,7 +130,7 @@ impl Running {
 }
 
 /// What a stream has said so far.
-pub(super) struct Stream {
+pub(crate) struct Stream {
     text: Arc<Mutex<String>>,
     task: JoinHandle<reqwest::Result<()>>,
 }

@@ -148,9 +148,9 @@ async fn rights_are_read_from_the_rules_or_unknown_where_they_may_not_be_tried()
     // Without ACL DRYRUN: from ACL GETUSER. Without that: unknown, with the reason.
     let redis = start_with(|options| {
         options.acl_users = vec![
-            "rules on >pw ~lock:* -@all +scan +pttl +mget +ping +acl|whoami +acl|getuser".to_owned(),
-            "blind on >pw ~lock:* -@all +scan +pttl +mget +ping +acl|whoami".to_owned(),
-            "blinder on >pw ~lock:* -@all +scan +pttl +mget +ping".to_owned(),
+            "rules on >pw ~lock:* -@all +scan +pttl +getrange +ping +acl|whoami +acl|getuser".to_owned(),
+            "blind on >pw ~lock:* -@all +scan +pttl +getrange +ping +acl|whoami".to_owned(),
+            "blinder on >pw ~lock:* -@all +scan +pttl +getrange +ping".to_owned(),
         ];
     })
     .await;
@@ -179,17 +179,17 @@ async fn rights_are_read_from_the_rules_or_unknown_where_they_may_not_be_tried()
 
 #[tokio::test]
 async fn a_command_that_is_refused_denies_the_pass_with_its_name() {
-    // SCAN, then PTTL, then MGET missing: no pass without them.
+    // SCAN, then PTTL, then GETRANGE missing: no pass without them.
     let redis = start_with(|options| {
         options.acl_users = vec![
             "noscan on >pw ~lock:* +@all -scan".to_owned(),
             "nopttl on >pw ~lock:* +@all -pttl".to_owned(),
-            "nomget on >pw ~lock:* +@all -mget".to_owned(),
+            "nogetrange on >pw ~lock:* +@all -getrange".to_owned(),
         ];
     })
     .await;
     run(&mut driver(&redis).await, &["SET", "lock:a", "x"]).await;
-    for (user, command) in [("noscan", "scan"), ("nopttl", "pttl"), ("nomget", "mget")] {
+    for (user, command) in [("noscan", "scan"), ("nopttl", "pttl"), ("nogetrange", "getrange")] {
         let error = try_observe(&Setup::of(&redis.url_for(user, "pw")).backend())
             .await
             .map(drop)
@@ -204,7 +204,7 @@ async fn a_command_that_is_refused_denies_the_pass_with_its_name() {
 
 #[tokio::test]
 async fn keys_out_of_the_accounts_reach_are_rows_that_say_so_and_spoil_nothing() {
-    // SCAN names them, MGET of a page refuses as a whole: the others must still be read.
+    // SCAN names them, and each read of one is refused: the others must still be read.
     let redis =
         start_with(|options| options.acl_users = vec!["narrow on >pw %R~lock:mine:* +@all".to_owned()]).await;
     let mut driver = driver(&redis).await;
@@ -229,8 +229,13 @@ async fn keys_out_of_the_accounts_reach_are_rows_that_say_so_and_spoil_nothing()
 
 #[tokio::test]
 async fn without_the_rights_for_hashes_they_are_rows_that_name_the_missing_right() {
-    // TYPE, HLEN, HGETALL missing one by one; the strings are read all the same.
-    for (missing, command) in [("type", "TYPE"), ("hlen", "HLEN"), ("hgetall", "HGETALL")] {
+    // Missing one by one; the strings are read all the same.
+    for (missing, command) in [
+        ("type", "TYPE"),
+        ("hlen", "HLEN"),
+        ("memory|usage", "MEMORY|USAGE"),
+        ("hgetall", "HGETALL"),
+    ] {
         let redis = start_with(|options| {
             options.acl_users = vec![format!("less on >pw ~lock:* +@all -{missing}")];
         })

@@ -352,7 +352,15 @@ async fn the_documented_unlock_account_can_do_the_act_and_little_else() {
 #[tokio::test]
 async fn an_account_without_a_right_refuses_with_the_mend_and_leaves_the_lock() {
     // EVAL, the reads before it, DEL inside of it and PUBLISH, one missing at a time.
-    let missing = ["eval", "get", "del", "publish", "type", "hlen"];
+    let missing = [
+        "eval",
+        "getrange",
+        "del",
+        "publish",
+        "type",
+        "hlen",
+        "memory|usage",
+    ];
     let redis = start_with(|options| {
         let user = |right: &&str| format!("no-{right} on >pw ~* &* +@all -{right}");
         options.acl_users = missing.iter().map(user).collect();
@@ -365,7 +373,7 @@ async fn an_account_without_a_right_refuses_with_the_mend_and_leaves_the_lock() 
         let url = redis.url_for(&format!("no-{right}"), "pw");
         let backend = Setup::of(&redis.url()).unlocking(&url).backend();
         let (source, name) = match right {
-            "publish" | "hlen" => (hash(), "lock:r"),
+            "publish" | "hlen" | "memory|usage" => (hash(), "lock:r"),
             _ => (key(), "lock:a"),
         };
         let answer = unlock(&backend, &source, &name.into()).await;
