@@ -12,7 +12,7 @@ use super::fault::{Fault, Kind};
 use super::leases::{self, Left, Reading};
 use super::named::{Found, GONE_LEASE, Look, find};
 use super::pass::no_lease;
-use super::record::{Record, cut, hex};
+use super::record::{LARGE_VALUE, Record, cut, hex};
 use super::release;
 
 /// Longest value shown raw, in characters, and most keys named that share a lease.
@@ -63,7 +63,7 @@ impl EtcdBackend {
             .map_or(0, |keys| keys.len().saturating_sub(1));
         Ok(Inspection {
             blast_radius: release::radius(&found.row, others),
-            raw: raw(&found.holder, &lifetime),
+            raw: raw(&found.holder, found.row.holder.value_read, &lifetime),
             lock: Some(found.row.lock(lifetime)),
             waiters,
             shares_fate_with: lease.map_or_else(Vec::new, |lease| sharers(&found.holder, lease.keys)),
@@ -120,7 +120,7 @@ impl EtcdBackend {
     }
 }
 
-fn raw(kv: &KeyValue, lifetime: &Lifetime) -> Vec<RawField> {
+fn raw(kv: &KeyValue, value_read: bool, lifetime: &Lifetime) -> Vec<RawField> {
     let field = |name: &str, value: String| RawField {
         name: name.to_owned(),
         value,
@@ -128,8 +128,22 @@ fn raw(kv: &KeyValue, lifetime: &Lifetime) -> Vec<RawField> {
     let text = |bytes: &[u8]| cut(&escape::text(bytes), RAW_CHARS_MAX).into_owned();
     let mut fields = vec![
         field("key", text(kv.key())),
-        field("value", text(kv.value())),
-        field("value bytes", kv.value().len().to_string()),
+        field(
+            "value",
+            if value_read {
+                text(kv.value())
+            } else {
+                format!("unknown: {LARGE_VALUE}")
+            },
+        ),
+        field(
+            "value bytes",
+            if value_read {
+                kv.value().len().to_string()
+            } else {
+                "unknown".to_owned()
+            },
+        ),
         field("create revision", kv.create_revision().to_string()),
         field("mod revision", kv.mod_revision().to_string()),
         field("version", kv.version().to_string()),

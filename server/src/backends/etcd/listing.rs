@@ -124,7 +124,9 @@ fn take(page: Page, rows: &mut Rows<'_>, listing: &mut Listing) {
             continue;
         }
         listing.seen += 1;
-        listing.rows.extend(rows.add(Record::of(kv), page.sent_at));
+        listing
+            .rows
+            .extend(rows.add(Record::of(kv, page.values_read), page.sent_at));
     }
     if let Some(last) = page.kvs.last() {
         listing.rows.extend(rows.close(Some(last.key())));

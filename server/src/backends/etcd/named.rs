@@ -11,7 +11,7 @@ use super::fault::Fault;
 use super::leases::{CHUNK_LEASES, Left, PARALLEL_MAX};
 use super::link::Link;
 use super::pass::{hand_over, no_lease};
-use super::range::{self, Cursor};
+use super::range::{self, Cursor, One};
 use super::record::{Place, Record, key_source, mutex_source, place};
 use super::row::{Row, Rows};
 use crate::backends::{BackendError, Batch, Sink};
@@ -29,7 +29,7 @@ pub(super) enum Look {
 
 pub(super) struct Found {
     pub(super) row: Row,
-    /// The holder's key, whole.
+    /// The holder's key, with its value unless that is too large.
     pub(super) holder: KeyValue,
 }
 
@@ -53,11 +53,18 @@ async fn find_key(link: &Link, resource: &Resource) -> Result<Look, Fault> {
     let Some(prefix) = prefix_of(link, resource.as_bytes()) else {
         return Ok(Look::Absent);
     };
-    let (sent_at, kv) = range::one(link, resource.as_bytes())
+    let read = range::one(link, resource.as_bytes())
         .await
         .map_err(|fault| fault.on_prefix(prefix))?;
-    let Some(holder) = kv else { return Ok(Look::Absent) };
-    let row = Rows::below(prefix).add(Record::of(&holder), sent_at);
+    let Some(One {
+        sent_at,
+        kv: holder,
+        value_read,
+    }) = read
+    else {
+        return Ok(Look::Absent);
+    };
+    let row = Rows::below(prefix).add(Record::of(&holder, value_read), sent_at);
     Ok(row.map_or(Look::Absent, |row| Look::There(Box::new(Found { row, holder }))))
 }
 
@@ -76,7 +83,7 @@ async fn find_queue(link: &Link, resource: &Resource, pages_max: usize) -> Resul
             if !matches!(place(kv.key(), kv.lease(), prefix), Place::Queue(found) if found == name) {
                 continue;
             }
-            rows.add(Record::of(&kv), page.sent_at);
+            rows.add(Record::of(&kv, page.values_read), page.sent_at);
             if holder
                 .as_ref()
                 .is_none_or(|first| kv.create_revision() < first.create_revision())

@@ -1,6 +1,7 @@
 //! Reads keys: page by page at one revision, or one key.
 //!
-//! Pages shrink when an answer would be too large, so that many large values cannot fill our memory.
+//! Pages shrink when an answer would be too large, and grow again, so that large values cannot fill our memory. A key
+//! whose value alone is too large is read without it: etcd has no reads of a part of a value.
 
 use domain::observation::Tick;
 use etcd_client::{GetOptions, KeyValue};
@@ -11,8 +12,8 @@ use super::record::prefix_end;
 
 /// Keys of one page.
 const PAGE_KEYS_MAX: i64 = 2_000;
-/// Largest answer taken, in bytes. etcd's own limit for one value is 1.5 MB.
-const ANSWER_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Largest answer taken, in bytes. By default etcd takes no value over 1.5 MB.
+pub(super) const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Where a listing stands.
 pub(super) struct Cursor {
@@ -28,6 +29,8 @@ pub(super) struct Page {
     /// Just before the request was sent.
     pub(super) sent_at: Tick,
     pub(super) kvs: Vec<KeyValue>,
+    /// Whether the values came with the keys.
+    pub(super) values_read: bool,
     /// Keys from the beginning of this page to the end of the range.
     pub(super) left: u64,
 }
@@ -51,12 +54,16 @@ impl Cursor {
 
     /// The next page.
     pub(super) async fn page(&mut self, link: &Link) -> Result<Page, Fault> {
+        let mut values_read = true;
         loop {
             let sent_at = link.clock.tick();
-            let options = GetOptions::new()
+            let mut options = GetOptions::new()
                 .with_range(self.end.clone())
                 .with_limit(self.limit)
                 .with_revision(self.revision);
+            if !values_read {
+                options = options.with_keys_only();
+            }
             match link
                 .call(|client| get(client, self.next.clone(), options.clone()))
                 .await
@@ -70,28 +77,57 @@ impl Cursor {
                     if let Some(last) = kvs.last() {
                         self.next = [last.key(), &[0]].concat();
                     }
+                    self.limit = (self.limit * 2).min(PAGE_KEYS_MAX);
                     return Ok(Page {
                         sent_at,
                         kvs,
+                        values_read,
                         left: u64::try_from(answer.count()).unwrap_or(0),
                     });
                 }
                 Err(fault) if fault.kind == Kind::TooLarge && self.limit > 1 => {
                     self.limit = (self.limit / 8).max(1);
                 }
+                Err(fault) if fault.kind == Kind::TooLarge && values_read => values_read = false,
                 Err(fault) => return Err(fault),
             }
         }
     }
 }
 
-/// One key, and when it was asked for.
-pub(super) async fn one(link: &Link, key: &[u8]) -> Result<(Tick, Option<KeyValue>), Fault> {
-    let sent_at = link.clock.tick();
-    let mut answer = link
-        .call(|client| get(client, key.to_vec(), GetOptions::new()))
-        .await?;
-    Ok((sent_at, answer.take_kvs().pop()))
+/// One key read by its name.
+pub(super) struct One {
+    /// Just before the request was sent.
+    pub(super) sent_at: Tick,
+    pub(super) kv: KeyValue,
+    pub(super) value_read: bool,
+}
+
+/// Reads one key, without its value where that is too large.
+pub(super) async fn one(link: &Link, key: &[u8]) -> Result<Option<One>, Fault> {
+    let mut value_read = true;
+    loop {
+        let sent_at = link.clock.tick();
+        let options = if value_read {
+            GetOptions::new()
+        } else {
+            GetOptions::new().with_keys_only()
+        };
+        match link
+            .call(|client| get(client, key.to_vec(), options.clone()))
+            .await
+        {
+            Ok(mut answer) => {
+                return Ok(answer.take_kvs().pop().map(|kv| One {
+                    sent_at,
+                    kv,
+                    value_read,
+                }));
+            }
+            Err(fault) if fault.kind == Kind::TooLarge && value_read => value_read = false,
+            Err(fault) => return Err(fault),
+        }
+    }
 }
 
 async fn get(

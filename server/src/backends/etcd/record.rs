@@ -8,6 +8,8 @@ use domain::names::{OwnerId, Resource, Source};
 use etcd_client::KeyValue;
 use serde::Deserialize;
 
+use super::range::ANSWER_BYTES_MAX;
+
 /// Longest value that is read as JSON, in bytes.
 const JSON_BYTES_MAX: usize = 64 * 1024;
 
@@ -19,15 +21,19 @@ pub(super) struct Record {
     /// 0: none.
     pub(super) lease: i64,
     pub(super) create_revision: i64,
+    /// False: the value is too large, and `owner` is only what the lease tells.
+    pub(super) value_read: bool,
 }
 
 impl Record {
-    pub(super) fn of(kv: &KeyValue) -> Self {
+    /// Of a key that was read with or without its value.
+    pub(super) fn of(kv: &KeyValue, value_read: bool) -> Self {
         Self {
             key: kv.key().to_vec(),
             owner: owner(kv.value(), kv.lease()),
             lease: kv.lease(),
             create_revision: kv.create_revision(),
+            value_read,
         }
     }
 }
@@ -81,6 +87,10 @@ pub(super) fn mutex_source() -> Source {
 /// Why a key is shown alone although it may be one of many.
 pub(super) const CUT_QUEUE: &str =
     "it looks like a place in a queue of which the configured prefix shows only a part";
+
+/// Why the owner of a key is unknown.
+pub(super) const LARGE_VALUE: &str = "the value is larger than 4 MiB: not read";
+const _: () = assert!(ANSWER_BYTES_MAX == 4 * 1024 * 1024);
 
 /// A lease id as etcd's own tools write it: Go's `%x` of a signed number.
 pub(super) fn hex(lease: i64) -> String {

@@ -14,8 +14,8 @@ use super::EtcdBackend;
 use super::fault::{Fault, Kind};
 use super::link::Link;
 use super::named::{Look, find, prefix_of};
-use super::range;
-use super::record::{CUT_QUEUE, Place, Record, mutex_source, place};
+use super::range::{self, One};
+use super::record::{CUT_QUEUE, LARGE_VALUE, Place, Record, mutex_source, place};
 use super::row::{self, Row};
 use crate::backends::release::{Acted, same, settle};
 use crate::backends::{Backend, BackendError};
@@ -31,6 +31,9 @@ const TRIES_MAX: usize = 10;
 pub(super) fn radius(row: &Row, others_on_lease: usize) -> Known<BlastRadius> {
     if row.note.as_deref() == Some(CUT_QUEUE) {
         return Known::unknown(CUT_QUEUE);
+    }
+    if row.is_unread_key() {
+        return Known::unknown(LARGE_VALUE);
     }
     let mut radius = BlastRadius {
         next: row.waiters.first().map(|waiter| waiter.owner.clone()),
@@ -73,6 +76,12 @@ pub(super) async fn release(
     let Look::There(found) = look.map_err(|fault| fault.error)? else {
         return Ok(Release::AlreadyFree);
     };
+    if found.row.is_unread_key() {
+        return Ok(Release::refused(
+            LARGE_VALUE,
+            "Delete the key with etcdctl, or let its client write a smaller value.",
+        ));
+    }
     if row::generation(source, &found.row.holder) != *wanted {
         let seen = backend.inspect(source, resource).await?;
         if let Err(answer) = same(&seen, wanted) {
@@ -98,11 +107,11 @@ async fn delete(
 ) -> Result<Acted, BackendError> {
     for _ in 0..TRIES_MAX {
         let read = match range::one(unlocks, key).await {
-            Ok((_, read)) => read,
+            Ok(read) => read,
             Err(fault) if fault.kind == Kind::Denied => return Ok(denied(unlocks, key)),
             Err(fault) => return Err(fault.error),
         };
-        let Some(kv) = read.filter(|kv| is_named(unlocks, source, kv, wanted)) else {
+        let Some(One { kv, .. }) = read.filter(|read| is_named(unlocks, source, read, wanted)) else {
             return Ok(Acted::Missed);
         };
         match act(unlocks, source, &kv).await {
@@ -118,10 +127,15 @@ async fn delete(
     })
 }
 
-fn is_named(link: &Link, source: &Source, kv: &KeyValue, wanted: &Generation) -> bool {
+fn is_named(link: &Link, source: &Source, read: &One, wanted: &Generation) -> bool {
+    let One { kv, value_read, .. } = read;
     let in_queue = prefix_of(link, kv.key())
         .is_some_and(|prefix| matches!(place(kv.key(), kv.lease(), prefix), Place::Queue(_)));
-    in_queue == (*source == mutex_source()) && row::generation(source, &Record::of(kv)) == *wanted
+    // The owner is part of a plain key's generation, and it is in the value.
+    let is_told = *value_read || in_queue;
+    is_told
+        && in_queue == (*source == mutex_source())
+        && row::generation(source, &Record::of(kv, *value_read)) == *wanted
 }
 
 /// Whether the key was deleted. Of a plain key every rewrite counts: it may be another holder's.

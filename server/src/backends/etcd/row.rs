@@ -10,7 +10,7 @@ use domain::observation::{Condition, InLine, Lifetime, ObservedLock, Tick};
 use domain::token::FencingToken;
 use sha2::{Digest, Sha256};
 
-use super::record::{CUT_QUEUE, Place, Record, hex, key_source, mutex_source, place};
+use super::record::{CUT_QUEUE, LARGE_VALUE, Place, Record, hex, key_source, mutex_source, place};
 
 /// One lock before its lease was asked about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,13 +60,21 @@ impl Row {
         ObservedLock {
             source: self.source.clone(),
             resource: self.resource.clone(),
-            owner: Known::Known(self.holder.owner.clone()),
+            owner: if self.holder.value_read {
+                Known::Known(self.holder.owner.clone())
+            } else {
+                Known::unknown(LARGE_VALUE)
+            },
             owner_count: 1,
             lease_id: match lease {
                 0 => Known::absent("the key hangs on no lease"),
                 id => Known::Known(hex(id).into_boxed_str()),
             },
-            generation: Known::Known(generation(&self.source, &self.holder)),
+            generation: if self.is_unread_key() {
+                Known::unknown(LARGE_VALUE)
+            } else {
+                Known::Known(generation(&self.source, &self.holder))
+            },
             fencing_token: match u64::try_from(self.holder.create_revision) {
                 Ok(revision) => Known::Known(FencingToken::new(revision)),
                 Err(_) => Known::unknown("etcd gave no create revision"),
@@ -83,8 +91,20 @@ impl Row {
             },
             oldest_waiter_ms: None,
             line: self.line(),
-            condition: self.note.clone().map(|why| Condition::Note { why }),
+            condition: if self.is_unread_key() {
+                Some(Condition::Unrecognised {
+                    why: LARGE_VALUE.into(),
+                })
+            } else {
+                self.note.clone().map(|why| Condition::Note { why })
+            },
         }
+    }
+
+    /// A plain key without its value: nothing tells its holders apart, so it is not unlocked. The holder of a queue is
+    /// told by its revision alone.
+    pub(super) fn is_unread_key(&self) -> bool {
+        self.source == key_source() && !self.holder.value_read
     }
 }
 
@@ -189,6 +209,7 @@ mod tests {
             owner: OwnerId::new("o"),
             lease,
             create_revision,
+            value_read: true,
         }
     }
 

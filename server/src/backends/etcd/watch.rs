@@ -14,13 +14,12 @@ use etcd_client::{Event, EventType, WatchOptions, WatchResponse, WatchStream};
 
 use super::EtcdBackend;
 use super::fault::Fault;
+use super::range::ANSWER_BYTES_MAX;
 use super::record;
 use crate::backends::Hints;
 
 const BACKOFF_MIN: Duration = Duration::from_millis(200);
 const BACKOFF_MAX: Duration = Duration::from_secs(10);
-/// Largest answer taken, in bytes; etcd is asked to split larger ones.
-const ANSWER_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// Why a watch ended.
 enum End {
@@ -110,6 +109,7 @@ impl EtcdBackend {
                 .with_fragment()
                 .with_start_revision(start)
         };
+        // etcd is asked to split what is larger.
         let mut watch = client.watch_client().max_decoding_message_size(ANSWER_BYTES_MAX);
         let mut prefixes = self.link.settings.prefixes.iter();
         let first = prefixes.next().cloned().unwrap_or_default();

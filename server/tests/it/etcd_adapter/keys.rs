@@ -1,6 +1,7 @@
 //! Plain keys: names, owners, tokens, and what etcd cannot tell.
 
-use domain::observation::{Coverage, Lifetime};
+use domain::known::Known;
+use domain::observation::{Condition, Coverage, Lifetime};
 use leasehold::backends::Backend;
 
 use super::world::{World, granted_ms, owner, remaining_ms, seen, source_of, token};
@@ -153,6 +154,51 @@ async fn names_beyond_the_limit_and_large_values_cost_completeness_not_the_pass(
         matches!(coverage, Coverage::Partial { why, .. } if why.contains("65536")),
         "{coverage:?}"
     );
+}
+
+#[tokio::test]
+async fn a_value_larger_than_an_answer_is_not_read() {
+    // etcd set up for large values: the key is shown without it, the others as ever, and a queue keeps its holder.
+    let etcd = super::world::etcd(&["--max-request-bytes=30000000"]).await;
+    let mut world = World {
+        client: super::world::client(&etcd.endpoint()).await,
+        backend: super::world::backend(&[etcd.endpoint()], &["/locks/"], |_| {}),
+        etcd,
+    };
+    world.put("/locks/a", "worker", 0).await;
+    world.put("/locks/large", vec![b'v'; 10_000_000], 0).await;
+    for n in 0..100 {
+        world.put(format!("/locks/z/{n:03}"), "worker", 0).await;
+    }
+    let (lease, _) = world.enqueue("/locks/queue", "first", 60).await;
+    world
+        .put(format!("/locks/queue/{lease:x}"), vec![b'v'; 10_000_000], lease)
+        .await;
+    let (_, revision) = world.enqueue("/locks/queue", "second", 60).await;
+    let seen = world.seen().await;
+    assert!(seen.whole(), "{:?}", seen.pass());
+    assert_eq!(seen.locks.len(), 103);
+    let lock = |name: &str| {
+        let mut locks = seen.locks.values().map(|(_, lock)| lock);
+        locks.find(|lock| lock.resource == name.into()).unwrap()
+    };
+    assert!(lock("/locks/a").owner.is_known() && lock("/locks/z/099").owner.is_known());
+    let large = lock("/locks/large");
+    assert!(large.owner.is_unknown() && large.generation.is_unknown());
+    assert!(
+        matches!(&large.condition, Some(Condition::Unrecognised { why }) if why.contains("4 MiB: not read"))
+    );
+    let queue = lock("/locks/queue");
+    assert!(queue.owner.is_unknown() && queue.waiter_count == Known::Known(1));
+    assert!(queue.generation.is_known() && queue.fencing_token.known().unwrap().number() < revision);
+    let detail = world
+        .backend
+        .inspect(&large.source, &large.resource)
+        .await
+        .unwrap();
+    assert!(detail.blast_radius.is_unknown(), "{detail:?}");
+    let value = detail.raw.iter().find(|field| field.name == "value").unwrap();
+    assert!(value.value.contains("not read"), "{value:?}");
 }
 
 #[tokio::test]
