@@ -1,5 +1,6 @@
 //! Attacks on a running server, one file per attack. Each was possible once, or would be with one check fewer.
 
+mod large_postgres_values;
 mod large_redis_values;
 mod memory;
 mod protected_casualty;

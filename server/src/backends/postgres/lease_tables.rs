@@ -14,8 +14,10 @@ use super::rows::{self, Skipped};
 use crate::backends::{Batch, Sink, SourcePass};
 use crate::clock::Clock;
 
-/// Rows of one round trip.
-const BATCH_ROWS: usize = 1000;
+/// Rows of the first round trip, and of the later ones, which have as many as fit their bytes by those before.
+const FIRST_ROWS: usize = 100;
+const BATCH_ROWS_MAX: usize = 1000;
+const BATCH_BYTES: usize = 4 * 1024 * 1024;
 
 const BLOCKER: &str = "
 SELECT l.pid, coalesce(nullif(a.application_name, ''), 'session') AS name, l.granted
@@ -136,16 +138,19 @@ async fn batches(
     sink: &mut dyn Sink,
     tally: &mut Tally,
 ) -> Result<Option<String>, Failure> {
+    let mut asked = FIRST_ROWS;
     let mut first = true;
     loop {
         let sent_at = clock.tick();
         let rows = if first {
-            link.first(&plan.list(), BATCH_ROWS).await?
+            link.first(&plan.list(), asked).await?
         } else {
-            link.more(BATCH_ROWS).await?
+            link.more(asked).await?
         };
         first = false;
+        let is_last = rows.len() < asked;
         let locks = tally.keep(plan, &rows);
+        asked = next_batch(&locks);
         if !locks.is_empty() {
             sink.accept(Batch {
                 sent_at,
@@ -153,7 +158,7 @@ async fn batches(
                 gone: Vec::new(),
             });
         }
-        if rows.len() < BATCH_ROWS {
+        if is_last {
             return Ok(None);
         }
         if clock.tick() >= deadline {
@@ -162,6 +167,13 @@ async fn batches(
             ));
         }
     }
+}
+
+/// How many rows to ask for next: names may have 64 KiB each.
+fn next_batch(locks: &[ObservedLock]) -> usize {
+    let bytes: usize = locks.iter().map(|lock| lock.resource.as_bytes().len()).sum();
+    let each = bytes / locks.len().max(1) + 1;
+    (BATCH_BYTES / each).clamp(1, BATCH_ROWS_MAX)
 }
 
 /// The server's refusal as a sentence about this table.

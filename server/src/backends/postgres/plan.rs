@@ -98,7 +98,7 @@ impl Plan {
         let text = |role: Role, chars_max: usize| {
             of(role).map_or_else(
                 || "NULL::text".to_owned(),
-                |column| format!("left({}::text, {})", quoted(&column.name), chars_max + 1),
+                |column| format!("left({}, {})", as_text(&column.name), chars_max + 1),
             )
         };
         let time =
@@ -112,9 +112,11 @@ impl Plan {
                 format!("{name}::text")
             }
         });
+        // A name is never cut: it would be another's. What is too long is told by the last column.
+        let name = of(Role::Resource).map_or_else(String::new, |column| as_text(&column.name));
+        let too_long = format!("octet_length({name}) > {}", limits::RESOURCE_BYTES_MAX);
         let select = format!(
-            "SELECT {}, {}, {}, {}, {}, {}, {}, {} FROM {}.{}",
-            text(Role::Resource, limits::RESOURCE_BYTES_MAX),
+            "SELECT CASE WHEN {too_long} THEN NULL ELSE {name} END, {}, {}, {}, {}, {}, {}, {}, {too_long} FROM {}.{}",
             text(Role::Owner, limits::OWNER_CHARS_MAX),
             text(Role::LeaseId, limits::OWNER_CHARS_MAX),
             text(Role::FencingToken, TOKEN_CHARS_MAX - 1),
@@ -189,11 +191,15 @@ impl Plan {
         format!("{} WHERE {} AND {} = ANY($1)", self.select, self.held, self.key)
     }
 
-    /// The whole record of `$1`, column by column in the table's order, each as text of at most `chars_max`.
-    pub(super) fn record(&self, chars_max: usize) -> String {
-        let readable = self
-            .readable()
-            .map(|name| format!("left({}::text, {chars_max})", quoted(name)));
+    /// The record of `$1`, column by column in the table's order, each as text of at most `bytes_max`, or as its size.
+    pub(super) fn record(&self, bytes_max: usize) -> String {
+        let readable = self.readable().map(|name| {
+            let text = as_text(name);
+            format!(
+                "CASE WHEN octet_length({text}) > {bytes_max} \
+                 THEN 'not read: ' || octet_length({text}) || ' bytes' ELSE {text} END"
+            )
+        });
         let columns: Vec<String> = readable.collect();
         format!(
             "SELECT {} FROM {}.{} WHERE {} AND {} = $1 LIMIT 1",
@@ -219,6 +225,10 @@ fn played(columns: &[(Role, Column)], role: Role) -> Option<&Column> {
     columns
         .find(|(played, _)| *played == role)
         .map(|(_, column)| column)
+}
+
+fn as_text(column: &str) -> String {
+    format!("{}::text", quoted(column))
 }
 
 /// A column as a moment. Without a zone it is UTC, as ShedLock writes it.

@@ -16,8 +16,8 @@ use super::relation;
 use super::snapshot::{LockRow, Snapshot};
 use super::tree;
 
-/// Longest value shown of one column, in characters.
-const VALUE_CHARS_MAX: usize = 64 * 1024;
+/// Longest value read of one column, in bytes.
+const VALUE_BYTES_MAX: usize = 64 * 1024;
 /// Locks asked for when a session's fate is told.
 const HELD_MAX: i64 = 1000;
 /// Locks named when a session's fate is told; more are counted.
@@ -42,7 +42,7 @@ pub(super) async fn of_row(
     resource: &Resource,
 ) -> Result<Vec<RawField>, Failure> {
     let text = resource.text();
-    let query = sqlx::query(AssertSqlSafe(plan.record(VALUE_CHARS_MAX))).bind(text);
+    let query = sqlx::query(AssertSqlSafe(plan.record(VALUE_BYTES_MAX))).bind(text);
     let rows = link.rows(query).await?;
     let Some(row) = rows.first() else {
         return Ok(Vec::new());

@@ -35,6 +35,7 @@ struct Fields<'r> {
     created: Option<Moment>,
     updated: Option<Moment>,
     now_us: i64,
+    name_too_long: bool,
 }
 
 /// Why a row cannot be shown as a lock.
@@ -47,10 +48,11 @@ pub(super) enum Skipped {
 
 pub(super) fn lock(plan: &Plan, row: &PgRow) -> Result<ObservedLock, Skipped> {
     let fields = fields(row).ok_or(Skipped::Unreadable)?;
-    let name = fields.resource.ok_or(Skipped::NoName)?;
-    if name.len() > limits::RESOURCE_BYTES_MAX {
-        return Err(Skipped::NameTooLong);
-    }
+    let name = match fields.resource {
+        Some(name) => name,
+        None if fields.name_too_long => return Err(Skipped::NameTooLong),
+        None => return Err(Skipped::NoName),
+    };
     Ok(ObservedLock {
         source: plan.table.source.clone(),
         resource: Resource::from(name),
@@ -81,6 +83,7 @@ fn fields(row: &PgRow) -> Option<Fields<'_>> {
         created: moment(5)?,
         updated: moment(6)?,
         now_us: text(7)??.parse().ok()?,
+        name_too_long: row.try_get::<Option<bool>, _>(8).ok()?.unwrap_or(false),
     })
 }
 
