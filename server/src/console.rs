@@ -2,6 +2,7 @@
 
 mod charts;
 mod fallen;
+mod own_leases;
 mod past;
 mod pushing;
 
@@ -209,7 +210,12 @@ impl Console for ServerConsole {
             } else {
                 inventory.page(&query, now)
             };
-            page.map_err(ConsoleError::BadQuery)
+            let mut page = page.map_err(ConsoleError::BadQuery)?;
+            // Programs read ids from the list; people see theirs on a lock's own page, and their list costs the store nothing.
+            if self.who.as_ref().is_some_and(Who::is_token) {
+                self.add_own_lease_ids(&mut page.locks).await;
+            }
+            Ok(page)
         })
     }
 
@@ -261,7 +267,7 @@ impl Console for ServerConsole {
             } else {
                 self.read_fresh(&lock).await
             };
-            Ok(LockDetail {
+            let mut detail = LockDetail {
                 no_unlock: self.no_unlock(&lock, view.as_ref()),
                 lock,
                 backend_status: view.as_ref().map_or(BackendStatus::Starting, |view| view.status),
@@ -270,7 +276,9 @@ impl Console for ServerConsole {
                 seen,
                 is_past: false,
                 charts: LockCharts::default(),
-            })
+            };
+            self.add_own_lease_id(&mut detail).await;
+            Ok(detail)
         })
     }
 

@@ -45,7 +45,7 @@ use crate::clock::Clock;
 pub use crate::config::LeaseConfig;
 
 pub use acquire::{AcquireRequest, Acquired};
-pub use caller::Caller;
+pub use caller::{Caller, LeasePrincipal};
 pub use error::{LeaseError, LeaseOpenError};
 pub use fence::{Checked, Report};
 pub use followers::{LeaseChange, LeaseEvent};
@@ -171,7 +171,7 @@ impl LeaseService {
     /// Prolongs a living lease by its TTL, or by a new one that replaces it.
     ///
     /// # Errors
-    /// `Lost` with how, `NotFound`, `LifetimeReached` once its life cannot be longer.
+    /// `Lost` with how, `NotFound` also for the lease of another principal, `LifetimeReached` once its life cannot be longer.
     pub async fn renew(
         &self,
         caller: &Caller,
@@ -196,6 +196,7 @@ impl LeaseService {
             lease,
             ttl,
             lifetime_ms_max: self.lifetime_ms_max,
+            principal: caller.principal.clone(),
             scope: caller.scope.clone(),
         };
         let answer = self.ask(Lane::Urgent, renew).await?;
@@ -220,10 +221,11 @@ impl LeaseService {
     /// Gives a lease back. Idempotent.
     ///
     /// # Errors
-    /// `NotFound` when it was never known.
+    /// `NotFound` when it was never known, or belongs to another principal.
     pub async fn release(&self, caller: &Caller, lease: LeaseId) -> Result<Ended, LeaseError> {
         let release = Operation::Release {
             lease,
+            principal: caller.principal.clone(),
             scope: caller.scope.clone(),
             unbind: None,
         };

@@ -1,4 +1,5 @@
-//! The built-in lease service as a backend like any other: source `lease`, waiters in order, hints on every change.
+//! The built-in lease service as a backend like any other: source `lease`, waiters in order, hints on every change. Lease
+//! ids stay inside.
 
 mod release;
 
@@ -26,6 +27,8 @@ use crate::lease::store::{HeldRow, Read};
 use crate::lease::{Caller, LeaseError, LeaseService, ResourceNow};
 
 const PAGE: u32 = 1_000;
+/// Who knows a lease id can end the lease: the inventory, which many may see, does not carry it.
+const LEASE_ID_HIDDEN: &str = "a lease id is shown to the principal of the lease alone";
 
 pub struct Builtin {
     service: Arc<LeaseService>,
@@ -59,6 +62,38 @@ impl Builtin {
             radius.warn(format!("Nobody gets it for {seconds} s afterwards (lock_delay)."));
         }
         radius
+    }
+
+    async fn read(&self, resource: &Resource) -> Result<ResourceNow, BackendError> {
+        let read = self.service.resource(&Caller::server(), resource).await;
+        read.map_err(failed)
+    }
+
+    fn inspection(&self, resource: &Resource, now: &ResourceNow) -> Inspection {
+        let lock = from_resource(resource, now);
+        let raw = now
+            .holder
+            .as_ref()
+            .map(|seen| raw(&seen.lease))
+            .unwrap_or_default();
+        let waiter = |(place, waiter): (usize, &crate::lease::WaiterNow)| Waiter {
+            position: u32::try_from(place + 1).unwrap_or(u32::MAX),
+            owner_id: waiter.owner.clone(),
+            waited_ms: Known::Known(waiter.waited_ms),
+            lease_remaining_ms: None,
+        };
+        let blast_radius = match &lock {
+            Some(_) => Known::Known(self.blast_radius(now)),
+            None => Known::absent("nobody holds it"),
+        };
+        Inspection {
+            blast_radius,
+            owners: now.holder.iter().map(|seen| seen.lease.owner.clone()).collect(),
+            waiters: now.waiters.iter().enumerate().map(waiter).collect(),
+            lock,
+            raw,
+            ..Inspection::default()
+        }
     }
 
     async fn pass(&self, budget: Budget, sink: &mut dyn Sink) -> Result<Pass, BackendError> {
@@ -128,8 +163,8 @@ fn observed(
         resource: resource.clone(),
         owner: Known::Known(lease.owner.clone()),
         owner_count: 1,
-        lease_id: Known::Known(lease.id.to_string().into()),
-        generation: Known::Known(release::generation(lease.id)),
+        lease_id: Known::unknown(LEASE_ID_HIDDEN),
+        generation: Known::Known(release::generation(lease.token)),
         fencing_token: Known::Known(lease.token),
         acquired_at: Known::Known(moment(lease.acquired_at)),
         renewed_at: Known::Known(moment(lease.renewed_at)),
@@ -255,35 +290,8 @@ impl Backend for Builtin {
         resource: &'a Resource,
     ) -> BoxFuture<'a, Result<Inspection, BackendError>> {
         Box::pin(async move {
-            let now = self
-                .service
-                .resource(&Caller::open(), resource)
-                .await
-                .map_err(failed)?;
-            let lock = from_resource(resource, &now);
-            let raw = now
-                .holder
-                .as_ref()
-                .map(|seen| raw(&seen.lease))
-                .unwrap_or_default();
-            let waiter = |(place, waiter): (usize, &crate::lease::WaiterNow)| Waiter {
-                position: u32::try_from(place + 1).unwrap_or(u32::MAX),
-                owner_id: waiter.owner.clone(),
-                waited_ms: Known::Known(waiter.waited_ms),
-                lease_remaining_ms: None,
-            };
-            let blast_radius = match &lock {
-                Some(_) => Known::Known(self.blast_radius(&now)),
-                None => Known::absent("nobody holds it"),
-            };
-            Ok(Inspection {
-                blast_radius,
-                owners: now.holder.iter().map(|seen| seen.lease.owner.clone()).collect(),
-                waiters: now.waiters.iter().enumerate().map(waiter).collect(),
-                lock,
-                raw,
-                ..Inspection::default()
-            })
+            let now = self.read(resource).await?;
+            Ok(self.inspection(resource, &now))
         })
     }
 
@@ -320,7 +328,6 @@ fn raw(lease: &Lease) -> Vec<RawField> {
         value,
     };
     let mut fields = vec![
-        field("lease_id", lease.id.to_string()),
         field("owner_id", lease.owner.to_string()),
         field("fencing_token", lease.token.to_string()),
         field("ttl_seconds", lease.ttl.seconds().to_string()),

@@ -9,7 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::backend::{BackendStatus, BackendView};
 use domain::detail::{Fresh, LockCharts, LockDetail, SeenEvent};
 use domain::known::Known;
-use domain::lease::{Scope, StoreTime};
+use domain::lease::StoreTime;
 use domain::lock::Lock;
 use domain::names::{BackendName, LockId, Resource, Source};
 use domain::safety::{Safety, SafetyClass};
@@ -175,12 +175,7 @@ impl ServerConsole {
 
 /// The newest token of our own service; none: it was never granted, or that cannot be read.
 async fn granted(sources: &Sources, resource: &Resource) -> Option<FencingToken> {
-    let caller = Caller {
-        issuer: "leasehold".into(),
-        scope: Scope::everything(),
-        is_operator: true,
-    };
-    let now = sources.leases.resource(&caller, resource).await.ok()?;
+    let now = sources.leases.resource(&Caller::server(), resource).await.ok()?;
     (now.last_token.number() > 0).then_some(now.last_token)
 }
 

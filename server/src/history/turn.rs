@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::lease::{LeaseId, Metadata, Scope, Ttl};
+use domain::lease::{LeaseId, Metadata, Ttl};
 use domain::names::{OwnerId, Resource};
 use domain::observation::Tick;
 
@@ -62,7 +62,7 @@ impl Turn {
             && let Some(mine) = shared.mine.take()
         {
             // If it does not come through, the turn runs out by itself.
-            let _released = shared.leases.release(&caller(), mine.lease).await;
+            let _released = shared.leases.release(&Caller::server(), mine.lease).await;
         }
     }
 }
@@ -76,7 +76,12 @@ impl Shared {
             if mine.until.since(asked) > ttl_ms * 2 / 3 {
                 return Some(mine.token);
             }
-            if self.leases.renew(&caller(), mine.lease, None).await.is_ok() {
+            if self
+                .leases
+                .renew(&Caller::server(), mine.lease, None)
+                .await
+                .is_ok()
+            {
                 mine.until = asked.plus(ttl_ms);
             }
             if mine.until.since(asked) > 0 {
@@ -97,7 +102,7 @@ impl Shared {
             metadata: Metadata::default(),
             idempotency_key: None,
         };
-        match self.leases.acquire(&caller(), request).await {
+        match self.leases.acquire(&Caller::server(), request).await {
             Ok(Acquired::Granted { lease, .. }) => Some(Mine {
                 lease: lease.id,
                 token: lease.token.number().cast_signed(),
@@ -109,13 +114,5 @@ impl Shared {
                 None
             }
         }
-    }
-}
-
-fn caller() -> Caller {
-    Caller {
-        issuer: "leasehold".into(),
-        scope: Scope::everything(),
-        is_operator: true,
     }
 }

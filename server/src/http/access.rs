@@ -133,7 +133,8 @@ impl Standing {
         self.identity.gone(&self.who).await;
     }
 
-    /// The lease service's view of who asks: names outside of the scope do not exist for it.
+    /// The lease service's view of who asks: names outside of the scope do not exist for it. A user is one principal in all
+    /// of their sessions.
     pub fn caller(&self) -> Caller {
         let who = &self.who;
         let right = if who.may_anywhere(Right::Lease) {
@@ -142,9 +143,8 @@ impl Standing {
             Right::View
         };
         Caller {
-            issuer: who.subject.id(),
+            principal: who.lease_principal(),
             scope: who.scope_on(right, &BUILTIN),
-            is_operator: who.may_anywhere(Right::Unlock),
         }
     }
 }
@@ -182,6 +182,7 @@ impl Gate {
                 grants: token.grants.clone(),
                 session: None,
                 origin,
+                predecessors: token.predecessors.clone(),
                 read_only: self.identity.directory().read_only,
             });
         }
@@ -203,6 +204,7 @@ impl Gate {
             grants: person.grants,
             session: Some(Arc::new(session)),
             origin,
+            predecessors: Arc::default(),
             read_only: self.identity.directory().read_only,
         })
     }

@@ -51,23 +51,29 @@ async fn create(
     asker: Asker,
     body: Body,
 ) -> Result<(StatusCode, Json<MadeTokenWire>), Problem> {
-    let new = new_token(&asker.headers, body)
+    let (new, predecessor) = new_token(&asker.headers, body)
         .await
         .map_err(|error| asker.problem(error))?;
-    let made = settings.gate.identity.create_token(&asker.who, new).await;
+    let identity = &settings.gate.identity;
+    let made = match predecessor {
+        Some(predecessor) => identity.create_successor(&asker.who, new, &predecessor).await,
+        None => identity.create_token(&asker.who, new).await,
+    };
     let token = made.map_err(|error| asker.problem(error))?.expose().to_owned();
     Ok((StatusCode::CREATED, Json(MadeTokenWire { token })))
 }
 
-async fn new_token(headers: &HeaderMap, body: Body) -> Result<NewToken, BodyError> {
+/// The token, and the id or name of the one that it succeeds.
+async fn new_token(headers: &HeaderMap, body: Body) -> Result<(NewToken, Option<String>), BodyError> {
     let mut fields = Fields::read(headers, body).await?;
     let new = NewToken {
         name: fields.text("name")?,
         grants: grants(&mut fields)?,
         expires_in: expires(fields.optional_whole("expiresInSeconds")?)?,
     };
+    let predecessor = fields.optional_text("successorOf")?;
     fields.end()?;
-    Ok(new)
+    Ok((new, predecessor))
 }
 
 fn expires(seconds: Option<i64>) -> Result<Option<Duration>, Invalid> {

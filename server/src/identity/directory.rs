@@ -8,6 +8,7 @@ use domain::access::{Grant, Grants, Right, Role};
 use domain::names::BackendName;
 use sqlx::Row as _;
 
+use super::limits::PREDECESSORS_MAX;
 use crate::db::{Db, Tx, on_either};
 
 #[derive(Debug, Clone, Default)]
@@ -38,6 +39,8 @@ pub struct Token {
     pub name: Arc<str>,
     pub expires_at: Option<i64>,
     pub grants: Arc<Grants>,
+    /// Ids of the tokens that it succeeds, the latest first: their leases are its own.
+    pub predecessors: Arc<[Arc<str>]>,
     /// Last use that this server saw and has not written down, in milliseconds since 1970; 0 for none.
     pub(super) used_at: AtomicI64,
 }
@@ -107,6 +110,9 @@ pub(super) async fn load(db: &Db) -> Result<Directory, sqlx::Error> {
             };
             directory.people.insert(id, person);
         }
+        let links = "SELECT id, successor_of FROM tokens WHERE successor_of IS NOT NULL";
+        let links: Vec<(String, String)> = sqlx::query_as(links).fetch_all(pool).await?;
+        let links: HashMap<String, String> = links.into_iter().collect();
         let tokens = "SELECT id, name, secret, expires_at FROM tokens WHERE revoked_at IS NULL";
         for row in sqlx::query(tokens).fetch_all(pool).await? {
             let id: String = row.try_get(0)?;
@@ -114,6 +120,7 @@ pub(super) async fn load(db: &Db) -> Result<Directory, sqlx::Error> {
                 grants: Arc::new(Grants::new(grants.remove(&id).unwrap_or_default())),
                 name: row.try_get::<String, _>(1)?.into(),
                 expires_at: row.try_get(3)?,
+                predecessors: predecessors(&links, &id),
                 used_at: AtomicI64::new(0),
                 id: id.into(),
             };
@@ -123,6 +130,16 @@ pub(super) async fn load(db: &Db) -> Result<Directory, sqlx::Error> {
         directory.read_only = sqlx::query_scalar::<_, String>(read_only).fetch_one(pool).await? == "yes";
     });
     Ok(directory)
+}
+
+/// The chain behind a token, the latest first. Revoked and expired tokens are links of it too.
+fn predecessors(links: &HashMap<String, String>, id: &str) -> Arc<[Arc<str>]> {
+    let next = |id: &&String| links.get(*id);
+    let chain = std::iter::successors(links.get(id), next);
+    chain
+        .take(PREDECESSORS_MAX)
+        .map(|id| id.as_str().into())
+        .collect()
 }
 
 /// By the id of the person or the token. A grant that this version does not understand brings nothing.

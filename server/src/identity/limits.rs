@@ -45,6 +45,9 @@ pub const PASSWORD_CHARS_MIN: usize = 12;
 pub const PASSWORD_BYTES_MAX: usize = 1024;
 /// Bytes of a person's or a token's name.
 pub const NAME_BYTES_MAX: usize = 64;
+/// Tokens of one chain of successors whose leases the latest inherits. Each of them would have to be replaced within the
+/// lifetime of one lease before this is reached.
+pub const PREDECESSORS_MAX: usize = 100;
 pub const HASHES_AT_ONCE_MAX: usize = 2;
 /// Wrong guesses from one place at one name before it must wait.
 pub const GUESSES_FREE: u32 = 5;

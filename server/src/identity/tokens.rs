@@ -11,11 +11,12 @@ use serde_json::json;
 use sqlx::Row as _;
 
 use super::error::IdentityError;
+use super::limits::NAME_BYTES_MAX;
 use super::people::{Holder, check_name, insert_grant};
 use super::secret::{self, Secret};
 use super::who::Who;
 use super::{Identity, Token, directory};
-use crate::db::on_either;
+use crate::db::{Tx, on_either};
 
 const PREFIX: &str = "lht_";
 
@@ -39,12 +40,37 @@ pub struct TokenView {
     /// At once on the server that saw it, on others within [`TOKEN_USED_EVERY`](super::limits::TOKEN_USED_EVERY).
     pub used_at: Option<i64>,
     pub revoked_at: Option<i64>,
+    /// Name of the token whose leases it inherits.
+    pub successor_of: Option<String>,
 }
 
 impl Identity {
     /// # Errors
     /// The name is taken or does not fit, nothing is granted.
     pub async fn create_token(&self, who: &Who, new: NewToken) -> Result<Secret, IdentityError> {
+        self.insert_token(who, new, None).await
+    }
+
+    /// Creates a token that inherits the leases of another one, named by its id or name; also of one that has expired or was
+    /// revoked. The leases stay within the new token's own scope.
+    ///
+    /// # Errors
+    /// As [`create_token`](Self::create_token); no token has this id or name.
+    pub async fn create_successor(
+        &self,
+        who: &Who,
+        new: NewToken,
+        predecessor: &str,
+    ) -> Result<Secret, IdentityError> {
+        self.insert_token(who, new, Some(predecessor)).await
+    }
+
+    async fn insert_token(
+        &self,
+        who: &Who,
+        new: NewToken,
+        predecessor: Option<&str>,
+    ) -> Result<Secret, IdentityError> {
         check_name(&new.name)?;
         if new.grants.is_empty() {
             return Err(IdentityError::invalid(
@@ -58,8 +84,12 @@ impl Identity {
             .expires_in
             .map(|time| now.saturating_add(i64::try_from(time.as_millis()).unwrap_or(i64::MAX)));
         let mut tx = self.db.begin().await?;
-        let insert = "INSERT INTO tokens (id, name, secret, created_at, created_by, expires_at)
-            VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (name) DO NOTHING";
+        let successor_of = match predecessor {
+            Some(token) => Some(token_id(&mut tx, token).await?),
+            None => None,
+        };
+        let insert = "INSERT INTO tokens (id, name, secret, created_at, created_by, expires_at, successor_of)
+            VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (name) DO NOTHING";
         let inserted = on_either!(&mut tx, Tx, |tx| {
             let query = sqlx::query(insert)
                 .bind(&id)
@@ -69,6 +99,7 @@ impl Identity {
             query
                 .bind(who.name())
                 .bind(expires_at)
+                .bind(&successor_of)
                 .execute(&mut **tx)
                 .await?
                 .rows_affected()
@@ -83,7 +114,10 @@ impl Identity {
             insert_grant(&mut tx, Holder::Token(&id), place, grant).await?;
         }
         directory::touch(&mut tx).await?;
-        let after = json!({"id": id, "name": new.name, "grants": new.grants, "expiresAt": expires_at});
+        let mut after = json!({"id": id, "name": new.name, "grants": new.grants, "expiresAt": expires_at});
+        if let Some(predecessor) = successor_of {
+            after["successorOf"] = json!(predecessor);
+        }
         self.record(tx, who, Action::TokenCreate, None, Some(after))
             .await?;
         Ok(secret)
@@ -135,8 +169,9 @@ impl Identity {
             (at > 0).then_some((&*token.id, at))
         });
         let seen: HashMap<&str, i64> = seen.collect();
-        let select = "SELECT id, name, created_at, created_by, expires_at, used_at, revoked_at FROM tokens
-            ORDER BY created_at DESC, id";
+        let select =
+            "SELECT t.id, t.name, t.created_at, t.created_by, t.expires_at, t.used_at, t.revoked_at, p.name
+            FROM tokens t LEFT JOIN tokens p ON p.id = t.successor_of ORDER BY t.created_at DESC, t.id";
         let mut views = Vec::new();
         on_either!(&self.db, Db, |pool| {
             for row in sqlx::query(select).fetch_all(pool).await? {
@@ -151,6 +186,7 @@ impl Identity {
                         .try_get::<Option<i64>, _>(5)?
                         .max(seen.get(id.as_str()).copied()),
                     revoked_at: row.try_get(6)?,
+                    successor_of: row.try_get(7)?,
                     id,
                 });
             }
@@ -207,4 +243,21 @@ impl Identity {
         }
         Ok(())
     }
+}
+
+/// The id of the token with this id or name, revoked or not.
+async fn token_id(tx: &mut Tx, token: &str) -> Result<String, IdentityError> {
+    let select = "SELECT id FROM tokens WHERE id = $1 OR name = $1 ORDER BY id = $1 DESC LIMIT 1";
+    // Postgres keeps no text with this character, and refuses to compare with one.
+    let asked = token.replace('\0', "");
+    let found: Option<String> = on_either!(tx, Tx, |tx| {
+        let query = sqlx::query_scalar(select).bind(&asked);
+        query.fetch_optional(&mut **tx).await?
+    });
+    let found = found.filter(|_| asked == token);
+    found.ok_or_else(|| {
+        let shown: String = token.chars().take(NAME_BYTES_MAX).collect();
+        let why = format!("must be the id or the name of a token; no token is named {shown:?}");
+        IdentityError::invalid("successorOf", why)
+    })
 }

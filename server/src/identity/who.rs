@@ -8,6 +8,7 @@ use domain::names::BackendName;
 
 use super::sessions::Session;
 use crate::audit::{Actor, Origin};
+use crate::lease::LeasePrincipal;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
@@ -35,6 +36,8 @@ pub struct Who {
     /// Of a person who came with a cookie.
     pub session: Option<Arc<Session>>,
     pub origin: Origin,
+    /// Of a token: ids of the tokens that it succeeds, the latest first. Their leases are its own.
+    pub predecessors: Arc<[Arc<str>]>,
     /// Nobody may change anything for now.
     pub read_only: bool,
 }
@@ -46,6 +49,7 @@ impl Who {
             grants: Arc::default(),
             session: None,
             origin,
+            predecessors: Arc::default(),
             read_only: false,
         }
     }
@@ -60,6 +64,7 @@ impl Who {
             grants: Arc::new(Grants::new(vec![domain::access::Grant::everywhere(Role::Admin)])),
             session: None,
             origin: Origin::default(),
+            predecessors: Arc::default(),
             read_only: false,
         }
     }
@@ -83,6 +88,14 @@ impl Who {
         match &self.subject {
             Subject::Anonymous => ANONYMOUS,
             Subject::Person { name, .. } | Subject::Token { name, .. } => name,
+        }
+    }
+
+    /// As the lease service knows them.
+    pub fn lease_principal(&self) -> LeasePrincipal {
+        LeasePrincipal {
+            id: self.subject.id(),
+            predecessors: self.predecessors.clone(),
         }
     }
 

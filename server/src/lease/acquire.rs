@@ -67,7 +67,7 @@ impl LeaseService {
         let id = chance::lease_id(wall);
         let key = request.idempotency_key.as_ref().map(|key| Key {
             name: KeyName {
-                issuer: caller.issuer.clone(),
+                issuer: caller.principal.id.clone(),
                 key: key.clone(),
             },
             fingerprint: fingerprint(&request),
@@ -76,7 +76,7 @@ impl LeaseService {
             resource: request.resource,
             id,
             owner: request.owner,
-            issuer: caller.issuer.clone(),
+            issuer: caller.principal.id.clone(),
             ttl: request.ttl,
             metadata: request.metadata,
             key,

@@ -16,6 +16,7 @@ use domain::names::Resource;
 use domain::observation::Tick;
 use hashbrown::hash_map::Entry;
 
+use super::caller::LeasePrincipal;
 use super::operation::{AcquireOp, Applied, Done, Head, Key, Operation, Turn};
 use super::tally::{Tallied, What};
 
@@ -94,6 +95,7 @@ impl Run<'_> {
                 lease,
                 ttl,
                 lifetime_ms_max,
+                principal,
                 scope,
             } => {
                 let renew = Renew {
@@ -101,10 +103,16 @@ impl Run<'_> {
                     ttl: *ttl,
                     lifetime_ms_max: *lifetime_ms_max,
                 };
-                self.by_lease(*lease, scope, &Command::Renew(renew))
+                self.by_lease(*lease, Some((principal, scope)), &Command::Renew(renew))
             }
-            Operation::Release { lease, scope, unbind } => {
-                let done = self.by_lease(*lease, scope, &Command::Release { lease: *lease })?;
+            Operation::Release {
+                lease,
+                principal,
+                scope,
+                unbind,
+            } => {
+                let release = Command::Release { lease: *lease };
+                let done = self.by_lease(*lease, Some((principal, scope)), &release)?;
                 self.ran.changes.unbound.extend(unbind.clone());
                 Ok(done)
             }
@@ -118,8 +126,7 @@ impl Run<'_> {
                     revocation: revocation.clone(),
                     delay_ms: *delay_ms,
                 };
-                let everything = lease::Scope::everything();
-                self.by_lease(*lease, &everything, &Command::Revoke(revoke))
+                self.by_lease(*lease, None, &Command::Revoke(revoke))
             }
             Operation::Expire { resource } => self.step(resource, &Command::Expire),
             Operation::Leave { resource, waiter } => Ok(self.leave(resource, *waiter)),
@@ -235,12 +242,23 @@ impl Run<'_> {
             .or_else(|| self.loaded.old_leases.get(&id))
     }
 
-    fn by_lease(&mut self, id: LeaseId, scope: &lease::Scope, command: &Command) -> Result<Done, Broken> {
+    /// `caller`: only a lease of this principal, within this scope; none for a forced unlock.
+    fn by_lease(
+        &mut self,
+        id: LeaseId,
+        caller: Option<(&LeasePrincipal, &lease::Scope)>,
+        command: &Command,
+    ) -> Result<Done, Broken> {
         let Some(resource) = self.loaded.homes.get(&id).cloned() else {
             return Ok(Done::NotFound);
         };
-        if !scope.covers(&resource.text()) {
-            return Ok(Done::NotFound);
+        if let Some((principal, scope)) = caller {
+            let is_own = self
+                .lease(&resource, id)
+                .is_some_and(|lease| principal.owns(lease));
+            if !is_own || !scope.covers(&resource.text()) {
+                return Ok(Done::NotFound);
+            }
         }
         let done = match self.step(&resource, command)? {
             Done::NotFound => self.superseded(id)?,

@@ -1,4 +1,4 @@
-//! Who asks: until there is identity, everybody is [`Caller::open`].
+//! The principal of a request to the lease service, and which leases are its own.
 
 use std::sync::Arc;
 
@@ -7,22 +7,53 @@ use domain::names::Resource;
 
 use super::error::LeaseError;
 
+/// Issuer of the leases that the server acquires for itself. Ids of users and tokens are random, and never this.
+const SERVER: &str = "leasehold";
+
+/// The principal that acquired a lease, and the principals whose leases it inherits. Cheap to clone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeasePrincipal {
+    /// Id of the user or of the API token; leases and idempotency keys carry it.
+    pub id: Arc<str>,
+    /// Ids of the tokens that this one succeeds, the latest first. Empty for users and for most tokens.
+    pub predecessors: Arc<[Arc<str>]>,
+}
+
+impl LeasePrincipal {
+    pub fn new(id: impl Into<Arc<str>>) -> Self {
+        Self {
+            id: id.into(),
+            predecessors: Arc::default(),
+        }
+    }
+
+    /// Whether this principal, or one that it succeeds, acquired the lease.
+    pub fn owns(&self, lease: &Lease) -> bool {
+        self.id == lease.issuer || self.predecessors.contains(&lease.issuer)
+    }
+}
+
 /// Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// The token's id: idempotency keys and lease ids belong to it.
-    pub issuer: Arc<str>,
+    pub principal: LeasePrincipal,
     pub scope: Scope,
-    /// Sees every lease id.
-    pub is_operator: bool,
 }
 
 impl Caller {
+    /// Every request of a server without sign-in: all of them are one principal.
     pub fn open() -> Self {
         Self {
-            issuer: "".into(),
+            principal: LeasePrincipal::new(""),
             scope: Scope::everything(),
-            is_operator: true,
+        }
+    }
+
+    /// The server itself.
+    pub fn server() -> Self {
+        Self {
+            principal: LeasePrincipal::new(SERVER),
+            scope: Scope::everything(),
         }
     }
 
@@ -35,7 +66,12 @@ impl Caller {
         }
     }
 
-    pub fn may_see_id_of(&self, lease: &Lease) -> bool {
-        self.is_operator || self.issuer == lease.issuer
+    /// By lease id: a lease of another principal is answered like an id that was never issued.
+    pub(super) fn may_use(&self, resource: &Resource, lease: &Lease) -> Result<(), LeaseError> {
+        if self.scope.covers(&resource.text()) && self.principal.owns(lease) {
+            Ok(())
+        } else {
+            Err(LeaseError::NotFound)
+        }
     }
 }

@@ -16,6 +16,7 @@ use opentelemetry::trace::SpanContext;
 use tokio::sync::{SetOnce, broadcast, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use super::caller::LeasePrincipal;
 use super::error::LeaseError;
 use super::followers::Followers;
 use super::metrics::LeaseMetrics;
@@ -163,6 +164,7 @@ impl Core {
         self.metrics.given_back.one();
         let release = Operation::Release {
             lease,
+            principal: LeasePrincipal::new(op.issuer.clone()),
             scope: Scope::everything(),
             unbind: op.key.as_ref().map(|key| key.name.clone()),
         };

@@ -7,6 +7,7 @@ use domain::names::{OwnerId, Resource};
 use domain::observation::Tick;
 use domain::token::FencingToken;
 
+use super::caller::LeasePrincipal;
 use super::tally::Tallied;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -16,10 +17,12 @@ pub enum Operation {
         lease: LeaseId,
         ttl: Option<Ttl>,
         lifetime_ms_max: i64,
+        principal: LeasePrincipal,
         scope: Scope,
     },
     Release {
         lease: LeaseId,
+        principal: LeasePrincipal,
         scope: Scope,
         /// The key to forget with it: a grant given back unseen must not be replayed.
         unbind: Option<KeyName>,
@@ -119,7 +122,7 @@ pub enum Done {
     Expired(Lease),
     /// This lease has ended before.
     Lost(Lease, Ending),
-    /// Never known, or out of scope.
+    /// Never known, out of scope, or the lease of another principal.
     NotFound,
     Nothing,
 }

@@ -49,16 +49,14 @@ pub struct WaiterNow {
 
 impl LeaseService {
     /// # Errors
-    /// `NotFound` when it was never known, or is out of the caller's scope.
+    /// `NotFound` when it was never known, is out of the caller's scope, or belongs to another principal.
     pub async fn lease(&self, caller: &Caller, id: LeaseId) -> Result<Seen, LeaseError> {
         for _ in 0..READINGS_MAX {
             let read = self.core.store.leases(&[id]).await;
             let read = read.map_err(|error| self.unread(&error))?;
             let age_ms = self.age_ms(&read);
             let (resource, lease) = read.value.into_iter().next().ok_or(LeaseError::NotFound)?;
-            if !caller.scope.covers(&resource.text()) {
-                return Err(LeaseError::NotFound);
-            }
+            caller.may_use(&resource, &lease)?;
             if !is_too_old(&lease, read.now, age_ms) {
                 return Ok(seen(resource, lease, read.now, age_ms));
             }
@@ -151,7 +149,7 @@ impl LeaseService {
     /// The fate of a lease from now on. Ends with its loss; subscribed after that, it is this one event.
     ///
     /// # Errors
-    /// `NotFound` when it was never known, or is out of the caller's scope.
+    /// `NotFound` when it was never known, is out of the caller's scope, or belongs to another principal.
     pub async fn events(
         &self,
         caller: &Caller,

@@ -11,6 +11,7 @@ mod lifecycle;
 mod lines;
 mod metrics;
 mod model;
+mod ownership;
 mod reaper;
 mod stage;
 mod tokens;

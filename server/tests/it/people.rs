@@ -6,4 +6,5 @@ mod settings;
 mod signing_in;
 pub(crate) mod stage;
 mod standing;
+mod successors;
 mod tenants;

@@ -6,7 +6,7 @@ use leptos::prelude::*;
 
 use super::ago;
 use crate::forms::chrome::{Chrome, Page, page};
-use crate::forms::field::{Field, alert, choice, secret_once};
+use crate::forms::field::{Field, alert, choice, options_of, secret_once};
 use crate::forms::grants;
 
 #[derive(Debug, Clone)]
@@ -19,6 +19,8 @@ pub struct Row {
     pub expires_at: Option<i64>,
     pub used_at: Option<i64>,
     pub revoked_at: Option<i64>,
+    /// Name of the token whose leases it inherits.
+    pub successor_of: Option<String>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -115,9 +117,13 @@ fn list(rows: &[&Row], now: i64) -> AnyView {
             Some(at) => view! { "revoked "{ago(Some(at), now, "")} }.into_any(),
             None => ago(row.expires_at, now, "never"),
         };
+        let successor = row
+            .successor_of
+            .clone()
+            .map(|name| view! { <small class="ink2">" successor of "{name}</small> });
         view! {
             <tr>
-                <th scope="row">{row.name.clone()}</th>
+                <th scope="row">{row.name.clone()}{successor}</th>
                 <td class="wrap">{grants::words(&row.grants)}</td>
                 <td>{ago(row.used_at, now, "never")}</td>
                 <td>{end}</td>
@@ -138,6 +144,13 @@ fn list(rows: &[&Row], now: i64) -> AnyView {
     .into_any()
 }
 
+fn successor_note(fault: Option<String>) -> AnyView {
+    match fault {
+        Some(fault) => view! { <p class="fault" id="successor_of-note">{fault}</p> }.into_any(),
+        None => view! { <p class="help" id="successor_of-note">"It inherits the leases of the token that it replaces, within its own prefixes."</p> }.into_any(),
+    }
+}
+
 fn create(tokens: &Tokens) -> AnyView {
     let fault_of = |field: &str| {
         let fault = tokens.fault.as_ref().filter(|(name, _)| name == field);
@@ -151,6 +164,9 @@ fn create(tokens: &Tokens) -> AnyView {
     let lives = LIVES
         .map(|(days, word)| (days.to_owned(), word.to_owned()))
         .to_vec();
+    let none = (String::new(), "no other token".to_owned());
+    let names = tokens.rows.iter().map(|row| (row.name.clone(), row.name.clone()));
+    let predecessors = std::iter::once(none).chain(names).collect();
     view! {
         <section class="panel" aria-labelledby="make">
             <header><h2 id="make">"Make a token"</h2></header>
@@ -158,6 +174,11 @@ fn create(tokens: &Tokens) -> AnyView {
                 {name.view()}
                 {grants::one_row(Role::Client, &tokens.backends, fault_of("prefix").or(fault_of("role")))}
                 {choice("days", "Good for", lives, "90")}
+                <div class="entry">
+                    <label for="successor_of">"Successor of"</label>
+                    <select id="successor_of" name="successor_of" aria-describedby="successor_of-note">{options_of(predecessors, "")}</select>
+                    {successor_note(fault_of("successorOf"))}
+                </div>
                 <div class="do"><button class="btn solid" r#type="submit">"Make the token"</button></div>
             </form>
         </section>

@@ -1,22 +1,22 @@
-//! Forced unlock of our own leases: the lease is revoked by its id. Its owner is told who, why and under which record;
-//! the token's counter stays; the next grant waits for the lock-delay, where one is configured.
+//! Forced unlock of our own leases. The generation names the grant by its fencing token, which its resource never issues
+//! again; a reading finds the lease id of that grant, and the store revokes the lease of this id or none. Its owner receives
+//! who, why and the audit entry; the token's counter stays; the next grant waits for the lock-delay, where one is configured.
 
 use domain::generation::Generation;
 use domain::lease::{How, LeaseId, Revocation};
 use domain::names::{Resource, Source};
-use domain::observation::Inspection;
 use domain::release::{Act, Release};
+use domain::token::FencingToken;
 
 use super::{Builtin, failed};
+use crate::backends::BackendError;
 use crate::backends::release::{Acted, same, settle};
-use crate::backends::{Backend, BackendError};
 use crate::lease::{Ended, LeaseError};
 
-const PREFIX: &str = "lease:";
-
-/// A lease's id is its generation: every grant has another one, a renewal keeps it.
-pub(super) fn generation(lease: LeaseId) -> Generation {
-    Generation::new(format!("{PREFIX}{lease}"))
+/// Each grant of a resource has another token, and a renewal keeps it. Not the lease id: everyone who sees the lock sees its
+/// generation, and only the lease's principal may know the id.
+pub(super) fn generation(token: FencingToken) -> Generation {
+    Generation::new(format!("token:{token}"))
 }
 
 pub(super) async fn release(
@@ -26,13 +26,12 @@ pub(super) async fn release(
     wanted: &Generation,
     act: &Act,
 ) -> Result<Release, BackendError> {
-    let seen = builtin.inspect(source, resource).await?;
-    if let Err(answer) = same(&seen, wanted) {
+    let now = builtin.read(resource).await?;
+    if let Err(answer) = same(&builtin.inspection(resource, &now), wanted) {
         return Ok(answer);
     }
-    let id = wanted.as_str().strip_prefix(PREFIX).and_then(LeaseId::parse);
-    let acted = match id {
-        Some(id) => revoke(builtin, (id, &seen), act).await?,
+    let acted = match &now.holder {
+        Some(holder) => revoke(builtin, (resource, holder.lease.id), act).await?,
         None => Acted::Missed,
     };
     settle(builtin, source, resource, wanted, acted).await
@@ -40,7 +39,7 @@ pub(super) async fn release(
 
 async fn revoke(
     builtin: &Builtin,
-    (lease, seen): (LeaseId, &Inspection),
+    (resource, lease): (&Resource, LeaseId),
     act: &Act,
 ) -> Result<Acted, BackendError> {
     let revocation = Revocation {
@@ -51,12 +50,8 @@ async fn revoke(
     let delay = builtin.service.lock_delay();
     match builtin.service.revoke(lease, revocation, delay).await {
         Ok(Ended::Now(ended)) => {
-            if let Some(lock) = &seen.lock {
-                builtin
-                    .service
-                    .traced()
-                    .revoked(&lock.resource, ended.token.number());
-            }
+            let traced = builtin.service.traced();
+            traced.revoked(resource, ended.token.number());
             Ok(Acted::Done)
         }
         // Our own act, asked for again after its answer was lost.

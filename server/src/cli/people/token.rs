@@ -17,6 +17,7 @@ use crate::identity::NewToken;
 #[command(after_help = concat!(
     "Examples:\n",
     "  LEASEHOLD_TOKEN=$(leasehold token create --name billing --role client --prefix billing: --expires 30d)\n",
+    "  leasehold token create --name billing-2 --role client --prefix billing: --successor-of billing\n",
     "  leasehold token list\n",
     "  leasehold token revoke --name billing\n\n",
     "Exit codes: 0 done, 1 failure, 2 wrong usage or configuration.",
@@ -40,12 +41,15 @@ enum Command {
         /// How long it is good, such as 30d; without it, until it is revoked
         #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
         expires: Option<Duration>,
+        /// Name or id of the token that it replaces: the new one inherits its leases
+        #[arg(long, value_name = "TOKEN")]
+        successor_of: Option<String>,
     },
     /// List tokens
     List {
         #[command(flatten)]
         place: Place,
-        /// Print JSON: [{id, name, grants, createdBy, createdAt, expiresAt, usedAt, revokedAt}], times in milliseconds
+        /// Print JSON: [{id, name, grants, createdBy, createdAt, expiresAt, usedAt, revokedAt, successorOf}], times in milliseconds
         #[arg(long)]
         json: bool,
     },
@@ -68,13 +72,14 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
             name,
             granted,
             expires,
+            successor_of,
         } => {
             let new = NewToken {
                 name,
                 grants: granted.grants(),
                 expires_in: expires,
             };
-            create(&place, new).await?
+            create(&place, new, successor_of.as_deref()).await?
         }
         Command::List { place, json } => list(&place, json).await?,
         Command::Revoke { place, name } => revoke(&place, &name).await,
@@ -82,12 +87,16 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(done.err().unwrap_or(Exit::Ok).into())
 }
 
-async fn create(place: &Place, new: NewToken) -> anyhow::Result<Result<(), Exit>> {
+async fn create(place: &Place, new: NewToken, predecessor: Option<&str>) -> anyhow::Result<Result<(), Exit>> {
     let identity = match place.open().await {
         Ok(identity) => identity,
         Err(exit) => return Ok(Err(exit)),
     };
-    match identity.create_token(&who(), new).await {
+    let created = match predecessor {
+        Some(predecessor) => identity.create_successor(&who(), new, predecessor).await,
+        None => identity.create_token(&who(), new).await,
+    };
+    match created {
         Ok(secret) => {
             print(&format!("{}\n", secret.expose()))?;
             Ok(Ok(()))
@@ -112,7 +121,7 @@ async fn list(place: &Place, json: bool) -> anyhow::Result<Result<(), Exit>> {
                 serde_json::json!({
                     "id": token.id, "name": token.name, "grants": token.grants, "createdBy": token.created_by,
                     "createdAt": token.created_at, "expiresAt": token.expires_at, "usedAt": token.used_at,
-                    "revokedAt": token.revoked_at,
+                    "revokedAt": token.revoked_at, "successorOf": token.successor_of,
                 })
             })
             .collect();

@@ -138,7 +138,7 @@ pub struct ReleasedWire {
 #[serde(rename_all = "camelCase")]
 #[schema(title = "Lease")]
 pub struct LeaseWire {
-    /// Shown to the token that acquired it, and to operators.
+    /// Shown to the principal that acquired it alone; null for everyone else.
     #[schema(value_type = Option<String>)]
     lease_id: Option<LeaseId>,
     resource: String,
@@ -158,7 +158,7 @@ impl LeaseWire {
         let lease: &Lease = &seen.lease;
         let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
         Self {
-            lease_id: caller.may_see_id_of(lease).then_some(lease.id),
+            lease_id: caller.principal.owns(lease).then_some(lease.id),
             resource: seen.resource.text(),
             owner_id: lease.owner.to_string(),
             fencing_token: lease.token.number(),

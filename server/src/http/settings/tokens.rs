@@ -75,7 +75,13 @@ async fn create(
         grants: form.grants()?,
         expires_in: days.map(|days| DAY * days),
     };
-    let secret = settings.gate.identity.create_token(&viewer.0, new).await?;
+    let predecessor = form.text("successor_of");
+    let identity = &settings.gate.identity;
+    let secret = if predecessor.is_empty() {
+        identity.create_token(&viewer.0, new).await?
+    } else {
+        identity.create_successor(&viewer.0, new, &predecessor).await?
+    };
     Ok(secret.expose().to_owned())
 }
 
@@ -112,6 +118,7 @@ async fn page(settings: &Settings, viewer: &Viewer, status: StatusCode, content:
         expires_at: token.expires_at,
         used_at: token.used_at,
         revoked_at: token.revoked_at,
+        successor_of: token.successor_of,
     });
     let content = Tokens {
         rows: rows.collect(),

@@ -96,6 +96,8 @@ pub struct TokenWire {
     /// To ten seconds; null: never.
     used_at: Option<DateTime<Utc>>,
     revoked_at: Option<DateTime<Utc>>,
+    /// Name of the token whose leases it inherits; null: none.
+    successor_of: Option<String>,
 }
 
 impl From<TokenView> for TokenWire {
@@ -109,6 +111,7 @@ impl From<TokenView> for TokenWire {
             expires_at: token.expires_at.and_then(moment),
             used_at: token.used_at.and_then(moment),
             revoked_at: token.revoked_at.and_then(moment),
+            successor_of: token.successor_of,
         }
     }
 }
@@ -243,6 +246,8 @@ pub struct NewTokenWire {
     grants: Vec<GrantWire>,
     /// Absent: until it is revoked.
     expires_in_seconds: Option<i64>,
+    /// Id or name of a token whose leases the new one inherits; that token may have expired or been revoked.
+    successor_of: Option<String>,
 }
 
 #[derive(Serialize, ToSchema)]

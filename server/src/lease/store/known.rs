@@ -133,6 +133,7 @@ mod tests {
     use domain::names::OwnerId;
 
     use super::*;
+    use crate::lease::LeasePrincipal;
     use crate::lease::batch::run;
     use crate::lease::operation::{AcquireOp, Operation, Turn};
 
@@ -156,6 +157,7 @@ mod tests {
     fn release(number: u8) -> Operation {
         Operation::Release {
             lease: id(number),
+            principal: LeasePrincipal::new("t"),
             scope: Scope::everything(),
             unbind: None,
         }

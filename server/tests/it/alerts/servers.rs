@@ -19,7 +19,7 @@ use leasehold::db::{Db, Tx};
 use leasehold::history::{History, Recording};
 use leasehold::identity::Who;
 use leasehold::inventory::Inventory;
-use leasehold::lease::{Caller, LeaseConfig, LeaseService, Report};
+use leasehold::lease::{Caller, LeaseConfig, LeasePrincipal, LeaseService, Report};
 use leasehold::notify::Occasion;
 use tokio_util::sync::CancellationToken;
 
@@ -110,9 +110,8 @@ impl Server {
     /// A resource refuses an old token.
     pub(super) async fn refuse(&self, resource: &str) {
         let caller = Caller {
-            issuer: "test".into(),
+            principal: LeasePrincipal::new("test"),
             scope: Scope::everything(),
-            is_operator: true,
         };
         let report = Report {
             resource: Resource::from(resource),

@@ -7,7 +7,7 @@ use domain::history::series::Span;
 use domain::lease::{Metadata, Scope, Ttl};
 use domain::names::{BackendName, OwnerId, Resource};
 use domain::observation::{Lifetime, ObservedLock};
-use leasehold::lease::{AcquireRequest, Acquired, Caller};
+use leasehold::lease::{AcquireRequest, Acquired, Caller, LeasePrincipal};
 
 use super::stage::{Home, Server, backend, lock, source};
 use crate::support::eventually::eventually;
@@ -106,9 +106,8 @@ async fn renewals_in_a_rhythm_are_one_row_on_postgres() {
 
 async fn ask(server: &Server, owner: &str, wait: Duration) -> Acquired {
     let caller = Caller {
-        issuer: "test".into(),
+        principal: LeasePrincipal::new("test"),
         scope: Scope::everything(),
-        is_operator: true,
     };
     let request = AcquireRequest {
         resource: Resource::from("tenant_7:close"),

@@ -10,7 +10,7 @@ use domain::known::Known;
 use domain::lease::{Metadata, Scope, Ttl};
 use domain::names::{BackendName, OwnerId, Resource};
 use domain::observation::{InLine, ObservedLock};
-use leasehold::lease::{AcquireRequest, Acquired, Caller};
+use leasehold::lease::{AcquireRequest, Acquired, Caller, LeasePrincipal};
 
 use super::stage::{Home, Server, backend, lock};
 use crate::support::eventually::eventually;
@@ -93,9 +93,8 @@ async fn a_new_holder_that_was_seen_in_line_is_granted_after_wait_on_postgres() 
 
 async fn ask(server: &Server, owner: &str, wait: Duration) -> Acquired {
     let caller = Caller {
-        issuer: "test".into(),
+        principal: LeasePrincipal::new("test"),
         scope: Scope::everything(),
-        is_operator: true,
     };
     let request = AcquireRequest {
         resource: Resource::from("tenant_7:close"),
@@ -122,9 +121,8 @@ async fn the_lease_service_tells_its_own_waits_exactly_and_once() {
         let in_vain = ask(&server, "c", Duration::from_secs(1)).await;
         assert!(matches!(in_vain, Acquired::Refused { .. }));
         let caller = Caller {
-            issuer: "test".into(),
+            principal: LeasePrincipal::new("test"),
             scope: Scope::everything(),
-            is_operator: true,
         };
         server.leases.release(&caller, lease.id).await.unwrap();
     };

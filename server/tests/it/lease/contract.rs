@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use domain::lease::Scope;
-use leasehold::lease::{Caller, LeaseConfig};
+use leasehold::lease::{Caller, LeaseConfig, LeasePrincipal};
 use serde_json::{Value, json};
 
 use super::stage::{Home, Kind, answer, is_granted, on_both_stores, token};
@@ -233,9 +233,8 @@ on_both_stores!(a_scope_is_whole_segments_everywhere, |home| {
     open.acquire("team_ab:job", "o", 60).await;
     open.close().await;
     let caller = Caller {
-        issuer: "token-a".into(),
+        principal: LeasePrincipal::new("token-a"),
         scope: Scope::prefixes(["team_a".to_owned()]),
-        is_operator: false,
     };
     let stage = home.serve_with(LeaseConfig::default(), Some(caller)).await;
     for name in ["teamXa:job", "team_ab:job", "team_ab:free"] {

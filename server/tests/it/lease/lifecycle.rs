@@ -165,6 +165,40 @@ on_both_stores!(the_owner_is_told_how_and_by_whom_it_lost_its_lease, |home| {
     stage.close().await;
 });
 
+/// The event stream of a lease at one server; each renewal at another one is its next event.
+async fn sends_each_renewal(here: &Stage, there: &Stage) {
+    let lease = here.acquire("renewed", "w1", 30).await;
+    let path = format!("{}{}", here.base, path(&lease, "/events"));
+    let mut body = here.http.get(path).send().await.unwrap().bytes_stream();
+    for _ in 0..3 {
+        let (status, renewed) = there.renew(&lease).await;
+        assert_eq!(status, StatusCode::OK, "{renewed}");
+        let mut text = String::new();
+        // Comments keep the connection alive.
+        while !text.contains("\n\n") || text.starts_with(':') {
+            let chunk = body.next().await.unwrap().unwrap();
+            text = std::str::from_utf8(&chunk).unwrap().to_owned();
+        }
+        assert!(text.starts_with("event: renewed\n"), "{text}");
+        assert!(text.contains(lease["leaseId"].as_str().unwrap()), "{text}");
+    }
+}
+
+on_both_stores!(each_renewal_is_an_event_of_the_lease, |home| {
+    let stage = home.serve().await;
+    sends_each_renewal(&stage, &stage).await;
+    stage.close().await;
+});
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn renewal_at_another_replica_is_an_event_too() {
+    let home = Home::new(Kind::Postgres).await;
+    let (one, other) = (home.serve().await, home.serve().await);
+    sends_each_renewal(&one, &other).await;
+    one.close().await;
+    other.close().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_replica_tells_the_owner_too() {
     // Trap 26 over two replicas: revoked on one, heard on the other within 1 s.

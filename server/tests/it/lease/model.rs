@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use domain::lease::{LeaseId, Metadata, Revocation, Scope, StoreTime, Ttl};
 use domain::names::{OwnerId, Resource};
 use leasehold::clock::Clock;
+use leasehold::lease::LeasePrincipal;
 use leasehold::lease::operation::{AcquireOp, Done, Key, KeyName, Operation, Turn};
 use leasehold::lease::store::memory::Model;
 use leasehold::lease::store::postgres::PostgresStore;
@@ -89,10 +90,12 @@ impl Case {
                 lease: pick(*lease)?.0,
                 ttl: ttl.and_then(|seconds| Ttl::parse(seconds, 3_600).ok()),
                 lifetime_ms_max: 40_000,
+                principal: LeasePrincipal::new("t"),
                 scope: Scope::everything(),
             },
             Act::Release { lease } => Operation::Release {
                 lease: pick(*lease)?.0,
+                principal: LeasePrincipal::new("t"),
                 scope: Scope::everything(),
                 unbind: None,
             },

@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use domain::lease::{Metadata, Scope, Ttl};
 use domain::names::{OwnerId, Resource};
 use leasehold::clock::Clock;
+use leasehold::lease::LeasePrincipal;
 use leasehold::lease::operation::{AcquireOp, Done, Operation, Turn};
 use leasehold::lease::store::postgres::PostgresStore;
 use leasehold::lease::store::sqlite::SqliteStore;
@@ -42,6 +43,7 @@ fn renew(done: &Done) -> Operation {
         lease: lease.id,
         ttl: None,
         lifetime_ms_max: 60_000,
+        principal: LeasePrincipal::new(""),
         scope: Scope::everything(),
     }
 }

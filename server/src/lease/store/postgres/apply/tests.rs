@@ -5,6 +5,7 @@ use domain::names::{OwnerId, Resource};
 
 use super::*;
 use crate::clock::Clock;
+use crate::lease::LeasePrincipal;
 use crate::lease::operation::{AcquireOp, Done, Key, KeyName, Turn};
 use crate::throwaway::{Postgres, PostgresOptions, Throwaway};
 
@@ -98,6 +99,7 @@ fn renew(number: u8) -> Operation {
         lease: lease(number),
         ttl: None,
         lifetime_ms_max: 3_600_000,
+        principal: LeasePrincipal::new("t"),
         scope: Scope::everything(),
     }
 }
@@ -105,6 +107,7 @@ fn renew(number: u8) -> Operation {
 fn release(number: u8) -> Operation {
     Operation::Release {
         lease: lease(number),
+        principal: LeasePrincipal::new("t"),
         scope: Scope::everything(),
         unbind: None,
     }

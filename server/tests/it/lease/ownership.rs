@@ -1,0 +1,83 @@
+//! A lease belongs to the principal that acquired it: the same on both stores, decided where the store decides.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use domain::lease::{LeaseId, Metadata, Scope, Ttl};
+use domain::names::{OwnerId, Resource};
+use leasehold::lease::{AcquireRequest, Acquired, Caller, Ended, LeaseError, LeasePrincipal, LeaseService};
+
+use super::stage::{Home, Kind, on_both_stores};
+
+fn caller(id: &str, predecessors: &[&str]) -> Caller {
+    Caller {
+        principal: LeasePrincipal {
+            predecessors: predecessors.iter().map(|id| Arc::from(*id)).collect(),
+            ..LeasePrincipal::new(id)
+        },
+        scope: Scope::everything(),
+    }
+}
+
+async fn acquire(service: &LeaseService, caller: &Caller, resource: &str) -> LeaseId {
+    let request = AcquireRequest {
+        resource: Resource::from(resource),
+        owner: OwnerId::new("o"),
+        ttl: Ttl::parse(30, 3_600).unwrap(),
+        wait: Duration::ZERO,
+        metadata: Metadata::default(),
+        idempotency_key: None,
+    };
+    match service.acquire(caller, request).await.unwrap() {
+        Acquired::Granted { lease, .. } => lease.id,
+        refused @ Acquired::Refused { .. } => panic!("{refused:?}"),
+    }
+}
+
+/// Each way to use a lease by its id is answered like an unknown id.
+async fn is_unknown_to(service: &LeaseService, caller: &Caller, id: LeaseId) {
+    assert_eq!(service.renew(caller, id, None).await, Err(LeaseError::NotFound));
+    assert_eq!(service.release(caller, id).await, Err(LeaseError::NotFound));
+    assert_eq!(service.lease(caller, id).await, Err(LeaseError::NotFound));
+    assert_eq!(
+        service.events(caller, id).await.map(|_| ()),
+        Err(LeaseError::NotFound)
+    );
+}
+
+on_both_stores!(lease_is_unknown_to_every_other_principal, |home| {
+    // Held, released, superseded by another principal's grant; with a successor, and from a newly started server.
+    let stage = home.serve().await;
+    let (one, other) = (caller("one", &[]), caller("other", &[]));
+    let heir = caller("heir", &["one"]);
+    let service = &stage.service;
+    let first = acquire(service, &one, "r").await;
+    is_unknown_to(service, &other, first).await;
+    assert!(service.renew(&one, first, None).await.is_ok());
+    assert!(service.renew(&heir, first, None).await.is_ok());
+    assert!(matches!(service.release(&heir, first).await, Ok(Ended::Now(_))));
+    is_unknown_to(service, &other, first).await;
+    let second = acquire(service, &other, "r").await;
+    is_unknown_to(service, &other, first).await;
+    is_unknown_to(service, &heir, second).await;
+    assert!(matches!(service.release(&one, first).await, Ok(Ended::Before(_))));
+    stage.close().await;
+
+    let stage = home.serve().await;
+    let service = &stage.service;
+    is_unknown_to(service, &other, first).await;
+    is_unknown_to(service, &one, second).await;
+    assert!(matches!(service.lease(&one, first).await, Ok(seen) if seen.state() == "released"));
+    assert!(service.renew(&other, second, None).await.is_ok());
+    stage.close().await;
+});
+
+on_both_stores!(requests_without_sign_in_are_one_principal, |home| {
+    // No identity: a lease that one request acquired, the next one renews and releases.
+    let stage = home.serve().await;
+    let lease = stage.acquire("r", "o", 30).await;
+    assert_eq!(stage.renew(&lease).await.0, StatusCode::OK);
+    assert_eq!(stage.delete(&lease).await.0, StatusCode::OK);
+    stage.close().await;
+});
