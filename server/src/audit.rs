@@ -22,6 +22,7 @@ use std::sync::atomic::AtomicU64;
 
 use domain::audit::{Action, Phase};
 
+use crate::client_network::ClientNetwork;
 use crate::clock::Clock;
 use crate::db::Db;
 
@@ -60,9 +61,8 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// The address as text; empty where it is not known.
-    pub(crate) fn place(&self) -> String {
-        self.ip.map(|ip| ip.to_string()).unwrap_or_default()
+    pub(crate) fn network(&self) -> ClientNetwork {
+        self.ip.map_or(ClientNetwork::UNKNOWN, ClientNetwork::from)
     }
 }
 

@@ -1,5 +1,9 @@
 //! The only place that reads clocks. Everything else is told the time.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use domain::observation::Tick;
 
@@ -7,6 +11,8 @@ use domain::observation::Tick;
 #[derive(Debug, Clone)]
 pub struct Clock {
     started: tokio::time::Instant,
+    /// Milliseconds that a test has moved it ahead.
+    ahead: Arc<AtomicI64>,
 }
 
 /// Runs from when it was made; for how long something took.
@@ -36,17 +42,29 @@ impl Clock {
     pub fn start() -> Self {
         Self {
             started: tokio::time::Instant::now(),
+            ahead: Arc::default(),
         }
     }
 
+    /// Moves both clocks ahead, for all clones: a test sees at once what happens after an hour.
+    pub fn advance(&self, by: Duration) {
+        let ms = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
+        self.ahead.fetch_add(ms, Ordering::Relaxed);
+    }
+
+    fn ahead_ms(&self) -> i64 {
+        self.ahead.load(Ordering::Relaxed)
+    }
+
     pub fn tick(&self) -> Tick {
-        Tick(i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX))
+        let elapsed_ms = i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX);
+        Tick(elapsed_ms.saturating_add(self.ahead_ms()))
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is the one reader of clocks")]
     pub fn now(&self) -> Now {
         Now {
-            wall: Utc::now(),
+            wall: Utc::now() + chrono::TimeDelta::milliseconds(self.ahead_ms()),
             tick: self.tick(),
         }
     }

@@ -6,9 +6,11 @@
 //! **Invariants:** secrets are stored as hashes only; every change of who may do what is in the audit record, in the same
 //! transaction; there is no default password.
 
+mod attempt;
 pub mod current;
 mod directory;
 mod error;
+mod hashing_queue;
 pub mod limits;
 mod links;
 pub mod oidc;
@@ -23,7 +25,7 @@ pub mod who;
 
 use std::sync::Arc;
 
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::audit::{Appended, Audit};
@@ -46,7 +48,7 @@ pub struct Identity {
     clock: Clock,
     directory: watch::Sender<Arc<Directory>>,
     /// Hashing a password costs memory and time on purpose: only so many at once.
-    hashing: Semaphore,
+    hashing: hashing_queue::HashingQueue,
     throttle: throttle::Throttle,
 }
 
@@ -62,6 +64,7 @@ impl Identity {
         stop: CancellationToken,
     ) -> Result<Arc<Self>, sqlx::Error> {
         let identity = Arc::new(Self::open(db, audit, clock).await?);
+        identity.remember_sources().await?;
         let keeper = identity.clone();
         tasks::keep("directory of people and tokens", stop, move || {
             let keeper = keeper.clone();
@@ -81,7 +84,7 @@ impl Identity {
             audit,
             clock,
             directory: watch::Sender::new(Arc::new(directory)),
-            hashing: Semaphore::new(limits::HASHES_AT_ONCE_MAX),
+            hashing: hashing_queue::HashingQueue::default(),
             throttle: throttle::Throttle::default(),
         })
     }

@@ -8,6 +8,7 @@ pub mod audit;
 pub mod backends;
 pub mod bench;
 pub mod cli;
+pub mod client_network;
 pub mod clock;
 pub mod config;
 pub mod console;

@@ -313,11 +313,12 @@ impl From<IdentityError> for Problem {
             IdentityError::WrongPassword | IdentityError::BadLink => {
                 Self::unauthenticated(&error.to_string())
             }
-            IdentityError::TooManyGuesses { wait_s } => Self::too_many(error.to_string(), wait_s),
-            IdentityError::LastAdmin => Self::conflict("last_admin", error.to_string()),
-            IdentityError::NoChance | IdentityError::Busy | IdentityError::Store(_) => {
-                Self::store_unavailable()
+            IdentityError::TooManyGuesses { wait_s } => {
+                Self::too_many("too_many_guesses", error.to_string(), wait_s)
             }
+            IdentityError::Busy { wait_s } => Self::too_many("too_many_sign_ins", error.to_string(), wait_s),
+            IdentityError::LastAdmin => Self::conflict("last_admin", error.to_string()),
+            IdentityError::NoChance | IdentityError::Store(_) => Self::store_unavailable(),
         }
     }
 }

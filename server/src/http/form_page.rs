@@ -65,11 +65,17 @@ pub(super) fn status_of(error: &IdentityError) -> StatusCode {
         IdentityError::NotFound { .. } => StatusCode::NOT_FOUND,
         IdentityError::WrongPassword => StatusCode::UNAUTHORIZED,
         IdentityError::BadLink => StatusCode::GONE,
-        IdentityError::TooManyGuesses { .. } => StatusCode::TOO_MANY_REQUESTS,
-        IdentityError::NoChance | IdentityError::Busy | IdentityError::Store(_) => {
-            StatusCode::SERVICE_UNAVAILABLE
-        }
+        IdentityError::TooManyGuesses { .. } | IdentityError::Busy { .. } => StatusCode::TOO_MANY_REQUESTS,
+        IdentityError::NoChance | IdentityError::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
     }
+}
+
+/// Also in a header when to try again, where that is known.
+pub(super) fn with_retry_after(mut response: Response, error: &IdentityError) -> Response {
+    if let Some(seconds) = error.retry_after_s() {
+        response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+    }
+    response
 }
 
 /// For people: nothing of the store's own words, a capital at the start, a full stop at the end.

@@ -145,14 +145,10 @@ impl Problem {
         }
     }
 
-    pub(super) fn too_many(detail: String, wait_s: u64) -> Self {
+    pub(super) fn too_many(code: &'static str, detail: String, wait_s: u64) -> Self {
         Self {
             retry_after_s: Some(u32::try_from(wait_s).unwrap_or(u32::MAX)),
-            ..Self::new(
-                StatusCode::TOO_MANY_REQUESTS,
-                "too_many_guesses",
-                sentence(&detail),
-            )
+            ..Self::new(StatusCode::TOO_MANY_REQUESTS, code, sentence(&detail))
         }
     }
 

@@ -90,18 +90,18 @@ async fn sign_in(
     {
         tracing::error!("a bad link could not be recorded: {error}");
     }
-    let status = form_page::status_of(&error);
+    let status = match &error {
+        // Too long to be anybody's password: refused as a request, before it is counted or hashed.
+        IdentityError::Invalid { .. } => StatusCode::BAD_REQUEST,
+        error => form_page::status_of(error),
+    };
     let form = SignIn {
         name: given.name,
         refusal: Some(form_page::sentence(&error)),
         is_unclaimed: false,
         ..form(&gate, next)
     };
-    let mut response = page(status, sign_in::sign_in(form));
-    if let IdentityError::TooManyGuesses { wait_s } = error {
-        response.headers_mut().insert(header::RETRY_AFTER, wait_s.into());
-    }
-    response
+    form_page::with_retry_after(page(status, sign_in::sign_in(form)), &error)
 }
 
 async fn show_setup(State(gate): State<Arc<Gate>>, Query(asked): Query<Asked>) -> Response {
@@ -140,13 +140,13 @@ async fn set_up(
                 name: given.name,
                 ..Setup::default()
             };
-            match error {
+            match &error {
                 IdentityError::Invalid { field, why } => {
-                    form.fault = Some((field.to_owned(), format!("It {why}.")))
+                    form.fault = Some(((*field).to_owned(), format!("It {why}.")));
                 }
-                error => form.refusal = Some(form_page::sentence(&error)),
+                error => form.refusal = Some(form_page::sentence(error)),
             }
-            page(status, setup::setup(form))
+            form_page::with_retry_after(page(status, setup::setup(form)), &error)
         }
     }
 }

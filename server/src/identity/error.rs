@@ -14,7 +14,8 @@ pub enum IdentityError {
     /// The same for an unknown name, a wrong password and somebody who was disabled.
     #[error("name or password is not right")]
     WrongPassword,
-    #[error("too many wrong guesses; the next one counts in {wait_s} s")]
+    /// Refused before the password was looked at.
+    #[error("too many failed sign-ins; try again in {wait_s} s")]
     TooManyGuesses { wait_s: u64 },
     #[error("this link was used, or is too old; ask for a new one")]
     BadLink,
@@ -22,8 +23,9 @@ pub enum IdentityError {
     LastAdmin,
     #[error("the machine gives no random numbers")]
     NoChance,
-    #[error("too many sign in at once; try again in a moment")]
-    Busy,
+    /// The queue for password hashing is full.
+    #[error("too many sign-ins at once; try again in {wait_s} s")]
+    Busy { wait_s: u64 },
     #[error("the store of people is unavailable")]
     Store(#[from] sqlx::Error),
 }
@@ -33,6 +35,21 @@ impl IdentityError {
         Self::Invalid {
             field,
             why: why.into(),
+        }
+    }
+
+    /// When to try again, where that is known; the value of `Retry-After`.
+    pub const fn retry_after_s(&self) -> Option<u64> {
+        match self {
+            Self::TooManyGuesses { wait_s } | Self::Busy { wait_s } => Some(*wait_s),
+            Self::Invalid { .. }
+            | Self::Exists { .. }
+            | Self::NotFound { .. }
+            | Self::WrongPassword
+            | Self::BadLink
+            | Self::LastAdmin
+            | Self::NoChance
+            | Self::Store(_) => None,
         }
     }
 }

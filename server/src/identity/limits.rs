@@ -48,18 +48,59 @@ pub const NAME_BYTES_MAX: usize = 64;
 /// Tokens of one chain of successors whose leases the latest inherits. Each of them would have to be replaced within the
 /// lifetime of one lease before this is reached.
 pub const PREDECESSORS_MAX: usize = 100;
-pub const HASHES_AT_ONCE_MAX: usize = 2;
-/// Wrong guesses from one place at one name before it must wait.
-pub const GUESSES_FREE: u32 = 5;
-/// Longest wait between two guesses: nobody is locked out for ever.
-pub const GUESS_WAIT_MAX: Duration = Duration::from_secs(60);
-/// Ways to the provider that one place begins, or answers of its that are refused, before it must wait.
-pub const WAYS_FREE: u32 = 60;
-/// A place that was quiet for so long after its wait begins anew.
-pub const GUESSES_FORGOTTEN: Duration = Duration::from_secs(10 * 60);
-/// Places and names that are remembered for their wrong guesses.
-pub const GUESSERS_MAX: usize = 10_000;
+/// Passwords hashed at once for anyone: each costs 19 MiB and a core.
+pub const HASHES_SHARED: usize = 1;
+/// And for people who are known: with a session, or at a source from which they signed in before.
+pub const HASHES_RESERVED: usize = 1;
+/// Attempts that wait for a hash, of each of the two kinds.
+pub const HASH_QUEUE_MAX: usize = 32;
+/// Longest wait in that queue.
+pub const HASH_QUEUE_WAIT_MAX: Duration = Duration::from_secs(2);
+/// After a full queue, when to try again.
+pub const HASH_QUEUE_RETRY: Duration = Duration::from_secs(2);
 
+/// A burst of attempts, and the time after which one more is allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    pub burst: u32,
+    pub every: Duration,
+}
+
+impl Rate {
+    const fn new(burst: u32, every_ms: u64) -> Self {
+        Self {
+            burst,
+            every: Duration::from_millis(every_ms),
+        }
+    }
+}
+
+/// Failed sign-ins from one source: an IPv4 address or an IPv6 /64.
+pub const SOURCE_RATE: Rate = Rate::new(5, 60_000);
+/// At one name, from all sources where it never signed in.
+pub const NAME_RATE: Rate = Rate::new(20, 10_000);
+/// From all such sources, at all names.
+pub const EVERYONE_RATE: Rate = Rate::new(100, 200);
+/// At one name, from one source where it signed in before.
+pub const PAIR_RATE: Rate = Rate::new(5, 60_000);
+/// Failed re-authentications in one session.
+pub const SESSION_RATE: Rate = Rate::new(5, 60_000);
+/// Sign-ins through the provider that one source begins without coming back, and answers of its that are refused.
+pub const PROVIDER_RATE: Rate = Rate::new(60, 2_000);
+/// One-time links from one source that do not work.
+pub const LINK_RATE: Rate = Rate::new(10, 6_000);
+/// Buckets that are remembered; of more, the oldest is dropped.
+pub const BUCKETS_MAX: usize = 10_000;
+/// Attempts that wait for others of the same bucket to end.
+pub const BUCKET_WAITERS_MAX: u32 = 8;
+/// Sources and names that are remembered for a successful sign-in.
+pub const KNOWN_PAIRS_MAX: usize = 10_000;
+/// How far back they are read at the start.
+pub const KNOWN_PAIRS_SINCE: Duration = Duration::from_secs(30 * 24 * 3600);
+/// Characters of a name that count; no name of ours is longer.
+pub const NAME_CHARS_COUNTED: usize = 64;
+
+const _: () = assert!(NAME_CHARS_COUNTED >= NAME_BYTES_MAX);
 const _: () = assert!(FRESH.as_secs() < SESSION_IDLE.as_secs());
 const _: () = assert!(SESSION_IDLE.as_secs() < SESSION_MAX.as_secs());
 const _: () = assert!(DIRECTORY_LOOK.as_millis() < 1_000);

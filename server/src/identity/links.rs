@@ -6,11 +6,13 @@ use secrecy::SecretString;
 use serde_json::json;
 use sqlx::Row as _;
 
+use super::attempt::too_many;
 use super::error::IdentityError;
 use super::limits::LINK_MAX;
 use super::people::NewPerson;
 use super::secret::{self, Secret};
 use super::sessions::SignedIn;
+use super::throttle::Key;
 use super::who::Who;
 use super::{Identity, directory};
 use crate::audit::{Entry, Origin};
@@ -93,7 +95,7 @@ impl Identity {
     /// Makes the first admin. The link works once, and only while there is no admin.
     ///
     /// # Errors
-    /// `BadLink`; the name or the password does not fit, and the link stays good.
+    /// `BadLink`; `TooManyGuesses` after several of those; the name or the password does not fit, and the link stays good.
     pub async fn set_up(
         &self,
         link: &str,
@@ -106,7 +108,7 @@ impl Identity {
         if self.directory().admins().next().is_some() {
             return Err(IdentityError::BadLink);
         }
-        self.spend(link, "setup").await?;
+        self.spend(link, "setup", origin).await?;
         let mut who = Who::system("setup link");
         who.origin = origin.clone();
         let new = NewPerson {
@@ -121,9 +123,10 @@ impl Identity {
     /// Signs the link's person in.
     ///
     /// # Errors
-    /// `BadLink`.
+    /// `BadLink`; `TooManyGuesses` after several of those.
     pub async fn open_link(&self, link: &str, origin: &Origin) -> Result<SignedIn, IdentityError> {
-        let person = self.spend(link, "person").await?.ok_or(IdentityError::BadLink)?;
+        let person = self.spend(link, "person", origin).await?;
+        let person = person.ok_or(IdentityError::BadLink)?;
         self.sign_in_as(&person, origin).await
     }
 
@@ -136,7 +139,17 @@ impl Identity {
     }
 
     /// Marks a link as used, or says that it is none. Of several who open it at once, one gets it.
-    async fn spend(&self, link: &str, purpose: &str) -> Result<Option<String>, IdentityError> {
+    /// Links that do not work are counted for their source before the store is asked.
+    async fn spend(
+        &self,
+        link: &str,
+        purpose: &str,
+        origin: &Origin,
+    ) -> Result<Option<String>, IdentityError> {
+        let key = Key::Link(origin.network());
+        self.throttle
+            .count(key.clone(), self.clock.tick())
+            .map_err(too_many)?;
         let now = self.now_ms();
         let update = "UPDATE links SET used_at = $1
             WHERE secret = $2 AND purpose = $3 AND used_at IS NULL AND expires_at > $1 RETURNING person_id";
@@ -152,6 +165,7 @@ impl Identity {
         let person = spent.ok_or(IdentityError::BadLink)?;
         directory::touch(&mut tx).await?;
         tx.commit().await?;
+        self.throttle.forgive(&key);
         Ok(person)
     }
 

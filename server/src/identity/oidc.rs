@@ -22,16 +22,14 @@ pub use self::flow::Begun;
 use self::provider::Provider;
 use super::Identity;
 use super::error::IdentityError;
-use super::limits::WAYS_FREE;
+use super::hashing_queue::whole_seconds;
 use super::sessions::SignedIn;
+use super::throttle::Key;
 use super::who::Who;
 use crate::audit::{Entry, Origin};
 use crate::config::OidcConfig;
 
 /// The configured provider. Nothing is asked of it before somebody signs in.
-/// Among the names that are guessed at; nobody's, for a name is printable.
-const WAYS: &str = "\u{0}ways to the provider";
-
 pub struct Oidc {
     identity: Arc<Identity>,
     config: OidcConfig,
@@ -130,8 +128,7 @@ impl Oidc {
         again: bool,
         origin: &Origin,
     ) -> Result<(Begun, String), OidcError> {
-        self.may_go_on(origin)?;
-        self.count(origin);
+        self.count(origin)?;
         // First, so that nothing is kept for a provider that is away.
         let metadata = self.provider.metadata().await?;
         let begun = self.identity.begin_flow(next, again).await?;
@@ -144,15 +141,16 @@ impl Oidc {
     /// # Errors
     /// See [`OidcError`].
     pub async fn finish(&self, returned: Returned, origin: &Origin) -> Result<(SignedIn, String), OidcError> {
-        self.may_go_on(origin)?;
+        // Counted before anything is read. A success also removes the count of its beginning.
+        self.count(origin)?;
         let finished = self.try_finish(returned, origin).await;
         if finished.is_ok() {
-            let place = origin.place();
-            self.identity.throttle.right(&place, WAYS);
+            let key = Key::Provider(origin.network());
+            self.identity.throttle.forgive(&key);
+            self.identity.throttle.forgive(&key);
         }
         if let Err(OidcError::Refused { why, detail }) = &finished {
             tracing::warn!("a sign-in through the identity provider was refused: {why}: {detail}");
-            self.count(origin);
             let who = Who::anonymous(origin.clone());
             let entry = Entry {
                 after: Some(json!({"way": "oidc", "issuer": self.config.issuer, "why": why})),
@@ -163,22 +161,13 @@ impl Oidc {
         finished
     }
 
-    /// Each way costs a row: from one address there are so many at once.
-    fn may_go_on(&self, origin: &Origin) -> Result<(), OidcError> {
-        let place = origin.place();
+    /// Each sign-in that is begun costs a row, and each answer a request to the provider.
+    fn count(&self, origin: &Origin) -> Result<(), OidcError> {
         let now = self.identity.clock.tick();
-        match self.identity.throttle.wait(&place, WAYS, now) {
-            Some(wait) => Err(OidcError::TooOften {
-                wait_s: wait.as_secs() + 1,
-            }),
-            None => Ok(()),
-        }
-    }
-
-    fn count(&self, origin: &Origin) {
-        let place = origin.place();
-        let now = self.identity.clock.tick();
-        self.identity.throttle.count(&place, WAYS, WAYS_FREE, now);
+        let counted = self.identity.throttle.count(Key::Provider(origin.network()), now);
+        counted.map_err(|wait| OidcError::TooOften {
+            wait_s: whole_seconds(wait),
+        })
     }
 
     async fn try_finish(&self, returned: Returned, origin: &Origin) -> Result<(SignedIn, String), OidcError> {

@@ -1,5 +1,5 @@
-//! Passwords: Argon2id with the parameters that OWASP recommends (19 MiB, two passes), one or two at a time, off the
-//! threads that answer others.
+//! Passwords: Argon2id with the parameters that OWASP recommends (19 MiB, two passes), off the threads that answer others,
+//! as many at a time as `hashing_queue` permits.
 
 use argon2::password_hash::phc::PasswordHash;
 use argon2::{Argon2, PasswordHasher as _, PasswordVerifier as _};
@@ -7,6 +7,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use super::Identity;
 use super::error::IdentityError;
+use super::hashing_queue::{Share, Turn, busy};
 use super::limits::{PASSWORD_BYTES_MAX, PASSWORD_CHARS_MIN};
 
 /// Verified when there is nobody to verify, so that an unknown name takes as long as a wrong password.
@@ -21,56 +22,71 @@ pub(super) fn check(password: &SecretString) -> Result<(), IdentityError> {
         let why = format!("has at least {PASSWORD_CHARS_MIN} characters; several words make a good one");
         return Err(IdentityError::invalid("password", why));
     }
-    if text.len() > PASSWORD_BYTES_MAX {
-        return Err(IdentityError::invalid(
-            "password",
-            format!("has at most {PASSWORD_BYTES_MAX} bytes"),
-        ));
+    check_size(password)
+}
+
+/// Comes before an attempt is counted or hashed.
+///
+/// # Errors
+/// It is longer than any password of ours.
+pub(super) fn check_size(password: &SecretString) -> Result<(), IdentityError> {
+    let bytes = password.expose_secret().len();
+    if bytes > PASSWORD_BYTES_MAX {
+        let why =
+            format!("has at most {PASSWORD_BYTES_MAX} bytes, but this one has {bytes}; use a shorter one");
+        return Err(IdentityError::invalid("password", why));
     }
     Ok(())
 }
 
 impl Identity {
+    /// Of a new password, for somebody who is signed in or has a link.
     pub(super) async fn hash_password(&self, password: &SecretString) -> Result<String, IdentityError> {
         check(password)?;
-        let _turn = self.hashing.acquire().await.map_err(|_| IdentityError::Busy)?;
+        let turn = self.hashing.turn(self.hashing.enter(Share::Known)?).await?;
         let password = password.clone();
         let hashed = tokio::task::spawn_blocking(move || {
-            Argon2::default()
+            turn.count();
+            let hashed = Argon2::default()
                 .hash_password(password.expose_secret().as_bytes())
-                .map(|hash| hash.to_string())
+                .map(|hash| hash.to_string());
+            drop(turn);
+            hashed
         });
         hashed
             .await
-            .map_err(|_| IdentityError::Busy)?
+            .map_err(|_| busy())?
             .map_err(|_| IdentityError::NoChance)
     }
 
-    /// `stored` none: nobody has this name, or no password. Takes as long.
-    pub(super) async fn password_fits(
-        &self,
-        password: &SecretString,
-        stored: Option<String>,
-    ) -> Result<bool, IdentityError> {
-        if password.expose_secret().len() > PASSWORD_BYTES_MAX {
-            return Ok(false);
-        }
-        let _turn = self.hashing.acquire().await.map_err(|_| IdentityError::Busy)?;
-        let password = password.clone();
-        let is_somebody = stored.is_some();
-        let stored = stored.unwrap_or_else(|| NOBODY.to_owned());
-        let verified = tokio::task::spawn_blocking(move || {
-            PasswordHash::new(&stored).is_ok_and(|hash| {
-                Argon2::default()
-                    .verify_password(password.expose_secret().as_bytes(), &hash)
-                    .is_ok()
-            })
-        });
-        Ok(verified.await.map_err(|_| IdentityError::Busy)? && is_somebody)
+    /// How many passwords were hashed or verified since the start.
+    pub fn hashes_evaluated(&self) -> u64 {
+        self.hashing.evaluated()
     }
 }
 
-/// A password that nobody knows, for tests of the constant above.
+/// `stored` none: nobody has this name, or no password. Takes as long.
+pub(super) async fn fits(
+    turn: Turn,
+    password: &SecretString,
+    stored: Option<String>,
+) -> Result<bool, IdentityError> {
+    let password = password.clone();
+    let is_somebody = stored.is_some();
+    let stored = stored.unwrap_or_else(|| NOBODY.to_owned());
+    let verified = tokio::task::spawn_blocking(move || {
+        turn.count();
+        let fits = PasswordHash::new(&stored).is_ok_and(|hash| {
+            Argon2::default()
+                .verify_password(password.expose_secret().as_bytes(), &hash)
+                .is_ok()
+        });
+        drop(turn);
+        fits
+    });
+    Ok(verified.await.map_err(|_| busy())? && is_somebody)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::secret;

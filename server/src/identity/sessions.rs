@@ -1,15 +1,21 @@
 //! Sessions of people in browsers: begun by a password or a link, ended by time, by leaving, or by somebody else.
 
+use std::net::IpAddr;
+
 use domain::audit::Action;
 use secrecy::SecretString;
 use serde_json::json;
 use sqlx::Row as _;
 
 use super::error::IdentityError;
-use super::limits::{FRESH, SESSION_IDLE, SESSION_MAX, SESSION_SEEN_EVERY};
+use super::hashing_queue::Share;
+use super::limits::{
+    FRESH, KNOWN_PAIRS_MAX, KNOWN_PAIRS_SINCE, SESSION_IDLE, SESSION_MAX, SESSION_SEEN_EVERY,
+};
 use super::secret::{self, Secret};
+use super::throttle::Key;
 use super::who::{Subject, Who};
-use super::{Identity, Person, directory};
+use super::{Identity, Person, directory, password};
 use crate::audit::{Actor, Entry, Origin};
 use crate::db::on_either;
 
@@ -51,25 +57,28 @@ impl Identity {
     /// The same answer, after the same time, for an unknown name, a wrong password and somebody who was disabled.
     ///
     /// # Errors
-    /// `WrongPassword`; `TooManyGuesses` with the wait.
+    /// `WrongPassword`; `TooManyGuesses` and `Busy` with the wait; `Invalid` for a password that is too long.
     pub async fn sign_in(
         &self,
         name: &str,
         password: &SecretString,
         origin: &Origin,
     ) -> Result<SignedIn, IdentityError> {
-        let place = origin.place();
-        if let Some(wait) = self.throttle.wait(&place, name, self.clock.tick()) {
-            return Err(IdentityError::TooManyGuesses {
-                wait_s: wait.as_secs() + 1,
-            });
-        }
-        let known = self.password_of(name).await?;
+        password::check_size(password)?;
+        let (keys, is_known) = self.throttle.keys(origin.network(), name);
+        let share = if is_known { Share::Known } else { Share::Anyone };
+        let attempt = self.begin_attempt(keys, share).await?;
+        let known = match self.password_of(name).await {
+            Ok(known) => known,
+            Err(error) => {
+                attempt.cancel();
+                return Err(error);
+            }
+        };
         let stored = known.as_ref().map(|(_, stored)| stored.clone());
         let person = known.and_then(|(id, _)| self.directory().people.get(&id).cloned());
-        let fits = self.password_fits(password, stored).await?;
+        let fits = self.evaluate(attempt, password, stored).await?;
         let Some(person) = person.filter(|_| fits) else {
-            self.throttle.wrong(&place, name, self.clock.tick());
             let actor = Actor {
                 id: "anonymous".to_owned(),
                 name: name.chars().take(64).collect(),
@@ -80,8 +89,29 @@ impl Identity {
                 .await?;
             return Err(IdentityError::WrongPassword);
         };
-        self.throttle.right(&place, name);
         self.begin_session(person, "password", origin).await
+    }
+
+    /// Reads who signed in from where before this start, so that a restart does not treat known people as strangers.
+    pub(super) async fn remember_sources(&self) -> Result<(), sqlx::Error> {
+        let select = "SELECT p.name, s.ip FROM sessions s JOIN people p ON p.id = s.person_id
+            WHERE s.ip IS NOT NULL AND s.created_at > $1 ORDER BY s.created_at DESC LIMIT $2";
+        let since = self.now_ms() - ms(KNOWN_PAIRS_SINCE);
+        let most = i64::try_from(KNOWN_PAIRS_MAX).unwrap_or(i64::MAX);
+        let rows: Vec<(String, String)> = on_either!(&self.db, Db, |pool| {
+            sqlx::query_as(select)
+                .bind(since)
+                .bind(most)
+                .fetch_all(pool)
+                .await?
+        });
+        // The newest last: the oldest is the first to be forgotten.
+        for (name, ip) in rows.into_iter().rev() {
+            if let Ok(ip) = ip.parse::<IpAddr>() {
+                self.throttle.remember(ip.into(), &name);
+            }
+        }
+        Ok(())
     }
 
     pub(super) async fn begin_session(
@@ -132,6 +162,7 @@ impl Identity {
         };
         let appended = self.audit.append_in(&mut tx, entry).await?;
         tx.commit().await?;
+        self.throttle.remember(origin.network(), &person.name);
         self.audit.export(&appended).await;
         Ok(SignedIn { secret, person })
     }
@@ -196,15 +227,17 @@ impl Identity {
         let (Subject::Person { name, .. }, Some(session)) = (&who.subject, &who.session) else {
             return Err(IdentityError::WrongPassword);
         };
-        let place = who.origin.place();
-        if let Some(wait) = self.throttle.wait(&place, name, self.clock.tick()) {
-            return Err(IdentityError::TooManyGuesses {
-                wait_s: wait.as_secs() + 1,
-            });
-        }
-        let stored = self.password_of(name).await?.map(|(_, stored)| stored);
-        if !self.password_fits(password, stored).await? {
-            self.throttle.wrong(&place, name, self.clock.tick());
+        password::check_size(password)?;
+        let keys = vec![Key::Session(session.id.clone())];
+        let attempt = self.begin_attempt(keys, Share::Known).await?;
+        let stored = match self.password_of(name).await {
+            Ok(known) => known.map(|(_, stored)| stored),
+            Err(error) => {
+                attempt.cancel();
+                return Err(error);
+            }
+        };
+        if !self.evaluate(attempt, password, stored).await? {
             let entry = Entry::new(
                 Action::Login,
                 "wrong_password",
@@ -214,7 +247,6 @@ impl Identity {
             self.audit.append(entry).await?;
             return Err(IdentityError::WrongPassword);
         }
-        self.throttle.right(&place, name);
         let update = "UPDATE sessions SET authenticated_at = $1 WHERE id = $2";
         let now = self.now_ms();
         on_either!(&self.db, Db, |pool| {

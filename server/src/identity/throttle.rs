@@ -1,115 +1,193 @@
-//! Wrong guesses cost time: from one place at one name, the wait doubles with each, up to a minute.
+//! Limits of sign-in attempts: each attempt is counted before it is evaluated, and a success removes its count again.
 //!
-//! Kept by place *and* name, so that nobody can lock somebody else out by guessing at their name; and forgotten after a
-//! success or a while, so that nobody is locked out for ever.
+//! An attempt counts for its source (IPv4 address or IPv6 /64), for its name and for all sign-ins together. Where the name
+//! has signed in from the same source before, it counts for that pair alone, and a re-authentication for its session alone:
+//! guesses from elsewhere do not delay either. Hashing and its queue are in `hashing_queue`.
+//!
+//! **Invariants:** of attempts that arrive at the same time, no more are evaluated than a bucket holds; a full table drops
+//! its oldest bucket and counts on; memory is bounded.
 
-use std::collections::HashMap;
-use std::sync::Mutex;
+mod bucket;
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use domain::observation::Tick;
+use tokio::sync::Notify;
 
-use super::limits::{GUESS_WAIT_MAX, GUESSERS_MAX, GUESSES_FORGOTTEN, GUESSES_FREE};
+pub(super) use self::bucket::Key;
+use self::bucket::{Buckets, Full};
+use super::limits::{BUCKET_WAITERS_MAX, KNOWN_PAIRS_MAX, NAME_CHARS_COUNTED};
+use crate::client_network::ClientNetwork;
+use crate::clock::Clock;
 
 #[derive(Debug, Default)]
-pub(super) struct Throttle(Mutex<HashMap<(String, String), Guesses>>);
+pub(super) struct Throttle {
+    state: Mutex<State>,
+    /// An attempt that was under way has ended.
+    ended: Notify,
+}
 
-#[derive(Debug, Clone, Copy)]
-struct Guesses {
-    wrong: u32,
-    next: Tick,
+#[derive(Debug, Default)]
+struct State {
+    buckets: Buckets,
+    known: KnownPairs,
+}
+
+/// Sources and names that signed in successfully, the oldest first.
+#[derive(Debug, Default)]
+struct KnownPairs {
+    set: HashSet<(ClientNetwork, String)>,
+    order: VecDeque<(ClientNetwork, String)>,
+}
+
+/// An attempt that is counted. Dropped, it stays counted: it failed, or its client left.
+#[derive(Debug)]
+pub(super) struct Reservation<'a> {
+    throttle: &'a Throttle,
+    keys: Vec<Key>,
 }
 
 impl Throttle {
-    /// How long this place must wait before it may guess at this name again.
-    pub(super) fn wait(&self, place: &str, name: &str, now: Tick) -> Option<Duration> {
-        let guesses = self.lock();
-        let next = guesses.get(&key(place, name))?.next;
-        let wait_ms = u64::try_from(next.since(now)).ok().filter(|ms| *ms > 0)?;
-        Some(Duration::from_millis(wait_ms))
-    }
-
-    pub(super) fn wrong(&self, place: &str, name: &str, now: Tick) {
-        self.count(place, name, GUESSES_FREE, now);
-    }
-
-    /// One more of which only so many are free.
-    pub(super) fn count(&self, place: &str, name: &str, free: u32, now: Tick) {
-        let mut guesses = self.lock();
-        if guesses.len() >= GUESSERS_MAX {
-            let kept_ms = i64::try_from(GUESS_WAIT_MAX.as_millis()).unwrap_or(i64::MAX);
-            guesses.retain(|_, guess| now.since(guess.next) < kept_ms);
+    /// What an attempt at this name counts for, and whether this name has signed in from this source before.
+    pub(super) fn keys(&self, source: ClientNetwork, name: &str) -> (Vec<Key>, bool) {
+        let name: String = name.chars().take(NAME_CHARS_COUNTED).collect();
+        let pair = (source, name);
+        if self.lock().known.set.contains(&pair) {
+            return (vec![Key::Pair(pair.0, pair.1)], true);
         }
-        if guesses.len() >= GUESSERS_MAX {
+        (vec![Key::Everyone, Key::Source(source), Key::Name(pair.1)], false)
+    }
+
+    /// Counts an attempt. Where a bucket is full of attempts that are still being evaluated, waits for them.
+    ///
+    /// # Errors
+    /// How long to wait until the next attempt is evaluated.
+    pub(super) async fn reserve(&self, keys: Vec<Key>, clock: &Clock) -> Result<Reservation<'_>, Duration> {
+        let mut waiting = None;
+        loop {
+            // Registered before the buckets are read, so that no end is missed.
+            let ended = self.ended.notified();
+            let full = match self.try_reserve(&keys, clock.tick()) {
+                Ok(()) => return Ok(Reservation { throttle: self, keys }),
+                Err(full) => full,
+            };
+            if !full.is_pending {
+                return Err(full.wait);
+            }
+            if waiting.is_none() {
+                waiting = Some(self.wait_at(&full).ok_or(full.wait)?);
+            }
+            ended.await;
+        }
+    }
+
+    /// Counts an attempt, or answers how long to wait. Never waits itself.
+    ///
+    /// # Errors
+    /// How long to wait until the next attempt is allowed.
+    pub(super) fn count(&self, key: Key, now: Tick) -> Result<(), Duration> {
+        let keys = vec![key];
+        self.try_reserve(&keys, now).map_err(|full| full.wait)?;
+        // Ended at once: it stays counted.
+        drop(Reservation { throttle: self, keys });
+        Ok(())
+    }
+
+    /// Removes the count of an earlier attempt that has succeeded since.
+    pub(super) fn forgive(&self, key: &Key) {
+        self.lock().buckets.refund(key);
+    }
+
+    /// A success: from now on this name has a bucket of its own at this source.
+    pub(super) fn remember(&self, source: ClientNetwork, name: &str) {
+        let name = name.chars().take(NAME_CHARS_COUNTED).collect();
+        self.lock().known.insert((source, name));
+    }
+
+    fn try_reserve(&self, keys: &[Key], now: Tick) -> Result<(), Full> {
+        let buckets = &mut self.lock().buckets;
+        // The longest wait counts; nothing is counted unless every bucket has room.
+        let longest = keys
+            .iter()
+            .filter_map(|key| buckets.full(key, now))
+            .max_by_key(|full| (!full.is_pending, full.wait));
+        if let Some(full) = longest {
+            return Err(full);
+        }
+        for key in keys {
+            buckets.add(key, now);
+        }
+        Ok(())
+    }
+
+    fn wait_at(&self, full: &Full) -> Option<Waiting<'_>> {
+        let mut state = self.lock();
+        let waiters = state.buckets.waiters(&full.key)?;
+        if *waiters >= BUCKET_WAITERS_MAX {
+            return None;
+        }
+        *waiters += 1;
+        Some(Waiting {
+            throttle: self,
+            key: full.key.clone(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Reservation<'_> {
+    /// It succeeded, or was not evaluated: it no longer counts.
+    pub(super) fn refund(self) {
+        let mut state = self.throttle.lock();
+        for key in &self.keys {
+            state.buckets.refund(key);
+        }
+    }
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        let mut state = self.throttle.lock();
+        for key in &self.keys {
+            state.buckets.end(key);
+        }
+        drop(state);
+        self.throttle.ended.notify_waiters();
+    }
+}
+
+/// A place among the attempts that wait for a bucket.
+struct Waiting<'a> {
+    throttle: &'a Throttle,
+    key: Key,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(waiters) = self.throttle.lock().buckets.waiters(&self.key) {
+            *waiters = waiters.saturating_sub(1);
+        }
+    }
+}
+
+impl KnownPairs {
+    fn insert(&mut self, pair: (ClientNetwork, String)) {
+        if !self.set.insert(pair.clone()) {
             return;
         }
-        let guess = guesses
-            .entry(key(place, name))
-            .or_insert(Guesses { wrong: 0, next: now });
-        let forgotten_ms = i64::try_from(GUESSES_FORGOTTEN.as_millis()).unwrap_or(i64::MAX);
-        if now.since(guess.next) >= forgotten_ms {
-            guess.wrong = 0;
+        self.order.push_back(pair);
+        if self.order.len() > KNOWN_PAIRS_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.set.remove(&oldest);
         }
-        guess.wrong = guess.wrong.saturating_add(1);
-        guess.next = Tick(now.0 + wait_ms(guess.wrong, free));
     }
-
-    pub(super) fn right(&self, place: &str, name: &str) {
-        self.lock().remove(&key(place, name));
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<(String, String), Guesses>> {
-        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-}
-
-fn key(place: &str, name: &str) -> (String, String) {
-    (place.to_owned(), name.chars().take(64).collect())
-}
-
-/// Nothing for the first few, then 1 s, 2 s, 4 s, …
-fn wait_ms(wrong: u32, free: u32) -> i64 {
-    let Some(beyond) = wrong.checked_sub(free).filter(|beyond| *beyond > 0) else {
-        return 0;
-    };
-    let seconds = 1_u64.checked_shl(beyond - 1).unwrap_or(u64::MAX);
-    i64::try_from(seconds.min(GUESS_WAIT_MAX.as_secs()) * 1_000).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_thousand_guesses_take_hours_and_the_victim_is_not_locked_out() {
-        // One place guesses as quickly as it may; the owner of the name comes from elsewhere; later the place may again.
-        let throttle = Throttle::default();
-        let mut now = Tick(0);
-        for _ in 0..1_000 {
-            if let Some(wait) = throttle.wait("attacker", "ada", now) {
-                now = Tick(now.0 + i64::try_from(wait.as_millis()).unwrap());
-            }
-            throttle.wrong("attacker", "ada", now);
-        }
-        assert!(now.0 > 16 * 3_600 * 1_000, "{} ms", now.0);
-        assert_eq!(throttle.wait("office", "ada", now), None);
-        assert!(throttle.wait("attacker", "ada", now).unwrap() <= GUESS_WAIT_MAX);
-        assert_eq!(throttle.wait("attacker", "ada", Tick(now.0 + 60_000)), None);
-        // Quiet for long: the first guess of the next day is free again, as the first ever was.
-        let next_day = Tick(now.0 + 24 * 3_600_000);
-        throttle.wrong("attacker", "ada", next_day);
-        assert_eq!(throttle.wait("attacker", "ada", next_day), None);
-        throttle.right("attacker", "ada");
-        assert_eq!(throttle.wait("attacker", "ada", now), None);
-    }
-
-    #[test]
-    fn memory_is_bounded_however_many_guess() {
-        // More places than are remembered.
-        let throttle = Throttle::default();
-        for place in 0..GUESSERS_MAX + 100 {
-            throttle.wrong(&place.to_string(), "ada", Tick(0));
-        }
-        assert_eq!(throttle.lock().len(), GUESSERS_MAX);
-    }
-}
+mod tests;

@@ -1,11 +1,16 @@
 //! Attacks on a running server, one file per attack. Each was possible once, or would be with one check fewer.
 
+mod address_rotation;
 mod foreign_lease;
 mod large_postgres_values;
 mod large_redis_values;
 mod memory;
+mod name_flood;
+mod oversized_password;
+mod parallel_guesses;
 mod protected_casualty;
 mod read_only_release;
 mod rights_lost_before_claim;
 mod scope_lost_after_intent;
+mod stage;
 mod title_injection;

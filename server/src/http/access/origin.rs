@@ -62,10 +62,19 @@ fn client(peer: IpAddr, headers: &HeaderMap, proxies: &Proxies) -> IpAddr {
         if !proxies.knows(nearest) {
             break;
         }
-        let Ok(address) = hop.trim().parse() else { break };
+        let Some(address) = hop_address(hop.trim()) else {
+            break;
+        };
         nearest = address;
     }
     nearest
+}
+
+/// `192.0.2.1`, `2001:db8::1`, `[2001:db8::1]`; some gateways write the port, too: `192.0.2.1:5678`, `[2001:db8::1]:5678`.
+fn hop_address(hop: &str) -> Option<IpAddr> {
+    let bare = hop.strip_prefix('[').and_then(|hop| hop.strip_suffix(']'));
+    let address = bare.unwrap_or(hop).parse().ok();
+    address.or_else(|| hop.parse().ok().map(|hop: SocketAddr| hop.ip()))
 }
 
 #[cfg(test)]
@@ -94,5 +103,13 @@ mod tests {
             "203.0.113.9"
         );
         assert_eq!(client_of("10.0.0.1", "not an address", &[proxy]), "10.0.0.1");
+        for (hop, address) in [
+            ("203.0.113.9:5678", "203.0.113.9"),
+            ("2001:db8::1", "2001:db8::1"),
+            ("[2001:db8::1]", "2001:db8::1"),
+            ("[2001:db8::1]:5678", "2001:db8::1"),
+        ] {
+            assert_eq!(client_of("10.0.0.1", hop, &[proxy]), address);
+        }
     }
 }

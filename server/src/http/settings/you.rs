@@ -5,7 +5,7 @@ use std::sync::Arc;
 use app::forms::chrome::Section;
 use app::forms::settings::you::{You, you};
 use axum::extract::State;
-use axum::http::{StatusCode, Uri};
+use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 
 use super::form::Form;
@@ -45,6 +45,7 @@ pub(super) async fn change_password(
             page(&settings, &viewer, StatusCode::UNPROCESSABLE_ENTITY, content).await
         }
         Err(error) => {
+            let retry_after_s = error.retry_after_s();
             let Refused {
                 status,
                 fault,
@@ -55,7 +56,11 @@ pub(super) async fn change_password(
                 refusal,
                 ..You::default()
             };
-            page(&settings, &viewer, status, content).await
+            let mut response = page(&settings, &viewer, status, content).await;
+            if let Some(seconds) = retry_after_s {
+                response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+            }
+            response
         }
     }
 }

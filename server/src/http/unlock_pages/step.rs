@@ -147,11 +147,8 @@ pub(super) async fn prove(
         },
         ..Said::default()
     };
-    let mut response = page(&pages, &viewer, &id, (form_page::status_of(&error), said)).await;
-    if let IdentityError::TooManyGuesses { wait_s } = error {
-        response.headers_mut().insert(header::RETRY_AFTER, wait_s.into());
-    }
-    response
+    let response = page(&pages, &viewer, &id, (form_page::status_of(&error), said)).await;
+    form_page::with_retry_after(response, &error)
 }
 
 async fn page(pages: &UnlockPages, viewer: &Viewer, id: &str, (code, said): (StatusCode, Said)) -> Response {

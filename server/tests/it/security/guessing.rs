@@ -47,8 +47,9 @@ async fn a_thousand_guesses_get_nowhere_and_keep_nobody_out() {
             }
         }
     }
+    // Five for the address, whatever the names, and one more for each minute that a slow machine takes.
     assert!(
-        wrong <= 40 && waits >= 960,
+        wrong <= 10 && waits >= 990,
         "{wrong} were looked at, {waits} had to wait"
     );
     assert_eq!(

@@ -1,0 +1,163 @@
+//! The queue for password hashing: bounded in length and time, with a share reserved for known people.
+//!
+//! A flood of attempts fills the shared part alone. Who has a session, or signed in from the same source before, has a
+//! queue and a permit apart. What an attempt counts for is in `throttle`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::error::IdentityError;
+use super::limits::{HASH_QUEUE_MAX, HASH_QUEUE_RETRY, HASH_QUEUE_WAIT_MAX, HASHES_RESERVED, HASHES_SHARED};
+
+/// Which part of the capacity an attempt may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Share {
+    Anyone,
+    /// Also the reserved part.
+    Known,
+}
+
+#[derive(Debug)]
+pub(super) struct HashingQueue {
+    shared: Arc<Semaphore>,
+    reserved: Arc<Semaphore>,
+    places: Arc<Semaphore>,
+    reserved_places: Arc<Semaphore>,
+    evaluated: Arc<AtomicU64>,
+}
+
+/// A place in the queue, kept until the hash is computed.
+#[derive(Debug)]
+pub(super) struct Place {
+    share: Share,
+    _permit: OwnedSemaphorePermit,
+}
+
+/// The permit to compute one hash. It belongs to the thread that computes, so that a client that leaves does not free it
+/// early.
+#[derive(Debug)]
+pub(super) struct Turn {
+    evaluated: Arc<AtomicU64>,
+    _place: Place,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Default for HashingQueue {
+    fn default() -> Self {
+        let semaphore = |permits| Arc::new(Semaphore::new(permits));
+        Self {
+            shared: semaphore(HASHES_SHARED),
+            reserved: semaphore(HASHES_RESERVED),
+            places: semaphore(HASH_QUEUE_MAX),
+            reserved_places: semaphore(HASH_QUEUE_MAX),
+            evaluated: Arc::default(),
+        }
+    }
+}
+
+impl HashingQueue {
+    /// # Errors
+    /// `Busy`: the queue is full.
+    pub(super) fn enter(&self, share: Share) -> Result<Place, IdentityError> {
+        let places = match share {
+            Share::Anyone => &self.places,
+            Share::Known => &self.reserved_places,
+        };
+        let permit = places.clone().try_acquire_owned().map_err(|_| busy())?;
+        Ok(Place {
+            share,
+            _permit: permit,
+        })
+    }
+
+    /// Waits for a permit.
+    ///
+    /// # Errors
+    /// `Busy`: there was none in time.
+    pub(super) async fn turn(&self, place: Place) -> Result<Turn, IdentityError> {
+        let shared = self.shared.clone().acquire_owned();
+        let permit = async {
+            match place.share {
+                Share::Anyone => shared.await,
+                Share::Known => tokio::select! {
+                    biased;
+                    permit = self.reserved.clone().acquire_owned() => permit,
+                    permit = shared => permit,
+                },
+            }
+        };
+        let permit = in_time(permit).await?.map_err(|_| busy())?;
+        Ok(Turn {
+            evaluated: self.evaluated.clone(),
+            _place: place,
+            _permit: permit,
+        })
+    }
+
+    /// Hashes since the start.
+    pub(super) fn evaluated(&self) -> u64 {
+        self.evaluated.load(Ordering::Relaxed)
+    }
+}
+
+impl Turn {
+    /// Called once for each hash.
+    pub(super) fn count(&self) {
+        self.evaluated.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// # Errors
+/// `Busy`: it took longer than anyone may wait in this queue.
+pub(super) async fn in_time<T>(work: impl Future<Output = T>) -> Result<T, IdentityError> {
+    tokio::time::timeout(HASH_QUEUE_WAIT_MAX, work)
+        .await
+        .map_err(|_| busy())
+}
+
+pub(super) const fn busy() -> IdentityError {
+    IdentityError::Busy {
+        wait_s: whole_seconds(HASH_QUEUE_RETRY),
+    }
+}
+
+/// Rounded up, at least one: the value of `Retry-After`.
+pub(super) const fn whole_seconds(wait: Duration) -> u64 {
+    let seconds = wait.as_millis().div_ceil(1_000) as u64;
+    if seconds == 0 { 1 } else { seconds }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_full_queue_refuses_at_once_and_reserves_a_share() {
+        // One computes and 31 wait; the next anonymous attempt is refused, a known person gets the reserved permit.
+        let queue = HashingQueue::default();
+        let first = queue.enter(Share::Anyone).unwrap();
+        let computing = queue.turn(first).await.unwrap();
+        computing.count();
+        let _waiting: Vec<Place> = (1..HASH_QUEUE_MAX)
+            .map(|_| queue.enter(Share::Anyone).unwrap())
+            .collect();
+        let refused = queue.enter(Share::Anyone).unwrap_err();
+        assert!(matches!(refused, IdentityError::Busy { wait_s: 2 }));
+        let known = queue.enter(Share::Known).unwrap();
+        let _known = queue.turn(known).await.unwrap();
+        assert_eq!(queue.evaluated(), 1);
+    }
+
+    #[tokio::test]
+    async fn waiting_for_a_hash_ends_after_two_seconds() {
+        // The permit is never returned.
+        let queue = HashingQueue::default();
+        let _computing = queue.turn(queue.enter(Share::Anyone).unwrap()).await.unwrap();
+        let late = queue.turn(queue.enter(Share::Anyone).unwrap()).await.unwrap_err();
+        assert!(matches!(late, IdentityError::Busy { .. }));
+        assert!(queue.enter(Share::Anyone).is_ok());
+    }
+}

@@ -1,0 +1,130 @@
+//! Buckets of attempts: each holds a burst and empties at a steady rate (GCRA, the virtual scheduling of ITU-T I.371).
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use domain::observation::Tick;
+
+use super::super::limits::{
+    BUCKETS_MAX, EVERYONE_RATE, LINK_RATE, NAME_RATE, PAIR_RATE, PROVIDER_RATE, Rate, SESSION_RATE,
+    SOURCE_RATE,
+};
+use crate::client_network::ClientNetwork;
+
+/// What attempts are counted by.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(in crate::identity) enum Key {
+    Everyone,
+    Source(ClientNetwork),
+    Name(String),
+    /// A name at a source where it signed in before.
+    Pair(ClientNetwork, String),
+    /// Re-authentication within a session.
+    Session(String),
+    /// Sign-ins through the identity provider that a source began.
+    Provider(ClientNetwork),
+    /// One-time links that a source opened.
+    Link(ClientNetwork),
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Buckets(HashMap<Key, Bucket>);
+
+#[derive(Debug, Clone, Copy)]
+struct Bucket {
+    /// When it is empty again if nothing is added.
+    empty_at: Tick,
+    /// Attempts that are being evaluated.
+    under_way: u32,
+    /// Attempts that wait for one of those to end.
+    waiters: u32,
+}
+
+/// A bucket without room for one more attempt.
+#[derive(Debug, Clone)]
+pub(super) struct Full {
+    pub(super) key: Key,
+    /// Until it has room.
+    pub(super) wait: Duration,
+    /// It has room sooner if an attempt that is being evaluated succeeds.
+    pub(super) is_pending: bool,
+}
+
+impl Key {
+    const fn rate(&self) -> Rate {
+        match self {
+            Self::Everyone => EVERYONE_RATE,
+            Self::Source(_) => SOURCE_RATE,
+            Self::Name(_) => NAME_RATE,
+            Self::Pair(..) => PAIR_RATE,
+            Self::Session(_) => SESSION_RATE,
+            Self::Provider(_) => PROVIDER_RATE,
+            Self::Link(_) => LINK_RATE,
+        }
+    }
+}
+
+impl Buckets {
+    pub(super) fn full(&self, key: &Key, now: Tick) -> Option<Full> {
+        let bucket = self.0.get(key)?;
+        let rate = key.rate();
+        let room_at = bucket.empty_at.0 + ms(rate.every) - ms(rate.every) * i64::from(rate.burst);
+        let wait_ms = u64::try_from(room_at - now.0).ok().filter(|ms| *ms > 0)?;
+        Some(Full {
+            key: key.clone(),
+            wait: Duration::from_millis(wait_ms),
+            is_pending: bucket.under_way > 0,
+        })
+    }
+
+    pub(super) fn add(&mut self, key: &Key, now: Tick) {
+        if self.0.len() >= BUCKETS_MAX && !self.0.contains_key(key) {
+            self.make_room(now);
+        }
+        let bucket = self.0.entry(key.clone()).or_insert(Bucket {
+            empty_at: now,
+            under_way: 0,
+            waiters: 0,
+        });
+        bucket.empty_at = Tick(bucket.empty_at.0.max(now.0) + ms(key.rate().every));
+        bucket.under_way += 1;
+    }
+
+    pub(super) fn refund(&mut self, key: &Key) {
+        if let Some(bucket) = self.0.get_mut(key) {
+            bucket.empty_at = Tick(bucket.empty_at.0 - ms(key.rate().every));
+        }
+    }
+
+    pub(super) fn end(&mut self, key: &Key) {
+        if let Some(bucket) = self.0.get_mut(key) {
+            bucket.under_way = bucket.under_way.saturating_sub(1);
+        }
+    }
+
+    pub(super) fn waiters(&mut self, key: &Key) -> Option<&mut u32> {
+        self.0.get_mut(key).map(|bucket| &mut bucket.waiters)
+    }
+
+    /// Drops what is empty; where nothing is, the bucket that would be empty first.
+    fn make_room(&mut self, now: Tick) {
+        self.0
+            .retain(|_, bucket| bucket.empty_at.0 > now.0 || bucket.under_way > 0);
+        if self.0.len() < BUCKETS_MAX {
+            return;
+        }
+        let oldest = self.0.iter().min_by_key(|(_, bucket)| bucket.empty_at.0);
+        if let Some(key) = oldest.map(|(key, _)| key.clone()) {
+            self.0.remove(&key);
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+fn ms(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}
