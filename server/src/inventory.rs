@@ -14,6 +14,7 @@ mod journal;
 mod lately;
 mod lines;
 mod order;
+mod overwrites;
 mod query;
 mod row;
 mod select;

@@ -88,7 +88,7 @@ fn for_state(state: LockState, detail: &LockDetail) -> Vec<Step> {
             format!("Look at what {owner} is doing."),
             "It holds far longer than it usually does, and it still renews.",
         )],
-        LockState::TwoBelievers | LockState::Split | LockState::QuorumLost => vec![
+        LockState::TwoBelievers => vec![
             step(
                 "Stop what writes.",
                 "More than one owner may believe that it holds this. Stop both before you break anything.",

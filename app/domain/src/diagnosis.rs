@@ -113,7 +113,14 @@ pub const fn notch_ms(cadence: Option<CadenceFacts>, track_ms: i64, sampling_ms:
 }
 
 pub fn judge(facts: &Facts<'_>) -> Verdict {
+    let is_expired =
+        matches!(facts.lifetime, LifetimeFacts::Leased { remaining_ms, .. } if remaining_ms <= 0);
     let mut verdict = Verdict::default()
+        .with(
+            LockState::TwoBelievers,
+            // A lease that has ended has no holder that could act beside another one.
+            !is_expired && matches!(facts.condition, Some(Condition::TwoBelievers { .. })),
+        )
         .with(
             LockState::Contended,
             facts.waiters.is_some_and(|waiters| waiters > 0),
@@ -188,11 +195,11 @@ fn sentence(state: LockState, facts: &Facts<'_>) -> String {
             _ => "It never expires by itself.".to_owned(),
         },
         LockState::Healthy => healthy_sentence(facts),
-        LockState::TwoBelievers
-        | LockState::Split
-        | LockState::QuorumLost
-        | LockState::LongHeld
-        | LockState::Stale => format!("It is {}.", state.word()),
+        LockState::TwoBelievers => match facts.condition {
+            Some(Condition::TwoBelievers { why }) => format!("{why}."),
+            _ => format!("It is {}.", state.word()),
+        },
+        LockState::LongHeld | LockState::Stale => format!("It is {}.", state.word()),
     }
 }
 

@@ -47,6 +47,8 @@ pub enum Condition {
     HolderGone { why: Why },
     /// A key of a type or shape that is no lock we know. Shown, never unlocked.
     Unrecognised { why: Why },
+    /// Two owners act as holders at the same time: who, with which tokens, and when.
+    TwoBelievers { why: Why },
     /// Worth saying, not a state of its own: "may be leaked through the pooler".
     Note { why: Why },
 }

@@ -130,9 +130,7 @@ fn tone(lock: &Lock, form: Form) -> Severity {
 
 const fn lease_tone(state: LockState) -> Option<Severity> {
     match state {
-        LockState::Split | LockState::QuorumLost | LockState::ExpiredPresent | LockState::NotRenewing => {
-            Some(Severity::Critical)
-        }
+        LockState::ExpiredPresent | LockState::NotRenewing => Some(Severity::Critical),
         LockState::NearExpiry => Some(Severity::Warning),
         LockState::TwoBelievers
         | LockState::HolderGone

@@ -7,8 +7,6 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 pub enum LockState {
     TwoBelievers,
-    Split,
-    QuorumLost,
     ExpiredPresent,
     HolderGone,
     NotRenewing,
@@ -34,10 +32,8 @@ pub enum Severity {
 }
 
 impl LockState {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 11] = [
         Self::TwoBelievers,
-        Self::Split,
-        Self::QuorumLost,
         Self::ExpiredPresent,
         Self::HolderGone,
         Self::NotRenewing,
@@ -64,8 +60,6 @@ impl LockState {
     pub const fn wire(self) -> &'static str {
         match self {
             Self::TwoBelievers => "two_believers",
-            Self::Split => "split",
-            Self::QuorumLost => "quorum_lost",
             Self::ExpiredPresent => "expired_present",
             Self::HolderGone => "holder_gone",
             Self::NotRenewing => "not_renewing",
@@ -87,8 +81,6 @@ impl LockState {
     pub const fn word(self) -> &'static str {
         match self {
             Self::TwoBelievers => "two believers",
-            Self::Split => "split",
-            Self::QuorumLost => "quorum lost",
             Self::ExpiredPresent => "expired but present",
             Self::HolderGone => "holder gone",
             Self::NotRenewing => "not renewing",
@@ -104,12 +96,9 @@ impl LockState {
 
     pub const fn severity(self) -> Severity {
         match self {
-            Self::TwoBelievers
-            | Self::Split
-            | Self::QuorumLost
-            | Self::ExpiredPresent
-            | Self::HolderGone
-            | Self::NotRenewing => Severity::Critical,
+            Self::TwoBelievers | Self::ExpiredPresent | Self::HolderGone | Self::NotRenewing => {
+                Severity::Critical
+            }
             Self::NearExpiry | Self::NoTtl | Self::LongHeld => Severity::Warning,
             Self::Contended => Severity::Waiting,
             Self::Stale | Self::Unknown => Severity::Blind,

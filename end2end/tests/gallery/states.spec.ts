@@ -3,8 +3,6 @@ import { expect, open, rows, test } from '../../gallery';
 
 const WORDS: Record<string, string> = {
   two_believers: 'two believers',
-  split: 'split',
-  quorum_lost: 'quorum lost',
   expired_present: 'expired but present',
   holder_gone: 'holder gone',
   not_renewing: 'not renewing',
@@ -42,7 +40,7 @@ test('no two states share a shape', async ({ page }) => {
 
 test('in forced colours a state still shows its shape', async ({ page }) => {
   await page.emulateMedia({ forcedColors: 'active' });
-  await open(page, '/locks?state=split');
+  await open(page, '/locks?state=two_believers');
   const shape = rows(page).first().locator('.c-st svg');
   await expect(shape).toBeVisible();
   expect(await shape.evaluate((it) => getComputedStyle(it).color)).not.toBe('rgba(0, 0, 0, 0)');
@@ -56,7 +54,7 @@ test('a lock in trouble says why on its page, and in the worklist', async ({ pag
   await open(page, '/');
   const worst = page.locator('table.worklist tbody').first();
   await expect(worst).toContainText('two believers');
-  await expect(worst.locator('.c-why')).toContainText('token 1840 after worker-9 was granted 1841');
+  await expect(worst.locator('.c-why')).toContainText('with token 1840 at 02:58:41 UTC after worker-9 was granted 1841');
 });
 
 test('stale rows are hatched and unknown values say unknown with the reason', async ({ page }) => {

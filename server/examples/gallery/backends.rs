@@ -33,7 +33,7 @@ pub(crate) const KINDS: [Kind; 6] = [
     Kind { name: "pg-orders", kind: BackendKind::Postgres, source: "table:public.distributed_locks", address: "db-1:5432/orders", version: "PostgreSQL 15.8", status: BackendStatus::Live, poll_ms: 1_000, fenced: true },
     Kind { name: "redis-cache", kind: BackendKind::Redis, source: "key", address: "cache-1:6379", version: "Redis 7.0.15", status: BackendStatus::Live, poll_ms: 2_000, fenced: false },
     Kind { name: "etcd-coord", kind: BackendKind::Etcd, source: "mutex", address: "coord-1:2379", version: "etcd 3.4.23", status: BackendStatus::Stale, poll_ms: 2_000, fenced: true },
-    Kind { name: "redlock-5", kind: BackendKind::Redis, source: "key", address: "5 nodes", version: "Redis 7.0.15", status: BackendStatus::Partial, poll_ms: 2_000, fenced: false },
+    Kind { name: "redis-batch", kind: BackendKind::Redis, source: "key", address: "cache-2:6379", version: "Redis 7.0.15", status: BackendStatus::Partial, poll_ms: 2_000, fenced: false },
     Kind { name: "pg-legacy", kind: BackendKind::Postgres, source: "table:public.locks", address: "old-db:5432/legacy", version: "", status: BackendStatus::Down, poll_ms: 5_000, fenced: true },
 ];
 

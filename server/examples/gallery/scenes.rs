@@ -96,7 +96,7 @@ const M: i64 = 60 * S;
 
 #[rustfmt::skip]
 const ROWS: [Row; 18] = [
-    Row("builtin", "warehouse/eu-west/reindex", "worker-9", 159 * S, 30 * S, Some(10 * S), TwoBelievers, "worker-3 wrote with token 1840 after worker-9 was granted 1841; 2 writes refused"),
+    Row("builtin", "warehouse/eu-west/reindex", "worker-9", 159 * S, 30 * S, Some(10 * S), TwoBelievers, "worker-3 wrote with token 1840 at 02:58:41 UTC after worker-9 was granted 1841"),
     Row("pg-orders", "tenant_408:payout-run:2026-04", "worker-12", 18 * M + 6 * S, 30 * S, None, NotRenewing, "renewed every 10.0 s, silent for 26 s; 1 waits for it"),
     Row("pg-orders", "tenant_408:invoice-render:88213", "worker-4", 9 * M + 42 * S, 30 * S, None, ExpiredPresent, "expired 6 m 12 s ago and still in the table"),
     Row("builtin", "search:reindex:products", "worker-31", 4 * M + 50 * S, 20 * S, Some(5 * S), NearExpiry, "one renewal missed: it renews every 5.0 s, the last was 8 s ago"),
@@ -154,18 +154,6 @@ fn leased(row: &Row, now: Moment) -> Lock {
 }
 
 fn without_lease(now: Moment) -> Vec<Lock> {
-    let mut split = backends::lock("redlock-5", "checkout:settlement:batch-77", now);
-    split.own("api-14, api-09", 72 * S + now.elapsed_ms);
-    split.owner_count = 2;
-    split.lease(20 * S, None, now);
-    split.judge(
-        Split,
-        "api-14 on 2 nodes, api-09 on 2, one node unreachable: nobody holds 3 of 5",
-    );
-    let mut quorum = backends::lock("redlock-5", "checkout:settlement:batch-78", now);
-    quorum.own("api-11", 38 * S + now.elapsed_ms);
-    quorum.lease(20 * S, None, now);
-    quorum.judge(QuorumLost, "api-11 on 2 of 5 nodes");
     let mut gone = backends::lock("pg-orders", "advisory:orders:72707369", now);
     gone.id.source = domain::names::Source::fixed("advisory");
     gone.own("deploy-api#41877", 14 * M + 20 * S + now.elapsed_ms);
@@ -184,7 +172,7 @@ fn without_lease(now: Moment) -> Vec<Lock> {
     immortal.own("exporter-1", 362 * M + now.elapsed_ms);
     immortal.no_ttl();
     immortal.judge(NoTtl, "PTTL is \u{2212}1: it never expires by itself");
-    vec![split, quorum, gone, migration, immortal]
+    vec![gone, migration, immortal]
 }
 
 fn blind(now: Moment) -> Vec<Lock> {

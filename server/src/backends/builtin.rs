@@ -2,6 +2,7 @@
 //! ids stay inside.
 
 mod release;
+mod stale_writes;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use domain::safety::{Safety, SafetyClass};
 use futures::future::BoxFuture;
 use tokio::sync::broadcast::error::RecvError;
 
+use self::stale_writes::{ByResource, StaleWrites};
 use super::{
     Backend, BackendError, Batch, Budget, ClockReading, Hints, Pass, Probe, RELEASE, Sink, SourcePass,
 };
@@ -34,6 +36,7 @@ pub struct Builtin {
     service: Arc<LeaseService>,
     address: String,
     clock: Clock,
+    stale_writes: StaleWrites,
 }
 
 impl Builtin {
@@ -43,6 +46,7 @@ impl Builtin {
             service,
             address,
             clock,
+            stale_writes: StaleWrites::default(),
         }
     }
 
@@ -62,6 +66,11 @@ impl Builtin {
             radius.warn(format!("Nobody gets it for {seconds} s afterwards (lock_delay)."));
         }
         radius
+    }
+
+    async fn stale_writes(&self, now: StoreTime) -> Result<ByResource, BackendError> {
+        let recent = self.stale_writes.recent(&self.service, &self.clock, now);
+        recent.await.map_err(failed)
     }
 
     async fn read(&self, resource: &Resource) -> Result<ResourceNow, BackendError> {
@@ -119,7 +128,7 @@ impl Builtin {
             seen += u64::try_from(read.value.len()).unwrap_or(0);
             sink.accept(Batch {
                 sent_at: before.tick,
-                locks: rows(&read).collect(),
+                locks: rows(&read, &self.stale_writes(read.now).await?).collect(),
                 gone: Vec::new(),
             });
             if !full {
@@ -179,10 +188,14 @@ fn observed(
     }
 }
 
-fn rows(read: &Read<Vec<HeldRow>>) -> impl Iterator<Item = ObservedLock> {
+fn rows(read: &Read<Vec<HeldRow>>, stale_writes: &ByResource) -> impl Iterator<Item = ObservedLock> {
     read.value.iter().map(|row| {
         let oldest = row.first_since.map(|since| read.now.since(since).max(0));
-        observed(&row.resource, &row.lease, read.now, row.waiters, oldest)
+        let write = stale_writes.get(&row.resource);
+        ObservedLock {
+            condition: stale_writes::condition(&row.lease, write, read.now),
+            ..observed(&row.resource, &row.lease, read.now, row.waiters, oldest)
+        }
     })
 }
 
@@ -257,7 +270,7 @@ impl Backend for Builtin {
             // All in one statement: there may be thousands, several times a second.
             let resources: Vec<Resource> = names.iter().map(|(_, resource)| resource.clone()).collect();
             let read = self.service.held_of(&resources).await.map_err(failed)?;
-            batch.locks = rows(&read).collect();
+            batch.locks = rows(&read, &self.stale_writes(read.now).await?).collect();
             let held: HashSet<&Resource> = read.value.iter().map(|row| &row.resource).collect();
             let gone = names.iter().filter(|(_, resource)| !held.contains(resource));
             batch.gone = gone.cloned().collect();

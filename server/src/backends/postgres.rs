@@ -20,6 +20,7 @@ mod record;
 mod relation;
 mod relay;
 mod release;
+mod repeated;
 mod row_act;
 mod rows;
 mod settings;

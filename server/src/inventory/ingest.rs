@@ -53,7 +53,7 @@ pub(super) struct Context {
 }
 
 impl Context {
-    fn wall(&self, tick: Tick) -> DateTime<Utc> {
+    pub(super) fn wall(&self, tick: Tick) -> DateTime<Utc> {
         self.epoch + chrono::TimeDelta::milliseconds(tick.0)
     }
 
@@ -151,6 +151,14 @@ impl Shard {
             outcome.touched |= renewed.is_some();
         } else {
             new.seen_begin = true;
+            if !is_unlocked {
+                self.overwrites.note(old, &new, sent_at, context);
+            }
+        }
+        if let Some(condition) = self.overwrites.condition(&new, sent_at, context)
+            && new.condition.is_none()
+        {
+            new.condition = Some(Box::new(condition));
         }
         new.state = new.judge(&self.gaps, grain_ms, context.poll_ms).worst();
         let shown = same

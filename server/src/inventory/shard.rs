@@ -15,6 +15,7 @@ use super::gaps::Gaps;
 use super::groups::Groups;
 use super::lines::Lines;
 use super::order::Order;
+use super::overwrites::Overwrites;
 use super::slab::{Id, Slab};
 
 /// Owners remembered to be kept once although many locks have them; then the memory starts anew.
@@ -53,6 +54,7 @@ pub(super) struct Shard {
     pub(super) pending: Vec<Id>,
     /// Who waits for what.
     pub(super) lines: Lines,
+    pub(super) overwrites: Overwrites,
     by_name: HashTable<Id>,
     hasher: RandomState,
     owners: HashSet<Arc<str>>,
@@ -125,6 +127,7 @@ impl Shard {
             found.remove();
         }
         let entry = self.slab.remove(id)?;
+        self.overwrites.forget(&entry);
         self.groups.remove(entry.group, entry.told_waiters(), at);
         if let Some(info) = self.sources.get_mut(usize::from(entry.source)) {
             info.locks -= 1;

@@ -132,6 +132,8 @@ impl Run<'_> {
             Operation::Leave { resource, waiter } => Ok(self.leave(resource, *waiter)),
             Operation::Reject(rejection) => {
                 self.ran.changes.rejections.push((**rejection).clone());
+                // Whether two owners act as its holders is part of what readers of the resource see.
+                self.touched.insert(rejection.resource.clone());
                 let what = What::Rejected {
                     owner: rejection.owner.clone(),
                     token: rejection.token,

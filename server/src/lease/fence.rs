@@ -10,7 +10,7 @@ use super::caller::Caller;
 use super::error::LeaseError;
 use super::operation::{Operation, Rejection};
 use super::reading::ResourceNow;
-use super::store::{Lane, RejectionCount, RejectionRange, RejectionRow, RejectionsAsked};
+use super::store::{Lane, RejectionCount, RejectionRange, RejectionRow, RejectionsAsked, StaleWrite};
 
 /// What a resource says that compares tokens itself.
 #[derive(Debug, Clone)]
@@ -131,6 +131,12 @@ impl LeaseService {
             .last_rejection_before(recorded)
             .await
             .map_err(|error| self.unread(&error))
+    }
+
+    /// Of each resource the newest rejected write with an older token, since a moment of the store's clock.
+    pub(crate) async fn stale_writes(&self, since: StoreTime) -> Result<Vec<StaleWrite>, LeaseError> {
+        let read = self.core.store.stale_writes(since).await;
+        read.map_err(|error| self.unread(&error))
     }
 
     async fn note(&self, rejection: Rejection) -> Result<(), LeaseError> {

@@ -17,6 +17,7 @@ use domain::lease::scope::NameRange;
 use domain::lease::{Lease, LeaseId, ResourceState, StoreTime};
 use domain::names::{OwnerId, Resource};
 use domain::observation::Tick;
+use domain::token::FencingToken;
 use futures::future::BoxFuture;
 use thiserror::Error;
 
@@ -67,6 +68,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// The id of the last rejection that was recorded before a moment of the store's clock; 0: none.
     fn last_rejection_before(&self, recorded: StoreTime) -> Answer<'_, i64>;
+
+    /// Of each resource the newest write with an older token that was rejected at or after `since`.
+    fn stale_writes(&self, since: StoreTime) -> Answer<'_, Vec<StaleWrite>>;
 
     /// Says that we are here, and forgets what nobody can ask for any more. Called a few times a second.
     fn tend(&self) -> Answer<'_, ()>;
@@ -137,6 +141,16 @@ pub struct RejectionRow {
     pub owner: Option<String>,
     pub source: String,
     pub reason: String,
+    pub at: StoreTime,
+}
+
+/// A write that was rejected because a newer token had been granted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StaleWrite {
+    pub resource: Resource,
+    pub token: FencingToken,
+    pub owner: Option<String>,
+    /// When it was rejected, as reported.
     pub at: StoreTime,
 }
 
@@ -231,6 +245,19 @@ impl From<RejectionCountTuple> for RejectionCount {
             at: StoreTime::from_ms(at),
             is_older: older != 0,
             times: times.unsigned_abs(),
+        }
+    }
+}
+
+type StaleWriteTuple = (String, i64, Option<String>, i64);
+
+impl From<StaleWriteTuple> for StaleWrite {
+    fn from((resource, token, owner, at): StaleWriteTuple) -> Self {
+        Self {
+            resource: Resource::from(resource.as_str()),
+            token: FencingToken::new(token.cast_unsigned()),
+            owner,
+            at: StoreTime::from_ms(at),
         }
     }
 }

@@ -52,6 +52,8 @@ mod redis_adapter;
 #[cfg(test)]
 mod security;
 #[cfg(test)]
+mod states;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod telemetry;

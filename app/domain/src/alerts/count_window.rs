@@ -2,8 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::kind::Kind;
-use super::places::{BELIEVES_FOR_MS, Happened, counts, sentence};
+use super::places::{Happened, WINDOW_MS, counts, sentence};
 use super::round::{Found, Subject};
 use super::rule::Rule;
 
@@ -26,13 +25,8 @@ struct SubjectCount<'h> {
 impl<'h> CountWindow<'h> {
     pub(super) fn new(index: usize, rule: &'h Rule) -> Self {
         let condition = &rule.condition;
-        let (window_ms, count_min) = match condition.kind {
-            Kind::TwoBelievers => (BELIEVES_FOR_MS, 2),
-            _ => (
-                condition.value("window").unwrap_or(BELIEVES_FOR_MS),
-                condition.value("count").unwrap_or(1),
-            ),
-        };
+        let window_ms = condition.value("window").unwrap_or(WINDOW_MS);
+        let count_min = condition.value("count").unwrap_or(1);
         Self {
             index,
             rule,

@@ -17,7 +17,6 @@ pub enum Kind {
     ReleaseFailures,
     LeaseLosses,
     TwoBelievers,
-    Redlock,
     NoTtl,
     ExpiredPresent,
     HolderGone,
@@ -253,7 +252,7 @@ const NOW_ONLY: Past =
 const BACKENDS: Past = Past::NotKept("history keeps what happened to locks, not how backends answered");
 
 impl Kind {
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 22] = [
         Self::NearExpiry,
         Self::NotRenewing,
         Self::LongHeld,
@@ -266,7 +265,6 @@ impl Kind {
         Self::ReleaseFailures,
         Self::LeaseLosses,
         Self::TwoBelievers,
-        Self::Redlock,
         Self::NoTtl,
         Self::ExpiredPresent,
         Self::HolderGone,
@@ -299,7 +297,6 @@ impl Kind {
             | Self::LongHeld
             | Self::WaiterAge
             | Self::TwoBelievers
-            | Self::Redlock
             | Self::NoTtl
             | Self::ExpiredPresent
             | Self::HolderGone
@@ -327,7 +324,6 @@ impl Kind {
             Self::LongHeld => row("long_held", "Long-held", "a lock is held much longer than it usually is, or too long altogether", Warning, 0, Past::Events, HELD),
             Self::WaiterAge => row("waiter_age", "Waiter too old", "the first in line has waited for long", Warning, 0, NOW_ONLY, OLDER),
             Self::TwoBelievers => row("two_believers", "Two believers", "two owners act as if they held the same lock", Critical, 0, NOW_ONLY, &[]),
-            Self::Redlock => row("redlock", "Redlock split or quorum lost", "the nodes of a Redlock disagree, or too few of them answer", Critical, 0, NOW_ONLY, &[]),
             Self::NoTtl => row("no_ttl", "No TTL", "a lock has no expiry, so that a crash keeps it for ever", Info, 5 * M, NOW_ONLY, &[]),
             Self::ExpiredPresent => row("expired_present", "Expired but present", "a lease has run out and its record is still there", Warning, 30 * S, NOW_ONLY, &[]),
             Self::HolderGone => row("holder_gone", "Holder gone", "a lock has outlived whoever took it", Critical, 0, NOW_ONLY, &[]),

@@ -58,11 +58,6 @@ pub fn judge_lock(
             (sign(waited > limit), waited)
         }
         Kind::TwoBelievers => (holds(LockState::TwoBelievers), 0),
-        Kind::Redlock => {
-            let verdict = diagnosis::judge(facts);
-            let is_torn = verdict.holds(LockState::Split) || verdict.holds(LockState::QuorumLost);
-            (sign(is_torn), 0)
-        }
         Kind::NoTtl => (holds(LockState::NoTtl), 0),
         Kind::ExpiredPresent => (holds(LockState::ExpiredPresent), 0),
         Kind::HolderGone => (holds(LockState::HolderGone), 0),
@@ -231,7 +226,6 @@ const fn state_of(kind: Kind) -> Option<&'static [LockState]> {
         Kind::NearExpiry => Some(&[LockState::NotRenewing, LockState::NearExpiry]),
         Kind::NotRenewing => Some(&[LockState::NotRenewing]),
         Kind::TwoBelievers => Some(&[LockState::TwoBelievers]),
-        Kind::Redlock => Some(&[LockState::Split, LockState::QuorumLost]),
         Kind::NoTtl => Some(&[LockState::NoTtl]),
         Kind::ExpiredPresent => Some(&[LockState::ExpiredPresent]),
         Kind::HolderGone => Some(&[LockState::HolderGone]),

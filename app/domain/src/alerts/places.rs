@@ -36,8 +36,8 @@ pub enum Counts {
     ReleaseFailed,
 }
 
-/// Refused writes of older tokens make two believers from the second on, within this time in milliseconds.
-pub(super) const BELIEVES_FOR_MS: i64 = 300_000;
+/// For a condition without a window of its own, in milliseconds.
+pub(super) const WINDOW_MS: i64 = 300_000;
 
 /// A backend that never answered was asked so often before it counts as unreachable: as late as one that answered once, which
 /// is stale after two of its polls. So a start while it restarts too tells nobody, and a restart nothing anew.
@@ -178,7 +178,6 @@ pub(super) const fn counts(kind: Kind, what: Counts) -> bool {
     matches!(
         (kind, what),
         (Kind::FencingRejections, Counts::Rejection { .. })
-            | (Kind::TwoBelievers, Counts::Rejection { is_older: true })
             | (Kind::ForcedUnlocks, Counts::Unlock { .. })
             | (Kind::BreakGlass, Counts::Unlock { is_alone: true })
             | (Kind::RenewalFailures, Counts::RenewalFailed)

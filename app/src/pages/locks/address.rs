@@ -193,8 +193,8 @@ mod tests {
         assert_eq!(here.query(), "?prefix=a:&state=stale&cursor=100");
         assert_eq!(here.with("prefix", "b:").href(), "/locks?state=stale&prefix=b:");
         assert_eq!(
-            here.toggled("state", "split").href(),
-            "/locks?prefix=a:&state=stale&state=split"
+            here.toggled("state", "no_ttl").href(),
+            "/locks?prefix=a:&state=stale&state=no_ttl"
         );
         assert_eq!(here.toggled("state", "stale").href(), "/locks?prefix=a:");
         assert_eq!(here.cleared().href(), "/locks");

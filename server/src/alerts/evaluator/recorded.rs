@@ -50,7 +50,7 @@ impl Recorded {
         let window_ms = longest_window(rules, |kind| {
             matches!(
                 kind,
-                Kind::FencingRejections | Kind::TwoBelievers | Kind::ForcedUnlocks | Kind::BreakGlass
+                Kind::FencingRejections | Kind::ForcedUnlocks | Kind::BreakGlass
             )
         });
         let Some(window_ms) = window_ms else { return Ok(()) };

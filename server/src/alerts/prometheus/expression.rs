@@ -120,12 +120,9 @@ const fn why_not(kind: Kind) -> &'static str {
         Kind::ForcedUnlocks | Kind::BreakGlass => {
             "it counts the forced unlocks of each lock, and metrics know no single lock"
         }
-        Kind::TwoBelievers
-        | Kind::Redlock
-        | Kind::NoTtl
-        | Kind::ExpiredPresent
-        | Kind::HolderGone
-        | Kind::Leaked => "it is a state of a single lock, and metrics know no single lock",
+        Kind::TwoBelievers | Kind::NoTtl | Kind::ExpiredPresent | Kind::HolderGone | Kind::Leaked => {
+            "it is a state of a single lock, and metrics know no single lock"
+        }
         Kind::BackendUnreachable => {
             "stale is older than two poll periods of the backend, and no metric has its period"
         }

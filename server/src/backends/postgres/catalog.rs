@@ -18,7 +18,9 @@ SELECT wanted.at::int4 AS at, n.nspname::text AS schema, c.relname::text AS name
        has_schema_privilege(n.oid, 'USAGE') AS may_enter,
        a.attname::text AS column, a.atttypid::regtype::text AS type,
        coalesce(base.typname, t.typname)::text AS base, t.typcategory::text AS category,
-       has_column_privilege(c.oid, a.attnum, 'SELECT') AS may_read
+       has_column_privilege(c.oid, a.attnum, 'SELECT') AS may_read,
+       EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND i.indnkeyatts = 1
+               AND i.indkey[0] = a.attnum AND i.indpred IS NULL) AS is_unique
 FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS wanted(schema, name, at)
 JOIN pg_namespace n ON n.nspname = wanted.schema
 JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = wanted.name AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
@@ -125,6 +127,7 @@ fn entry(row: &PgRow) -> Result<(Found, Column), sqlx::Error> {
         type_base: row.try_get("base")?,
         category: row.try_get("category")?,
         may_read: row.try_get("may_read")?,
+        is_unique: row.try_get("is_unique")?,
     };
     Ok((table, column))
 }

@@ -56,14 +56,15 @@ async fn lease(
         None => return Ok(Inspection::default()),
     };
     let read = async {
-        let lock = lease_tables::named(link, &plan, &[resource]).await?.pop();
+        let found = lease_tables::with_owners(link, &plan, &[resource]).await?.pop();
+        let (lock, owners) = found.map_or((None, Vec::new()), |(lock, owners)| (Some(lock), owners));
         if lock.is_none() {
-            return Ok((lock, Vec::new(), RowAct::None));
+            return Ok((lock, owners, Vec::new(), RowAct::None));
         }
         let raw = record::of_row(link, &plan, resource).await?;
-        Ok((lock, raw, row_act::of(link, &plan).await?))
+        Ok((lock, owners, raw, row_act::of(link, &plan).await?))
     };
-    let (lock, raw, act) = match read.await {
+    let (lock, owners, raw, act) = match read.await {
         Ok(read) => read,
         Err(failure) => {
             let detail = lease_tables::explain(link, &plan, failure)
@@ -72,14 +73,10 @@ async fn lease(
             return Err(BackendError::Misconfigured { detail, mend: mend() });
         }
     };
-    let owners = lock
-        .iter()
-        .filter_map(|lock| lock.owner.known().cloned())
-        .collect();
     Ok(Inspection {
         blast_radius: radius::of_row(lock.as_ref(), act, table.preset),
         lock,
-        owners,
+        owners: kept(owners),
         raw,
         ..Inspection::default()
     })

@@ -1,8 +1,10 @@
 //! Reads lease tables: all of one in batches, or some of its rows by name. A table that cannot be read is a fault of
 //! that source alone.
 
+use std::collections::HashSet;
+
 use domain::human;
-use domain::names::{Resource, Source};
+use domain::names::{OwnerId, Resource, Source};
 use domain::observation::{Coverage, ObservedLock, Tick};
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Row};
@@ -10,6 +12,7 @@ use sqlx::{AssertSqlSafe, Row};
 use super::fault::{Failure, Refusal};
 use super::link::Link;
 use super::plan::Plan;
+use super::repeated;
 use super::rows::{self, Skipped};
 use crate::backends::{Batch, Sink, SourcePass};
 use crate::clock::Clock;
@@ -35,10 +38,12 @@ struct Tally {
 }
 
 impl Tally {
-    fn keep(&mut self, plan: &Plan, rows: &[PgRow]) -> Vec<ObservedLock> {
+    fn keep(&mut self, plan: &Plan, rows: &[PgRow], repeated: &HashSet<Resource>) -> Vec<ObservedLock> {
         let mut locks = Vec::with_capacity(rows.len());
         for row in rows {
             match rows::lock(plan, row) {
+                // These are read together, so that one resource is one lock.
+                Ok(lock) if repeated.contains(&lock.resource) => {}
                 Ok(lock) => locks.push(lock),
                 Err(why) => {
                     self.skipped += 1;
@@ -111,7 +116,27 @@ pub(super) async fn list(
     sink: &mut dyn Sink,
 ) -> Result<SourcePass, Failure> {
     let mut tally = Tally::default();
-    let listed = batches(link, plan, clock, deadline, sink, &mut tally).await;
+    let sent_at = clock.tick();
+    let repeated = repeated::names(link, plan).await?;
+    if !repeated.is_empty() {
+        let locks = match named(link, plan, &repeated.iter().collect::<Vec<_>>()).await {
+            Ok(locks) => locks,
+            Err(Failure::Refused(_)) => Vec::new(),
+            Err(lost) => return Err(lost),
+        };
+        tally.seen += locks.len() as u64;
+        sink.accept(Batch {
+            sent_at,
+            locks,
+            gone: Vec::new(),
+        });
+    }
+    let mut listing = Listing {
+        plan,
+        tally: &mut tally,
+        repeated: &repeated,
+    };
+    let listed = batches(link, &mut listing, clock, deadline, sink).await;
     let ended = match listed {
         Err(Failure::Lost(error)) => return Err(Failure::Lost(error)),
         other => {
@@ -129,27 +154,34 @@ pub(super) async fn list(
     }
 }
 
+/// One table while it is listed.
+struct Listing<'a> {
+    plan: &'a Plan,
+    tally: &'a mut Tally,
+    /// Left out: read before.
+    repeated: &'a HashSet<Resource>,
+}
+
 /// Why the listing was cut, if it was.
 async fn batches(
     link: &mut Link<'_>,
-    plan: &Plan,
+    listing: &mut Listing<'_>,
     clock: &Clock,
     deadline: Tick,
     sink: &mut dyn Sink,
-    tally: &mut Tally,
 ) -> Result<Option<String>, Failure> {
     let mut asked = FIRST_ROWS;
     let mut first = true;
     loop {
         let sent_at = clock.tick();
         let rows = if first {
-            link.first(&plan.list(), asked).await?
+            link.first(&listing.plan.list(), asked).await?
         } else {
             link.more(asked).await?
         };
         first = false;
         let is_last = rows.len() < asked;
-        let locks = tally.keep(plan, &rows);
+        let locks = listing.tally.keep(listing.plan, &rows, listing.repeated);
         asked = next_batch(&locks);
         if !locks.is_empty() {
             sink.accept(Batch {
@@ -216,12 +248,22 @@ async fn blocker(link: &mut Link<'_>, plan: &Plan) -> Result<Option<String>, Fai
     }))
 }
 
-/// The rows with these names, as they are now.
+/// The locks with these names, as they are now.
 pub(super) async fn named(
     link: &mut Link<'_>,
     plan: &Plan,
     resources: &[&Resource],
 ) -> Result<Vec<ObservedLock>, Failure> {
+    let locks = with_owners(link, plan, resources).await?;
+    Ok(locks.into_iter().map(|(lock, _)| lock).collect())
+}
+
+/// The same, each with its owners.
+pub(super) async fn with_owners(
+    link: &mut Link<'_>,
+    plan: &Plan,
+    resources: &[&Resource],
+) -> Result<Vec<(ObservedLock, Vec<OwnerId>)>, Failure> {
     // A name that is not UTF-8 cannot be in a text column.
     let names: Vec<&str> = resources
         .iter()
@@ -230,7 +272,8 @@ pub(super) async fn named(
     let rows = link
         .rows(sqlx::query(AssertSqlSafe(plan.named())).bind(names))
         .await?;
-    Ok(Tally::default().keep(plan, &rows))
+    let rows = Tally::default().keep(plan, &rows, &HashSet::new());
+    Ok(repeated::fold(rows))
 }
 
 /// The sentence for a table that refused while some of its rows were asked for.

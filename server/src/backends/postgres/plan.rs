@@ -6,6 +6,8 @@ use super::table::{LeaseTable, Role};
 use crate::config::postgres::LeaseTablePreset;
 use domain::limits;
 
+/// Resources with several rows that are read one by one.
+const REPEATED_MAX: usize = 10_000;
 /// Characters read of a token: more than any number has.
 const TOKEN_CHARS_MAX: usize = 101;
 
@@ -19,6 +21,8 @@ pub(super) struct Column {
     /// One letter, as in `pg_type.typcategory`.
     pub(super) category: String,
     pub(super) may_read: bool,
+    /// A unique index has this column alone.
+    pub(super) is_unique: bool,
 }
 
 impl Column {
@@ -191,6 +195,20 @@ impl Plan {
         format!("{} WHERE {} AND {} = ANY($1)", self.select, self.held, self.key)
     }
 
+    /// Resources with more than one row; none where a unique index forbids them.
+    pub(super) fn repeated(&self) -> Option<String> {
+        let is_unique = self.column(Role::Resource).is_some_and(|column| column.is_unique);
+        (!is_unique).then(|| {
+            format!(
+                "SELECT {key} FROM {} WHERE {} AND octet_length({key}) <= {} GROUP BY {key} HAVING count(*) > 1 LIMIT {REPEATED_MAX}",
+                self.quoted_table(),
+                self.held,
+                limits::RESOURCE_BYTES_MAX,
+                key = self.key,
+            )
+        })
+    }
+
     /// The record of `$1`, column by column in the table's order, each as text of at most `bytes_max`, or as its size.
     pub(super) fn record(&self, bytes_max: usize) -> String {
         let readable = self.readable().map(|name| {
@@ -201,13 +219,21 @@ impl Plan {
             )
         });
         let columns: Vec<String> = readable.collect();
+        // Of several rows the newest, as in `repeated`.
+        let newest = [Role::FencingToken, Role::CreatedAt].map(|role| {
+            self.column(role).map_or_else(
+                || "NULL".to_owned(),
+                |column| format!("{} DESC NULLS LAST", quoted(&column.name)),
+            )
+        });
         format!(
-            "SELECT {} FROM {}.{} WHERE {} AND {} = $1 LIMIT 1",
+            "SELECT {} FROM {}.{} WHERE {} AND {} = $1 ORDER BY {} LIMIT 1",
             columns.join(", "),
             quoted(&self.found.schema),
             quoted(&self.found.name),
             self.held,
-            self.key
+            self.key,
+            newest.join(", "),
         )
     }
 

@@ -27,6 +27,8 @@ const JSON_LEASE: &str = "the value names no leaseId";
 const REDISSON_LEASE: &str = "Redisson keeps no lease id";
 /// [`VALUE_BYTES_MAX`] in words.
 const VALUE_LIMIT: &str = "64 KiB";
+/// Owners that a reason names.
+const OWNERS_NAMED: usize = 3;
 const UNREAD: &str = "this key is no lock that can be read";
 
 const _: () = assert!(VALUE_BYTES_MAX == 64 * 1024);
@@ -87,6 +89,7 @@ impl Rows {
         row.generation = Known::Known(Generation::new(lock.generation()));
         row.lease_id = Known::absent(REDISSON_LEASE);
         row.owner_count = u32::try_from(lock.owners.len()).unwrap_or(u32::MAX);
+        row.condition = two_owners(lock);
         if let Some(first) = lock.owners.first() {
             row.owner = Known::Known(owner(first));
         }
@@ -135,6 +138,21 @@ impl Rows {
             condition: None,
         }
     }
+}
+
+/// Only readers of a read-write lock share a hash.
+fn two_owners(lock: &RedissonLock) -> Option<Condition> {
+    let owners = &lock.owners;
+    (owners.len() > 1 && lock.mode != Some("read")).then(|| {
+        let named = owners.iter().take(OWNERS_NAMED).map(String::as_str);
+        let named = named.collect::<Vec<&str>>().join(", ");
+        let more = if owners.len() > OWNERS_NAMED { ", …" } else { "" };
+        let why = format!(
+            "The hash has {} owners at once, and this lock is exclusive: {named}{more}",
+            owners.len()
+        );
+        Condition::TwoBelievers { why: why.into() }
+    })
 }
 
 fn lifetime(pttl_ms: i64) -> Lifetime {

@@ -26,7 +26,7 @@ use super::rows::{LeaseRow, StateRow, from_json, held_rows, to_json};
 use super::witness::Witness;
 use super::{
     Answer, HeldRow, Lane, News, Read, RejectionCount, RejectionRange, RejectionRow, RejectionsAsked,
-    ResourceView, Store, StoreError, WaiterView,
+    ResourceView, StaleWrite, Store, StoreError, WaiterView,
 };
 use crate::clock::Clock;
 use crate::lease::operation::{Applied, Head, Operation};
@@ -214,6 +214,14 @@ impl Store for SqliteStore {
             let query = sqlx::query_scalar(super::LAST_REJECTION_BEFORE).bind(recorded.ms());
             let id: Option<i64> = query.fetch_optional(&self.readers).await?;
             Ok(id.unwrap_or(0))
+        })
+    }
+
+    fn stale_writes(&self, since: StoreTime) -> Answer<'_, Vec<StaleWrite>> {
+        Box::pin(async move {
+            let query = sqlx::query_as(sql::STALE_WRITES).bind(since.ms());
+            let rows: Vec<super::StaleWriteTuple> = query.fetch_all(&self.readers).await?;
+            Ok(rows.into_iter().map(StaleWrite::from).collect())
         })
     }
 

@@ -192,6 +192,12 @@ pub(super) const HEADS: &str = concat!(
      WHERE t.resource = ANY($1)"
 );
 
+/// A rejection without the highest token is judged by the lease that is held.
+pub(super) const STALE_WRITES: &str = "SELECT r.resource, r.fencing_token, r.owner_id, r.at FROM fencing_rejections r
+     JOIN (SELECT max(id) AS id FROM fencing_rejections
+         WHERE at >= $1 AND reason <> 'never_issued' AND (highest_token IS NULL OR fencing_token < highest_token)
+         GROUP BY resource) AS newest ON newest.id = r.id";
+
 pub(super) const REJECTIONS_OF: &str =
     "SELECT id, resource, fencing_token, highest_token, owner_id, source, reason, at
      FROM fencing_rejections WHERE ($1::text IS NULL OR resource = $1) AND at >= $2 AND at < $3 ORDER BY id DESC LIMIT $4";

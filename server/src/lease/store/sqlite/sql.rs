@@ -126,6 +126,12 @@ pub(super) const HELD_OF: &str = concat!(
 pub(super) const RUN_OUT: &str =
     "SELECT resource FROM leases INDEXED BY leases_held WHERE ended_at IS NULL AND expires_at <= ?1 LIMIT ?2";
 
+/// A rejection without the highest token is judged by the lease that is held.
+pub(super) const STALE_WRITES: &str = "SELECT r.resource, r.fencing_token, r.owner_id, r.at FROM fencing_rejections r
+     JOIN (SELECT max(id) AS id FROM fencing_rejections
+         WHERE at >= ?1 AND reason <> 'never_issued' AND (highest_token IS NULL OR fencing_token < highest_token)
+         GROUP BY resource) AS newest ON newest.id = r.id";
+
 pub(super) const REJECTIONS_OF: &str =
     "SELECT id, resource, fencing_token, highest_token, owner_id, source, reason, at
      FROM fencing_rejections WHERE (?1 IS NULL OR resource = ?1) AND at >= ?2 AND at < ?3 ORDER BY id DESC LIMIT ?4";

@@ -1,0 +1,92 @@
+//! Locks whose fencing token went back: the holder of an older token wrote its record over that of a newer holder, whose
+//! lease still ran. Both act as holders until that lease would have ended.
+//!
+//! Rare, and so beside the entries: a million locks pay nothing for it.
+
+use std::collections::HashMap;
+
+use domain::escape::visible;
+use domain::observation::{Condition, Tick};
+
+use super::entry::{Ends, Entry};
+use super::gaps::FILLED;
+use super::ingest::Context;
+
+/// Remembered at a time; a table that was restored from a backup would have more, and then the first ones say it.
+const OVERWRITES_MAX: usize = 10_000;
+
+#[derive(Debug)]
+struct Overwrite {
+    /// Of the holder with the older token; another one is another story.
+    generation: Option<Box<str>>,
+    /// The end of the newer holder's lease.
+    until: Tick,
+    /// In this pass a listing may have been older than what was refreshed meanwhile: the next one decides.
+    unsure_in: Option<u32>,
+    why: String,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Overwrites(HashMap<(u16, Box<[u8]>), Overwrite>);
+
+impl Overwrites {
+    /// Another holder was found in the place of `old`.
+    pub(super) fn note(&mut self, old: &Entry, new: &Entry, at: Tick, context: &Context) {
+        let until = match old.ends {
+            Ends::Leased => old.deadline,
+            Ends::NoTtl => Tick(i64::MAX),
+            Ends::Session | Ends::Unknown => return,
+        };
+        let are_told = old.gaps.token == FILLED && new.gaps.token == FILLED;
+        let went_back = are_told && new.token < old.token && until > at;
+        if !went_back || self.0.len() >= OVERWRITES_MAX {
+            return;
+        }
+        let owner = |entry: &Entry| {
+            let owner = entry.owner.as_deref();
+            owner.map_or("another owner".to_owned(), |owner| visible(owner).into_owned())
+        };
+        let end = match old.ends {
+            Ends::NoTtl => "had not released it".to_owned(),
+            _ => format!("has a lease until {}", context.wall(until).format("%H:%M:%S UTC")),
+        };
+        let overwrite = Overwrite {
+            generation: new.generation.clone(),
+            until,
+            unsure_in: (old.pass == context.pass).then_some(context.pass),
+            why: format!(
+                "{} took it at {} with token {} while {}, with token {}, {end}",
+                owner(new),
+                context.wall(at).format("%H:%M:%S UTC"),
+                new.token,
+                owner(old),
+                old.token,
+            ),
+        };
+        self.0.insert((old.source, old.name.clone()), overwrite);
+    }
+
+    /// The condition of a lock that was just read, if its record was written over.
+    pub(super) fn condition(&mut self, new: &Entry, at: Tick, context: &Context) -> Option<Condition> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let key = (new.source, new.name.clone());
+        let overwrite = self.0.get(&key)?;
+        if overwrite.generation != new.generation || overwrite.until <= at {
+            self.0.remove(&key);
+            return None;
+        }
+        let is_sure = overwrite.unsure_in != Some(context.pass);
+        is_sure.then(|| Condition::TwoBelievers {
+            why: overwrite.why.clone().into(),
+        })
+    }
+
+    /// The lock is gone.
+    pub(super) fn forget(&mut self, entry: &Entry) {
+        if !self.0.is_empty() {
+            self.0.remove(&(entry.source, entry.name.clone()));
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Every state that the console offers, provoked on real systems and read back from a running server.
+
+mod surfaces;
+mod systems;
+mod two_believers;

@@ -1,0 +1,125 @@
+//! A console with a real Postgres, Redis and etcd behind it, and hands to take locks on each.
+
+use etcd_client::PutOptions;
+use leasehold::throwaway::{Etcd, EtcdOptions, Postgres, PostgresOptions, Redis, RedisOptions, Throwaway};
+use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
+
+use crate::support::console::Console;
+
+/// Without a unique index: two rows may name one resource.
+pub(super) const TABLE: &str =
+    "CREATE TABLE locks (resource text, owner_id text, lease_id text, fencing_token bigint,
+    expires_at timestamptz, created_at timestamptz, updated_at timestamptz)";
+
+pub(super) struct Systems {
+    pub(super) console: Console,
+    pub(super) postgres: Postgres,
+    pub(super) redis: Redis,
+    pub(super) etcd: Etcd,
+}
+
+impl Systems {
+    pub(super) async fn start() -> Self {
+        let (postgres, redis, etcd) = tokio::join!(
+            Throwaway::postgres(PostgresOptions {
+                fast: true,
+                settings: vec![("max_prepared_transactions".to_owned(), "5".to_owned())],
+                ..PostgresOptions::default()
+            }),
+            Throwaway::redis(RedisOptions::default()),
+            Throwaway::etcd(EtcdOptions {
+                fast: true,
+                ..EtcdOptions::default()
+            }),
+        );
+        let (postgres, redis, etcd) = (postgres.unwrap(), redis.unwrap(), etcd.unwrap());
+        execute(&postgres, TABLE).await;
+        let toml = format!(
+            "[[backend]]\nname = \"orders\"\nkind = \"postgres\"\nurl = \"{}\"\npoll = \"200ms\"\n\
+             [[backend.lease_table]]\ntable = \"public.locks\"\n\
+             [[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{}\"]\npoll = \"200ms\"\n\
+             [[backend]]\nname = \"coord\"\nkind = \"etcd\"\nendpoints = [\"{}\"]\npoll = \"200ms\"\n",
+            postgres.superuser_url(),
+            redis.url(),
+            etcd.endpoint()
+        );
+        let console = Console::start(&toml).await;
+        console.ready().await;
+        Self {
+            console,
+            postgres,
+            redis,
+            etcd,
+        }
+    }
+
+    pub(super) async fn post(&self, path: &str, body: &Value) -> Value {
+        let request = self.console.client.post(self.console.url(path)).json(body);
+        let answer = request.send().await.unwrap();
+        assert!(answer.status().is_success(), "{path}: {}", answer.status());
+        answer.json().await.unwrap_or_default()
+    }
+
+    /// A lease of the built-in service.
+    pub(super) async fn acquire(&self, resource: &str, owner: &str, ttl_s: u32) -> Value {
+        let body = json!({"resource": resource, "ownerId": owner, "ttlSeconds": ttl_s});
+        let lease = self.post("/v1/locks/acquire", &body).await;
+        assert_eq!(lease["acquired"], true, "{lease}");
+        lease
+    }
+
+    pub(super) async fn release(&self, lease: &Value) {
+        let path = format!("/v1/locks/{}", lease["leaseId"].as_str().unwrap());
+        let answer = self.console.client.delete(self.console.url(&path)).send().await;
+        assert!(answer.unwrap().status().is_success(), "{path}");
+    }
+
+    /// A resource asks whether it may accept a write.
+    pub(super) async fn write(&self, resource: &str, owner: &str, token: &Value) -> bool {
+        let body = json!({"resource": resource, "ownerId": owner, "fencingToken": token});
+        let checked = self.post("/v1/fencing/check", &body).await;
+        checked["accepted"].as_bool().unwrap()
+    }
+
+    pub(super) async fn redis(&self, words: &[&str]) {
+        let client = redis::Client::open(self.redis.url()).unwrap();
+        let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+        let mut command = redis::cmd(words[0]);
+        words[1..].iter().for_each(|word| {
+            command.arg(*word);
+        });
+        let _: redis::Value = command.query_async(&mut connection).await.unwrap();
+    }
+
+    /// A key on a lease of its own.
+    pub(super) async fn etcd_put(&self, key: &str, owner: &str, ttl_s: i64) {
+        let mut client = etcd_client::Client::connect([self.etcd.endpoint()], None)
+            .await
+            .unwrap();
+        let lease = client.lease_grant(ttl_s, None).await.unwrap().id();
+        let options = PutOptions::new().with_lease(lease);
+        client.put(key, owner, Some(options)).await.unwrap();
+    }
+
+    /// A row of the lease table.
+    pub(super) async fn row(&self, resource: &str, owner: &str, token: u32, left: &str) {
+        let sql = format!(
+            "INSERT INTO locks VALUES ('{resource}', '{owner}', 'l-{owner}-{token}', {token},
+                now() + interval '{left}', now(), now())"
+        );
+        execute(&self.postgres, &sql).await;
+    }
+}
+
+pub(super) async fn session(postgres: &Postgres) -> PgConnection {
+    PgConnection::connect(&postgres.superuser_url()).await.unwrap()
+}
+
+pub(super) async fn execute(postgres: &Postgres, sql: &str) {
+    let mut session = session(postgres).await;
+    session
+        .execute(AssertSqlSafe(sql.to_owned()))
+        .await
+        .unwrap_or_else(|error| panic!("{sql}: {error}"));
+}
