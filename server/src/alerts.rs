@@ -15,6 +15,7 @@ mod rules;
 mod silences;
 mod store;
 mod told;
+mod visible;
 mod written;
 
 use std::sync::Arc;
@@ -39,7 +40,8 @@ pub use error::AlertError;
 pub use ledger::{Ledger, Marks, SqlLedger, Start};
 pub use prometheus::prometheus;
 pub use rules::{KeptRule, RuleVersion};
-pub use store::{Kept, Over};
+pub use store::Kept;
+pub use visible::{OpenAlert, ResolvedAlert};
 pub use written::{from_toml, toml};
 
 /// Takes what is to be sent.

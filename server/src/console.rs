@@ -128,6 +128,9 @@ impl ServerConsole {
                 shares_fate_with: self.told_of_neighbours(&lock.id.backend, found.shares_fate_with),
                 read_at,
             }),
+            Err(_) if !self.visible.on(&lock.id.backend).is_everything() => {
+                Known::unknown("the backend did not answer in time or gave an error")
+            }
             Err(error) => Known::Unknown(error.to_string().into()),
         }
     }
@@ -227,18 +230,28 @@ impl Console for ServerConsole {
         Box::pin(async move {
             // The same answer whether or not it is held: a name that may not be seen tells nothing.
             let scope = self.visible.on(&backend);
-            let is_visible = Resource::candidates(&resource)
+            let all = Resource::candidates(&resource);
+            let names: Vec<Resource> = all
                 .iter()
-                .any(|name| scope.covers_bytes(name.as_bytes()));
-            if !is_visible {
+                .filter(|name| scope.covers_bytes(name.as_bytes()))
+                .cloned()
+                .collect();
+            if names.is_empty() {
                 return Err(not_held(&backend, &resource, &[]));
             }
+            // Two names may share a text form, and only one of them may be in scope.
+            let is_shared = names.len() < all.len();
             let (lock, seen) =
                 match self
                     .inventory
                     .look_up(&backend, source.as_ref(), &resource, self.clock.now())
                 {
-                    LookUp::Found(lock, seen) => (*lock, seen),
+                    LookUp::Found(lock, _) if !scope.covers_bytes(lock.id.resource.as_bytes()) => {
+                        return Err(not_held(&backend, &resource, &[]));
+                    }
+                    LookUp::Found(lock, seen) if scope.is_everything() => (*lock, seen),
+                    LookUp::Found(lock, seen) => (lock.limited(), seen),
+                    LookUp::Ambiguous(_) if is_shared => return Err(not_held(&backend, &resource, &[])),
                     LookUp::Ambiguous(sources) => return Err(ConsoleError::Ambiguous { sources }),
                     LookUp::NoSuchBackend => {
                         return Err(ConsoleError::NotFound {
@@ -246,10 +259,7 @@ impl Console for ServerConsole {
                         });
                     }
                     LookUp::NotHeld(seen) => {
-                        let names: Vec<Resource> = Resource::candidates(&resource)
-                            .into_iter()
-                            .filter(|name| scope.covers_bytes(name.as_bytes()))
-                            .collect();
+                        let seen = if is_shared { Vec::new() } else { seen };
                         let seen = self.with_history(&backend, source.as_ref(), &names, seen).await;
                         return Err(not_held(&backend, &resource, &seen));
                     }
@@ -295,7 +305,7 @@ impl Console for ServerConsole {
         Box::pin(async move {
             let mut views = self.inventory.backends_visible(&self.visible, self.clock.now());
             let ours = views.iter_mut().find(|view| view.name == BackendName::builtin());
-            if let Some(ours) = ours {
+            if let Some(ours) = ours.filter(|view| !view.is_limited) {
                 ours.capabilities
                     .extend(telemetry::exports().iter().map(pushing::told));
             }
@@ -330,11 +340,15 @@ impl Console for ServerConsole {
 }
 
 impl ServerConsole {
+    /// Without the error text of a backend of which the caller may see a part.
     fn view(&self, backend: &BackendName) -> Option<BackendView> {
-        self.inventory
-            .backends(self.clock.now())
-            .into_iter()
-            .find(|view| view.name == *backend)
+        let views = self.inventory.backends(self.clock.now());
+        let view = views.into_iter().find(|view| view.name == *backend)?;
+        Some(if self.visible.on(backend).is_everything() {
+            view
+        } else {
+            view.limited(0, 0, 0)
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use domain::charts::scale::TimeScale;
 use domain::history::HistoryEvent;
-use domain::lease::StoreTime;
+use domain::lease::{Scope, StoreTime};
 use domain::ledger::Rejection;
 use domain::names::{BackendName, OwnerId};
 use domain::token::FencingToken;
@@ -16,19 +16,57 @@ use crate::lease::{LeaseError, LeaseService, RejectionRow, RejectionsAsked};
 /// Rows that are read of one range; of more, the newest.
 pub const ROWS_MAX: u32 = 20_000;
 
-/// Newest first.
+/// Those of the names in scope, newest first.
 ///
 /// # Errors
 /// The store of leases does not answer.
-pub async fn read(leases: &LeaseService, scale: TimeScale) -> Result<Vec<Rejection>, LeaseError> {
-    let asked = RejectionsAsked {
-        resource: None,
-        from: StoreTime::from_ms(scale.from()),
-        until: StoreTime::from_ms(scale.until()),
-        most: ROWS_MAX,
-    };
-    let rows = leases.ledger(&asked).await?;
+pub async fn read(
+    leases: &LeaseService,
+    scale: TimeScale,
+    scope: &Scope,
+) -> Result<Vec<Rejection>, LeaseError> {
+    let times = (
+        StoreTime::from_ms(scale.from()),
+        StoreTime::from_ms(scale.until()),
+    );
+    let rows = newest(leases, times, scope, ROWS_MAX).await?;
     Ok(rows.into_iter().map(rejection).collect())
+}
+
+/// Whether any write to a name in scope was ever refused.
+///
+/// # Errors
+/// The store of leases does not answer.
+pub async fn is_used(leases: &LeaseService, scope: &Scope) -> Result<bool, LeaseError> {
+    let ever = (StoreTime::from_ms(i64::MIN), StoreTime::from_ms(i64::MAX));
+    Ok(!newest(leases, ever, scope, 1).await?.is_empty())
+}
+
+/// The scope is part of the question, so that rows of others do not take the place of these.
+async fn newest(
+    leases: &LeaseService,
+    (from, until): (StoreTime, StoreTime),
+    scope: &Scope,
+    most: u32,
+) -> Result<Vec<RejectionRow>, LeaseError> {
+    let ranges = match scope.is_everything() {
+        true => vec![None],
+        false => scope.ranges("").into_iter().map(Some).collect(),
+    };
+    let mut rows = Vec::new();
+    for names in ranges {
+        let asked = RejectionsAsked {
+            resource: None,
+            names,
+            from,
+            until,
+            most,
+        };
+        rows.extend(leases.ledger(&asked).await?);
+    }
+    rows.sort_by_key(|row| std::cmp::Reverse(row.id));
+    rows.truncate(most as usize);
+    Ok(rows)
 }
 
 /// Resources may report a token without its owner: history knows to whom it was granted.

@@ -28,6 +28,7 @@ mod store;
 mod tending;
 pub mod tiers;
 mod unseen;
+mod visible;
 mod waiting;
 
 use std::sync::atomic::AtomicU64;
@@ -54,6 +55,7 @@ pub use intent::Asked;
 pub use preview::{Preview, hindrance};
 pub use standing::Standing;
 pub use tiers::TierRule;
+pub use visible::VisibleUnlock;
 
 pub struct Unlocks {
     audit: Audit,

@@ -192,6 +192,19 @@ impl Grants {
         bringing.map(|grant| (grant.backend.clone(), grant.scope()))
     }
 
+    /// Names on which the right holds whatever the backend: grants that are cut to a backend do not count.
+    pub fn scope_on_every_backend(&self, right: Right) -> Scope {
+        let mut prefixes = Vec::new();
+        for grant in self.0.iter().filter(|grant| grant.brings(right)) {
+            match (&grant.backend, &grant.prefix) {
+                (Some(_), _) => {}
+                (None, None) => return Scope::everything(),
+                (None, Some(prefix)) => prefixes.push(prefix.clone()),
+            }
+        }
+        Scope::prefixes(prefixes)
+    }
+
     /// Names of one backend on which the right holds.
     pub fn scope_on(&self, right: Right, backend: &BackendName) -> Scope {
         let fitting = |grant: &&Grant| grant.brings(right) && grant.covers_backend(backend);
@@ -223,6 +236,14 @@ impl Visible {
         match &self.0 {
             None => Scope::everything(),
             Some(grants) => grants.scope_on(Right::View, backend),
+        }
+    }
+
+    /// Names that may be seen whatever their backend.
+    pub fn on_every_backend(&self) -> Scope {
+        match &self.0 {
+            None => Scope::everything(),
+            Some(grants) => grants.scope_on_every_backend(Right::View),
         }
     }
 }

@@ -27,6 +27,7 @@ mod template;
 #[cfg(test)]
 mod tests;
 mod unit;
+mod visibility;
 mod windows;
 
 pub use builtin::builtin;
@@ -48,6 +49,7 @@ pub use rule::{Condition, GroupBy, Rule, RuleId, Scope, Severity};
 pub use silence::{Matcher, Silence, SilenceDraft};
 pub use template::{PLACEHOLDERS, Template};
 pub use unit::Unit;
+pub use visibility::{is_alert_visible, silence_stays_within, visible_why};
 pub use windows::judge_windows;
 
 /// Limits of rules and alerts, with their units.

@@ -1,11 +1,15 @@
 //! What is said about a backend as a whole: its kind, what it can tell, how it answers, what this account may do.
 
+mod limited;
+
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::known::Known;
 use crate::names::{BackendName, Source};
 use crate::observation::Coverage;
+
+pub use limited::OUTSIDE_SCOPE;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -158,4 +162,7 @@ pub struct BackendView {
     pub capabilities: Vec<Capability>,
     pub rights: Vec<Right>,
     pub past_faults: Vec<Fault>,
+    /// The reader's scope is a part of this backend: counts are of that part, and what describes the whole backend is left
+    /// out, with [`OUTSIDE_SCOPE`] as the reason. See [`BackendView::limited`].
+    pub is_limited: bool,
 }

@@ -60,6 +60,17 @@ pub struct Lock {
 }
 
 impl Lock {
+    /// For a reader whose scope is a part of the backend: the lock is stale, and the error text of the backend is left out.
+    #[must_use]
+    pub fn limited(mut self) -> Self {
+        for reason in &mut self.reasons {
+            if reason.state == LockState::Stale {
+                reason.why = format!("{} does not answer", self.id.backend);
+            }
+        }
+        self
+    }
+
     pub fn is_stale(&self) -> bool {
         self.state == LockState::Stale
     }

@@ -2,7 +2,7 @@
 //!
 //! A backend that is stale or down is hatched from edge to edge and keeps its last numbers with "as of".
 
-use domain::backend::{BackendStatus, BackendView};
+use domain::backend::{BackendStatus, BackendView, OUTSIDE_SCOPE};
 use domain::escape::visible;
 use domain::human;
 use domain::known::Known;
@@ -125,6 +125,9 @@ fn coverage(backend: &BackendView) -> AnyView {
 
 fn last_answer(backend: &BackendView) -> AnyView {
     match backend.answers_ms.last() {
+        None if backend.is_limited => {
+            view! { <span class="ink3" title=OUTSIDE_SCOPE>"not shown"</span> }.into_any()
+        }
         Some(Some(ms)) => human::latency(i64::from(*ms)).into_any(),
         Some(None) => view! { <span class="ink3">"no answer"</span> }.into_any(),
         None => view! { <span class="ink3">"unknown"</span> }.into_any(),

@@ -19,7 +19,8 @@ use crate::forms::field::{alert, done};
 #[derive(Debug, Clone)]
 pub struct Line {
     pub id: i64,
-    pub rule_id: String,
+    /// The rule's page; none where the reader may not see the rule.
+    pub rule_path: Option<String>,
     pub rule: String,
     pub severity: Severity,
     pub is_firing: bool,
@@ -76,6 +77,8 @@ pub struct Board {
     pub now: i64,
     pub may_edit: bool,
     pub may_silence: bool,
+    /// Rules beyond the reader's scope are not listed, and neither are silences.
+    pub is_limited: bool,
     pub refusal: Option<String>,
     pub done: Option<String>,
 }
@@ -93,7 +96,9 @@ pub fn board(chrome: &Chrome, board: &Board) -> String {
     };
     let suppressed: u64 = board.quiet.iter().map(|quiet| quiet.suppressed).sum();
     let silences = human::counted(board.quiet.len() as u64, "silence", "silences");
-    let lead = if board.quiet.is_empty() {
+    let lead = if board.is_limited {
+        "Alerts on the locks in your scope.".to_owned()
+    } else if board.quiet.is_empty() {
         "No silence is active.".to_owned()
     } else {
         format!(
@@ -189,10 +194,14 @@ fn one(line: &Line, now: i64) -> AnyView {
         }
     });
     let runbook = format!("Runbook: {}", line.rule);
+    let rule = match &line.rule_path {
+        Some(path) => view! { <a class="al-rule" href=path.clone()>{line.rule.clone()}</a> }.into_any(),
+        None => view! { <span class="al-rule">{line.rule.clone()}</span> }.into_any(),
+    };
     view! {
         <li class="al">
             <span class="x-s">{shape(line)}</span>
-            <span class="x-r"><a class="al-rule" href=format!("/alerts/rules/{}", line.rule_id)>{line.rule.clone()}</a>{subject(&line.subject, &line.path)}</span>
+            <span class="x-r">{rule}{subject(&line.subject, &line.path)}</span>
             <span class="x-d num">{span}</span>
             <span class="x-w small ink2">{domain::escape::visible(&line.why).into_owned()}{acked}{silenced}</span>
             <span class="x-t small"><a class="link" href=line.runbook.clone() aria-label=runbook>"runbook"</a>{ack}</span>
@@ -237,13 +246,18 @@ fn quiet(board: &Board) -> AnyView {
         }
     });
     let list = if board.quiet.is_empty() {
-        view! { <p class="al-none ink2">"Whatever fires is sent to its receivers."</p> }.into_any()
+        let none = if board.is_limited {
+            "Silences are listed for roles that cover everything. An alert that is silenced says so."
+        } else {
+            "Whatever fires is sent to its receivers."
+        };
+        view! { <p class="al-none ink2">{none}</p> }.into_any()
     } else {
         view! { <ol class="als">{lines.collect_view()}</ol> }.into_any()
     };
     view! {
         <section class="sec" aria-labelledby="quiet">
-            <header><h2 id="quiet">"Silences"</h2><span class="note">{format!("{} active", board.quiet.len())}</span>{make}</header>
+            <header><h2 id="quiet">"Silences"</h2><span class="note">{(!board.is_limited).then(|| format!("{} active", board.quiet.len()))}</span>{make}</header>
             {list}
         </section>
     }
@@ -290,6 +304,14 @@ fn past(board: &Board) -> AnyView {
     .into_any()
 }
 
+const fn no_rules(board: &Board) -> &'static str {
+    if board.is_limited {
+        "No rule is about your prefixes alone. Rules about more are shown to roles that cover all of it; their alerts on your locks are listed here."
+    } else {
+        "There is no rule: nothing will fire."
+    }
+}
+
 fn rules(board: &Board) -> AnyView {
     let make = board
         .may_edit
@@ -313,7 +335,7 @@ fn rules(board: &Board) -> AnyView {
         <section class="sec" aria-labelledby="rules">
             <header><h2 id="rules">"Rules"</h2><span class="note">{format!("{}", board.rules.len())}</span>{make}</header>
             {if board.rules.is_empty() {
-                view! { <p class="al-none ink2">"There is no rule: nothing will fire."</p> }.into_any()
+                view! { <p class="al-none ink2">{no_rules(board)}</p> }.into_any()
             } else {
                 view! { <ul class="als">{lines.collect_view()}</ul> }.into_any()
             }}

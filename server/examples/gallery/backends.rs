@@ -252,6 +252,7 @@ fn view(kind: &Kind, scene: Scene, rows: &[Lock], now: Moment) -> BackendView {
         capabilities: capabilities(kind),
         rights: rights(kind),
         past_faults: past_faults(kind, now),
+        is_limited: false,
     }
 }
 

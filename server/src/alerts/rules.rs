@@ -79,13 +79,16 @@ impl Alerts {
 
     /// What was good when it was kept is not refused because a backend has gone since.
     fn read(&self, body: &str) -> Option<Rule> {
-        let draft: Draft = serde_json::from_str(body).ok()?;
+        self.parse_kept(&serde_json::from_str(body).ok()?)
+    }
+
+    pub(super) fn parse_kept(&self, draft: &Draft) -> Option<Rule> {
         let known = Known {
             backends: &draft.backends,
             prefix: None,
             receivers: None,
         };
-        parse(&draft, &known).ok()
+        parse(draft, &known).ok()
     }
 
     /// # Errors

@@ -1,19 +1,15 @@
-//! Silences, acknowledgement, and the lists that pages show; cut to what somebody may see and act on.
+//! Silences and acknowledgement, within what the principal may see and act on.
 
 use domain::access::{Right, Visible};
 use domain::alerts::{
-    Active, LABELS, Labels, Matcher, Pattern, Rule, Silence, SilenceDraft, Subject, labels,
+    Active, LABELS, Matcher, Pattern, Silence, SilenceDraft, Subject, silence_stays_within,
 };
 use domain::audit::Action;
-use domain::history::series;
-use domain::history::template::literal;
-use domain::names::BackendName;
 use serde_json::json;
 use sqlx::Row as _;
 
 use super::book::{Book, turn_page};
-use super::store::{self, Kept, Over};
-use super::{AlertError, Alerts};
+use super::{AlertError, Alerts, OpenAlert};
 use crate::audit::Entry;
 use crate::db::{Db, on_either};
 use crate::identity::{Who, new_id};
@@ -25,49 +21,6 @@ impl Alerts {
     /// The store does not answer.
     pub async fn silences(&self) -> Result<Vec<Silence>, sqlx::Error> {
         Ok(self.glance().await?.silences(self.now()))
-    }
-
-    /// What is pending or fires, as far as it may be seen; with its rule and labels.
-    ///
-    /// # Errors
-    /// The store does not answer.
-    pub async fn open(&self, visible: &Visible) -> Result<Vec<(Kept, Rule, Labels)>, sqlx::Error> {
-        let book = self.glance().await?;
-        let rules = book.rules();
-        let mut shown: Vec<(Kept, Rule, Labels)> = book
-            .open
-            .iter()
-            .filter_map(|kept| {
-                let rule = rules.iter().find(|rule| rule.id == kept.alert.rule)?.clone();
-                if !is_visible(visible, &kept.alert.subject, Some(&rule)) {
-                    return None;
-                }
-                let labels = labels(&rule, &kept.alert);
-                Some((kept.clone(), rule, labels))
-            })
-            .collect();
-        shown.sort_by_key(|(kept, rule, _)| {
-            (
-                !kept.alert.is_firing(),
-                rule.severity,
-                std::cmp::Reverse(kept.alert.since()),
-            )
-        });
-        Ok(shown)
-    }
-
-    /// What fired and is over, newest first.
-    ///
-    /// # Errors
-    /// The store does not answer.
-    pub async fn over(&self, visible: &Visible, most: i64) -> Result<Vec<Over>, sqlx::Error> {
-        let over = store::over(&self.db, most).await?.into_iter();
-        let rules = self.glance().await?.rules();
-        let seen = over.filter(|one| {
-            let rule = rules.iter().find(|rule| rule.id.as_str() == one.rule);
-            is_visible(visible, &one.subject, rule)
-        });
-        Ok(seen.collect())
     }
 
     /// Makes a silence that ends `lasts` from now. The author is who asks.
@@ -169,7 +122,7 @@ impl Alerts {
         let open = self.open(visible).await?;
         let matched = open
             .iter()
-            .filter(|(kept, _, labels)| kept.alert.is_firing() && silence.matches(labels));
+            .filter(|open| open.kept.alert.is_firing() && silence.matches(&open.labels));
         Ok(matched.count())
     }
 
@@ -180,8 +133,8 @@ impl Alerts {
     pub async fn acknowledge(&self, who: &Who, id: i64, note: &str) -> Result<(), AlertError> {
         let visible = Visible::to(&who.grants);
         let open = self.open(&visible).await?;
-        let found = open.into_iter().find(|(kept, ..)| kept.alert.id == id);
-        let (kept, rule, _) = found.ok_or(AlertError::NotFound("alert that is open"))?;
+        let found = open.into_iter().find(|open| open.kept.alert.id == id);
+        let OpenAlert { kept, rule, .. } = found.ok_or(AlertError::NotFound("alert that is open"))?;
         may_act(who, &kept.alert)?;
         let note: String = note
             .trim()
@@ -248,20 +201,6 @@ fn told(silence: &Silence) -> serde_json::Value {
     json!({"id": silence.id, "matchers": matchers, "endsAt": silence.ends_at, "comment": silence.comment})
 }
 
-fn is_visible(visible: &Visible, subject: &Subject, rule: Option<&Rule>) -> bool {
-    let scope = visible.on(subject.backend());
-    match subject {
-        Subject::Lock(lock) => scope.covers_bytes(lock.resource.as_bytes()),
-        Subject::Prefix { backend, prefix } => {
-            // Of a template that others' names have too, only what a rule within one's own names counted.
-            let of_rule = rule.and_then(|rule| literal(rule.scope.prefix.as_str()));
-            series::is_visible(visible, backend, prefix)
-                || of_rule.is_some_and(|own| !own.is_empty() && scope.covers(own))
-        }
-        Subject::Backend(_) => !scope.is_nothing(),
-    }
-}
-
 fn may_act(who: &Who, alert: &Active) -> Result<(), AlertError> {
     let may = match &alert.subject {
         Subject::Lock(lock) => who.may(Right::Unlock, &lock.backend, &lock.resource.text()),
@@ -280,22 +219,13 @@ fn may_act(who: &Who, alert: &Active) -> Result<(), AlertError> {
 
 /// Whoever is operator of a part may silence within that part only.
 fn may_silence(who: &Who, matchers: &[Matcher]) -> Result<(), AlertError> {
-    let plain = |label: &[&str]| {
-        let found = matchers.iter().find(|matcher| label.contains(&matcher.label));
-        let value = found.map(|matcher| matcher.value.as_str());
-        value.map(|value| value.split('*').next().unwrap_or_default())
-    };
-    let backend = plain(&["backend"]).and_then(|name| BackendName::parse(name).ok());
-    let name = plain(&["prefix", "resource"]).unwrap_or_default();
-    let reaches = who.grants.places(Right::Unlock).any(|(on, scope)| {
-        let is_here = on.is_none() || on == backend;
-        is_here && (scope.is_everything() || (!name.is_empty() && scope.covers(name)))
-    });
-    if reaches && who.may_anywhere(Right::Unlock) {
+    let places = who.grants.places(Right::Unlock);
+    if silence_stays_within(matchers, places) && who.may_anywhere(Right::Unlock) {
         return Ok(());
     }
     Err(AlertError::Forbidden(
-        "you may silence only within what you are operator of: name a backend and a prefix of yours"
+        "you may silence only within what you are operator of: name your backend without *, and a prefix of yours, with * \
+         only behind one of its whole segments"
             .to_owned(),
     ))
 }

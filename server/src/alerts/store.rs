@@ -21,7 +21,7 @@ pub struct Kept {
 
 /// An alert that fired and is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Over {
+pub(super) struct Over {
     pub rule: String,
     pub subject: Subject,
     pub fired_at: i64,

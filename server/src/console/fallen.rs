@@ -12,8 +12,9 @@ pub(super) fn with_tasks(mut views: Vec<BackendView>, fallen: Vec<Fallen>) -> Ve
     for fallen in fallen {
         let own = BackendName::builtin();
         let of = fallen.name.of.as_deref().unwrap_or(own.as_str());
-        // Whoever may not see the backend sees no fault of it.
-        let Some(view) = views.iter_mut().find(|view| view.name.as_str() == of) else {
+        // A panic's text may name locks: it is for readers of the whole backend.
+        let of_whole = |view: &&mut BackendView| view.name.as_str() == of && !view.is_limited;
+        let Some(view) = views.iter_mut().find(of_whole) else {
             continue;
         };
         let fault = fault(&fallen);

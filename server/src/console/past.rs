@@ -182,6 +182,7 @@ async fn granted(sources: &Sources, resource: &Resource) -> Option<FencingToken>
 async fn refused(sources: &Sources, resource: &Resource) -> bool {
     let asked = RejectionsAsked {
         resource: Some(resource.clone()),
+        names: None,
         from: StoreTime::from_ms(i64::MIN),
         until: StoreTime::from_ms(i64::MAX),
         most: 1,

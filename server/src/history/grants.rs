@@ -2,6 +2,7 @@
 
 use domain::detail::EventKind;
 use domain::history::HistoryEvent;
+use domain::lease::NameRange;
 use domain::names::{BackendName, OwnerId, Resource, Source};
 use domain::token::FencingToken;
 
@@ -19,22 +20,56 @@ type Row = (
 );
 
 impl History {
-    /// Grants of leases with a token, newest first.
+    /// Grants of leases with a token, newest first. `places`: names on these backends alone; none: all.
     ///
     /// # Errors
     /// The store does not answer.
-    pub async fn grants(&self, from: i64, until: i64, most: u32) -> Result<Vec<HistoryEvent>, sqlx::Error> {
-        let select = "SELECT at, kind, backend, source, resource, owner_id, fencing_token FROM lock_events
+    pub async fn grants(
+        &self,
+        from: i64,
+        until: i64,
+        places: Option<&[(BackendName, NameRange)]>,
+        most: u32,
+    ) -> Result<Vec<HistoryEvent>, sqlx::Error> {
+        let Some(places) = places else {
+            return Ok(read(self.grants_of((from, until), None, most).await?));
+        };
+        let mut rows = Vec::new();
+        for place in places {
+            rows.extend(self.grants_of((from, until), Some(place), most).await?);
+        }
+        rows.sort_by_key(|row| std::cmp::Reverse(row.0));
+        rows.truncate(most as usize);
+        Ok(read(rows))
+    }
+
+    async fn grants_of(
+        &self,
+        (from, until): (i64, i64),
+        place: Option<&(BackendName, NameRange)>,
+        most: u32,
+    ) -> Result<Vec<Row>, sqlx::Error> {
+        let all = "SELECT at, kind, backend, source, resource, owner_id, fencing_token FROM lock_events
             WHERE at >= $1 AND at < $2 AND kind IN ('acquired', 'reclaimed') AND fencing_token IS NOT NULL
             ORDER BY at DESC, id DESC LIMIT $3";
-        let rows: Vec<Row> = on_either!(&self.db, Db, |pool| {
-            let query = sqlx::query_as(select)
-                .bind(from)
-                .bind(until)
-                .bind(i64::from(most));
-            query.fetch_all(pool).await?
-        });
-        Ok(read(rows))
+        let within = "SELECT at, kind, backend, source, resource, owner_id, fencing_token FROM lock_events
+            WHERE at >= $1 AND at < $2 AND kind IN ('acquired', 'reclaimed') AND fencing_token IS NOT NULL
+            AND backend = $4 AND resource >= $5 AND resource < $6
+            ORDER BY at DESC, id DESC LIMIT $3";
+        Ok(on_either!(&self.db, Db, |pool| {
+            let query = sqlx::query_as(if place.is_some() { within } else { all });
+            let query = query.bind(from).bind(until).bind(i64::from(most));
+            match place {
+                None => query.fetch_all(pool).await?,
+                Some((backend, names)) => {
+                    let query = query.bind(backend.as_str()).bind(names.from.as_bytes());
+                    // Without an end: no name begins like this.
+                    let end = names.to.as_deref().map_or(&[0xff; 8][..], str::as_bytes);
+                    let query = query.bind(end);
+                    query.fetch_all(pool).await?
+                }
+            }
+        }))
     }
 
     /// Times that nobody watched, oldest first, as far as they reach into the range.

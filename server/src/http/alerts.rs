@@ -9,7 +9,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::State;
 use axum::http::StatusCode;
 use domain::access::{Right, Visible};
-use domain::alerts::{SilenceDraft, fingerprint};
+use domain::alerts::SilenceDraft;
 use serde::de::DeserializeOwned;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -68,27 +68,23 @@ async fn read<T: DeserializeOwned>(asker: &Asker, body: Body) -> Result<T, Probl
 async fn list(State(alerts): State<Arc<Alerts>>, asker: Asker) -> Result<Json<AlertsWire>, Problem> {
     let visible = Visible::to(&asker.who.grants);
     let open = alerts.open(&visible).await.map_err(AlertError::from);
-    let silences = alerts.silences().await.map_err(AlertError::from);
-    let (open, silences) = (
-        open.map_err(|error| asker.problem(error))?,
-        silences.map_err(|error| asker.problem(error))?,
-    );
-    let wire = open.into_iter().map(|(kept, rule, labels)| AlertWire {
-        id: kept.alert.id.to_string(),
-        state: if kept.alert.is_firing() {
+    let open = open.map_err(|error| asker.problem(error))?;
+    let wire = open.into_iter().map(|open| AlertWire {
+        id: open.kept.alert.id.to_string(),
+        state: if open.kept.alert.is_firing() {
             "firing"
         } else {
             "pending"
         },
-        rule: rule.id.to_string(),
-        fingerprint: fingerprint(&labels),
-        is_silenced: silences.iter().any(|silence| silence.matches(&labels)),
-        labels,
-        since_ms: kept.alert.since(),
-        path: path(&kept.alert.subject),
-        why: kept.alert.why,
-        acknowledged_by: kept.acked.map(|(_, by, _)| by),
-        runbook: rule.runbook(),
+        rule: open.rule.id.to_string(),
+        fingerprint: open.fingerprint,
+        is_silenced: open.is_silenced,
+        labels: open.labels,
+        since_ms: open.kept.alert.since(),
+        path: path(&open.kept.alert.subject),
+        why: open.kept.alert.why,
+        acknowledged_by: open.kept.acked.map(|(_, by, _)| by),
+        runbook: open.rule.runbook(),
     });
     Ok(Json(AlertsWire {
         alerts: wire.collect(),

@@ -21,7 +21,7 @@ use super::pages;
 use super::people::Id;
 use super::settings::form::Form;
 use super::settings::{Settings, Viewer, on_to};
-use crate::alerts::{AlertError, Alerts, path};
+use crate::alerts::{AlertError, Alerts, OpenAlert, path};
 use crate::identity::Who;
 
 const LINES_MAX: usize = 200;
@@ -93,13 +93,13 @@ impl Asked {
         let visible = Visible::to(&who.grants);
         let open = self.alerts.open(&visible).await?;
         let silences = self.alerts.silences().await?;
-        let kept = self.alerts.rules().await?;
-        let over = self.alerts.over(&visible, OVER_MAX).await?;
+        let kept = self.alerts.visible_rules(&visible).await?;
+        let resolved = self.alerts.resolved(&visible, OVER_MAX).await?;
         let may_act = who.may_anywhere(Right::Unlock);
         let firing_of = |rule: &Rule| {
             let of_rule = open
                 .iter()
-                .filter(|(alert, of, _)| of.id == rule.id && alert.alert.is_firing());
+                .filter(|open| open.kept.alert.rule == rule.id && open.kept.alert.is_firing());
             of_rule.count()
         };
         let rules = kept.iter().map(|kept| RuleLine {
@@ -111,12 +111,8 @@ impl Asked {
             firing: firing_of(&kept.rule),
         });
         let rules = rules.collect();
-        let name_of = |id: &str| {
-            let found = kept.iter().find(|kept| kept.rule.id.as_str() == id);
-            found.map_or_else(|| id.to_owned(), |kept| kept.rule.name.clone())
-        };
-        let past = over.into_iter().map(|one| Past {
-            rule: name_of(&one.rule),
+        let past = resolved.into_iter().map(|one| Past {
+            rule: one.rule_name,
             path: path(&one.subject),
             subject: one.subject,
             fired_at: one.fired_at,
@@ -124,22 +120,7 @@ impl Asked {
         });
         let past = past.collect();
         let more = open.len().saturating_sub(LINES_MAX);
-        let lines = open.iter().take(LINES_MAX).map(|(kept, rule, labels)| Line {
-            id: kept.alert.id,
-            rule_id: rule.id.to_string(),
-            rule: rule.name.clone(),
-            severity: rule.severity,
-            is_firing: kept.alert.is_firing(),
-            subject: kept.alert.subject.clone(),
-            path: path(&kept.alert.subject),
-            why: kept.alert.why.clone(),
-            runbook: rule.runbook(),
-            since: kept.alert.since(),
-            for_ms: rule.timing.for_ms,
-            acked_by: kept.acked.as_ref().map(|(_, by, _)| by.clone()),
-            is_silenced: silences.iter().any(|silence| silence.matches(labels)),
-            may_ack: may_act,
-        });
+        let lines = open.iter().take(LINES_MAX).map(|open| line(open, may_act));
         Ok(Board {
             lines: lines.collect(),
             more,
@@ -149,9 +130,30 @@ impl Asked {
             now: self.settings.now(),
             may_edit: who.may_anywhere(Right::Administer),
             may_silence: may_act,
+            is_limited: !visible.is_everything(),
             refusal: None,
             done: None,
         })
+    }
+}
+
+fn line(open: &OpenAlert, may_ack: bool) -> Line {
+    let OpenAlert { kept, rule, .. } = open;
+    Line {
+        id: kept.alert.id,
+        rule_path: open.is_rule_visible.then(|| format!("/alerts/rules/{}", rule.id)),
+        rule: rule.name.clone(),
+        severity: rule.severity,
+        is_firing: kept.alert.is_firing(),
+        subject: kept.alert.subject.clone(),
+        path: path(&kept.alert.subject),
+        why: kept.alert.why.clone(),
+        runbook: rule.runbook(),
+        since: kept.alert.since(),
+        for_ms: rule.timing.for_ms,
+        acked_by: kept.acked.as_ref().map(|(_, by, _)| by.clone()),
+        is_silenced: open.is_silenced,
+        may_ack,
     }
 }
 

@@ -10,7 +10,8 @@ use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::get;
-use domain::access::Visible;
+use domain::access::{Right, Visible};
+use domain::lease::NameRange;
 use domain::ledger::LedgerAsked;
 use domain::names::BackendName;
 
@@ -55,7 +56,7 @@ async fn show(
     };
     let shown = Ledger {
         pairs,
-        backends: it.settings.backends.names(),
+        backends: it.settings.backend_choices(&who, Right::View),
         found,
         may_alert: true,
     };
@@ -70,7 +71,7 @@ impl FencingPage {
         let scale = asked.range.scale((self.settings.now() / 1_000 + 1) * 1_000);
         let visible = Visible::to(&who.grants);
         let ours = visible.on(&BackendName::builtin());
-        let mut rejections = match ledger::read(&self.sources.leases, scale).await {
+        let mut rejections = match ledger::read(&self.sources.leases, scale, &ours).await {
             Ok(rows) => rows,
             Err(error) => {
                 tracing::warn!("the ledger cannot be read: {error}");
@@ -78,16 +79,21 @@ impl FencingPage {
             }
         };
         let is_cut = rejections.len() as u64 >= u64::from(ledger::ROWS_MAX);
-        rejections.retain(|row| ours.covers(&row.resource));
         let (from, until) = (scale.from(), scale.until());
-        let grants = self.sources.history.grants(from, until, GRANTS_MAX).await;
-        let mut grants = grants.unwrap_or_else(|error| {
+        let places = self.places(&visible);
+        let grants = self
+            .sources
+            .history
+            .grants(from, until, places.as_deref(), GRANTS_MAX);
+        let mut grants = grants.await.unwrap_or_else(|error| {
             tracing::warn!("history cannot be read: {error}");
             Vec::new()
         });
-        grants.retain(|grant| visible.on(&grant.backend).covers_bytes(grant.resource.as_bytes()));
         ledger::name_owners(&mut rejections, &grants);
-        let is_unused = rejections.is_empty() && !self.was_used(&ours).await;
+        let is_unused = rejections.is_empty()
+            && !ledger::is_used(&self.sources.leases, &ours)
+                .await
+                .unwrap_or(false);
         rejections.retain(|row| asked.fits(row));
         grants.retain(|grant| asked.fits_grant(grant));
         Some(Rows {
@@ -100,9 +106,17 @@ impl FencingPage {
         })
     }
 
-    /// Anything at all was ever refused, of what the caller may see.
-    async fn was_used(&self, scope: &domain::lease::scope::Scope) -> bool {
-        let rows = self.sources.leases.rejections(None).await.unwrap_or_default();
-        rows.iter().any(|row| scope.covers(&row.resource))
+    /// Ranges of names that the reader may see, backend by backend; none where that is everything.
+    fn places(&self, visible: &Visible) -> Option<Vec<(BackendName, NameRange)>> {
+        if visible.is_everything() {
+            return None;
+        }
+        let names = self.settings.backends.names();
+        let backends = names.iter().filter_map(|name| BackendName::parse(name).ok());
+        let ranges = backends.flat_map(|backend| {
+            let ranges = visible.on(&backend).ranges("");
+            ranges.into_iter().map(move |range| (backend.clone(), range))
+        });
+        Some(ranges.collect())
     }
 }

@@ -20,6 +20,8 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use axum::routing::{get, post};
+use domain::access::Right;
+use domain::names::BackendName;
 
 use super::access::Gate;
 use super::form_page;
@@ -38,6 +40,18 @@ pub struct Settings {
     pub backends: Arc<Roster>,
     /// Where people reach the console, without a slash at its end.
     pub home: String,
+}
+
+impl Settings {
+    /// Names of the backends on which the right holds somewhere, for choices.
+    pub(super) fn backend_choices(&self, who: &Who, right: Right) -> Vec<String> {
+        let is_visible = |name: &String| {
+            let name = BackendName::parse(name);
+            name.is_ok_and(|name| !who.scope_on(right, &name).is_nothing())
+        };
+        let names = self.backends.names();
+        names.into_iter().filter(is_visible).collect()
+    }
 }
 
 pub(super) fn router(settings: Arc<Settings>) -> Router {

@@ -13,6 +13,7 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequestParts, Path, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
+use domain::unlock::Unlock;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -22,7 +23,7 @@ use super::lease::body::Fields;
 use super::problem::Problem;
 use super::wire::unlock::UnlockWire;
 use crate::identity::Who;
-use crate::unlock::{UnlockError, Unlocks};
+use crate::unlock::{UnlockError, Unlocks, VisibleUnlock};
 
 /// All calls, with their description, for any outer state.
 pub(super) fn router<S: Clone + Send + Sync + 'static>(unlocks: Arc<Unlocks>) -> OpenApiRouter<S> {
@@ -47,6 +48,10 @@ struct Caller {
 impl Caller {
     fn problem(&self, error: impl Into<Problem>) -> Problem {
         error.into().with_request_id(&self.headers)
+    }
+
+    fn shown(&self, unlock: Unlock) -> UnlockWire {
+        VisibleUnlock::new(unlock, &self.who).into()
     }
 }
 
@@ -97,7 +102,7 @@ async fn begin(
     let asked = asked.map_err(|error| caller.problem(error))?;
     let begun = unlocks.begin(&caller.who, asked).await;
     begun
-        .map(|unlock| (StatusCode::CREATED, Json(unlock.into())))
+        .map(|unlock| (StatusCode::CREATED, Json(caller.shown(unlock))))
         .map_err(|error| caller.problem(error))
 }
 
@@ -225,10 +230,10 @@ async fn review(
 /// What an unlock that was asked for comes to on the wire.
 async fn answer(
     caller: &Caller,
-    unlock: impl Future<Output = Result<domain::unlock::Unlock, UnlockError>>,
+    unlock: impl Future<Output = Result<Unlock, UnlockError>>,
 ) -> Result<Json<UnlockWire>, Problem> {
     let unlock = unlock.await;
     unlock
-        .map(|unlock| Json(unlock.into()))
+        .map(|unlock| Json(caller.shown(unlock)))
         .map_err(|error| caller.problem(error))
 }

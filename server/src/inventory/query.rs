@@ -50,7 +50,10 @@ impl Inventory {
     /// Names the field: an unknown backend, a cursor of another query.
     pub fn page(&self, query: &InventoryQuery, now: Now) -> Result<InventoryPage, QueryError> {
         for name in &query.backends {
-            self.slot(name).ok_or_else(|| self.no_such_backend(name))?;
+            let is_visible = self.slot(name).is_some() && !query.visible.on(name).is_nothing();
+            if !is_visible {
+                return Err(self.no_such_backend(name, &query.visible));
+            }
         }
         let cursor = query
             .cursor
@@ -114,13 +117,20 @@ impl Inventory {
         })
     }
 
-    fn no_such_backend(&self, name: &BackendName) -> QueryError {
+    /// The same answer for a backend that does not exist and for one outside of the reader's scope.
+    fn no_such_backend(&self, name: &BackendName, visible: &Visible) -> QueryError {
         let slots = self.slots();
-        let known: Vec<&str> = slots.iter().map(|slot| slot.info.name.as_str()).collect();
-        QueryError::new(
-            "backend",
-            format!("{name} is not configured; there are {}", known.join(", ")),
-        )
+        let names = slots.iter().map(|slot| &slot.info.name);
+        let known: Vec<&str> = names
+            .filter(|name| !visible.on(name).is_nothing())
+            .map(BackendName::as_str)
+            .collect();
+        let there_are = if known.is_empty() {
+            "there is none that you may see".to_owned()
+        } else {
+            format!("there are {}", known.join(", "))
+        };
+        QueryError::new("backend", format!("{name} is not configured; {there_are}"))
     }
 
     /// Children of the last whole segment of `prefix`; only those that start with all of it, and only what is visible.
@@ -307,6 +317,11 @@ impl Slot {
                 name: entry.name.to_vec(),
                 backend: name.to_owned(),
                 source: lock.id.source.as_str().to_owned(),
+            };
+            let lock = if scope.is_everything() {
+                lock
+            } else {
+                lock.limited()
             };
             into.push(Ranked {
                 rank: found.rank,

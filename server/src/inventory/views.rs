@@ -90,6 +90,7 @@ impl Slot {
             capabilities: self.info.capabilities.clone(),
             rights: state.rights.clone(),
             past_faults: state.past_faults.iter().cloned().collect(),
+            is_limited: false,
         }
     }
 }

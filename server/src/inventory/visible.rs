@@ -24,24 +24,23 @@ impl Inventory {
             return views;
         }
         views.retain(|view| !visible.on(&view.name).is_nothing());
-        for view in &mut views {
+        let limit = |view: BackendView| {
             let scope = visible.on(&view.name);
             if scope.is_everything() {
-                continue;
+                return view;
             }
-            let Some(slot) = self.slot(&view.name) else {
-                continue;
-            };
-            let sums = slot.read().shard.visible_sums(b"", &scope);
-            view.locks = sums.states.total();
-            view.waiters = view.waiters.clone().map(|_| sums.waiters);
-            view.needing_attention = if view.status.blinds_rows() {
+            // A backend that left the configuration meanwhile has no locks to count.
+            let sums = self
+                .slot(&view.name)
+                .map_or_else(Sums::default, |slot| slot.read().shard.visible_sums(b"", &scope));
+            let needing_attention = if view.status.blinds_rows() {
                 0
             } else {
                 sums.states.needing_attention()
             };
-        }
-        views
+            view.limited(sums.states.total(), sums.waiters, needing_attention)
+        };
+        views.into_iter().map(limit).collect()
     }
 }
 

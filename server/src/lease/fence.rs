@@ -90,6 +90,7 @@ impl LeaseService {
     pub async fn rejections(&self, resource: Option<&Resource>) -> Result<Vec<RejectionRow>, LeaseError> {
         self.ledger(&RejectionsAsked {
             resource: resource.cloned(),
+            names: None,
             from: StoreTime::from_ms(i64::MIN),
             until: StoreTime::from_ms(i64::MAX),
             most: 1000,

@@ -126,6 +126,8 @@ pub struct HeldRow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RejectionsAsked {
     pub resource: Option<Resource>,
+    /// Resources in this range alone: a reader's scope is applied before `most`.
+    pub names: Option<NameRange>,
     /// When they were refused, as reported; the end is left out itself.
     pub from: StoreTime,
     pub until: StoreTime,

@@ -40,10 +40,4 @@ impl Unlocks {
         locks.retain(|lock| who.may(Right::Unlock, &lock.id.backend, &lock.id.resource.text()));
         (locks, page.total)
     }
-
-    /// Names of the backends that there are.
-    pub fn backend_names(&self) -> Vec<String> {
-        let views = self.inventory.backends(self.clock.now());
-        views.into_iter().map(|view| view.name.to_string()).collect()
-    }
 }

@@ -67,7 +67,7 @@ impl Unlocks {
         {
             self.note_refusal(who, Right::Unlock, &unlock, error).await;
         }
-        match checked? {
+        match checked.map_err(|error| error.limited(who, &unlock.backend))? {
             Checked::Ready(ready) => {
                 let claimed = match self.claim(who, &unlock, &ready).await {
                     Ok(claimed) => claimed,

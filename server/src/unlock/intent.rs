@@ -38,7 +38,7 @@ impl Unlocks {
             let what = (&asked.backend, asked.source.as_ref(), asked.resource.as_str());
             self.note_no_intent(who, what, &asked.reason, error).await;
         }
-        begun
+        begun.map_err(|error| error.limited(who, &asked.backend))
     }
 
     async fn look_and_bind(&self, who: &Who, asked: &Asked) -> Result<Unlock, UnlockError> {

@@ -4,6 +4,7 @@
 use domain::access::Right;
 use domain::backend::BackendView;
 use domain::known::Known;
+use domain::lease::Scope;
 use domain::lock::Lock;
 use domain::names::{BackendName, Source};
 use domain::release::BlastRadius;
@@ -11,6 +12,7 @@ use domain::unlock::{Observed, Tier, TierReason};
 
 use super::intent::{may_unlock, stays_in_scope};
 use super::look::{believed, no_answer, observed, offered, the_same};
+use super::visible::limit_radius;
 use super::{UnlockError, Unlocks, seen_by};
 use crate::backends::Backend;
 use crate::identity::Who;
@@ -47,6 +49,7 @@ impl Unlocks {
             return Err(unseen());
         }
         let lock = self.find(backend, source, resource)?;
+        let scope = who.scope_on(Right::View, backend);
         let name = lock.id.resource.text();
         // Two names may share a text form.
         if !who.may(Right::View, backend, &name) {
@@ -60,9 +63,14 @@ impl Unlocks {
         let protection = self.protection_of(backend, &lock.id.resource, radius).await?;
         let wide = radius.and_then(|radius| stays_in_scope(&who.grants, backend, radius).err());
         let hindrance = may_unlock(who, backend, &name).err().or(unread).or(wide);
+        let hindrance = hindrance.map(|error| error.limited(who, backend));
         Ok(Preview {
-            observed: observed.map(|seen| as_far_as_allowed(seen, hindrance.as_ref())),
-            lock,
+            observed: observed.map(|seen| as_far_as_allowed(seen, hindrance.as_ref(), &scope)),
+            lock: if scope.is_everything() {
+                lock
+            } else {
+                Box::new(lock.limited())
+            },
             tier: protection.tier,
             tier_reason: seen_by(who, backend, protection.reason),
             hindrance,
@@ -96,14 +104,17 @@ impl Unlocks {
 }
 
 /// What dies with it may have names that only those may see who may unlock it.
-fn as_far_as_allowed(seen: Observed, hindrance: Option<&UnlockError>) -> Observed {
+fn as_far_as_allowed(seen: Observed, hindrance: Option<&UnlockError>, scope: &Scope) -> Observed {
     if matches!(hindrance, Some(UnlockError::Forbidden { .. })) {
         return Observed {
             blast_radius: BlastRadius::default(),
             ..seen
         };
     }
-    seen
+    Observed {
+        blast_radius: limit_radius(seen.blast_radius, scope),
+        ..seen
+    }
 }
 
 /// Why somebody cannot unlock a lock, as far as that is known without asking its backend.
@@ -120,7 +131,7 @@ pub fn hindrance(
         .and_then(|()| believed(name, view))
         .err();
     match (error, &lock.generation) {
-        (Some(error), _) => Some(error.to_string()),
+        (Some(error), _) => Some(error.limited(who, name).to_string()),
         (None, Known::Known(_)) => None,
         (None, Known::Unknown(why) | Known::Absent(why)) => {
             Some(format!("this holding cannot be told from the next one: {why}"))

@@ -8,7 +8,7 @@ use domain::unlock::{Tier, TierReason, Unlock, UnlockState};
 
 use super::intent::may_unlock;
 use super::protection::Protection;
-use super::{UnlockError, Unlocks, seen_by};
+use super::{UnlockError, Unlocks, VisibleUnlock, seen_by};
 use crate::identity::Who;
 
 /// Names that are listed of those who may approve.
@@ -79,7 +79,7 @@ impl Unlocks {
             tier: protection.tier,
             tier_reason: seen_by(who, &unlock.backend, protection.reason),
             now,
-            unlock,
+            unlock: VisibleUnlock::new(unlock, who).into_inner(),
         })
     }
 

@@ -1,15 +1,20 @@
 //! Attacks on a running server, one file per attack. Each was possible once, or would be with one check fewer.
 
 mod address_rotation;
+mod backend_probe;
+mod foreign_casualty;
 mod foreign_lease;
+mod foreign_rules;
 mod large_postgres_values;
 mod large_redis_values;
 mod memory;
 mod name_flood;
+mod neighbour_silence;
 mod oversized_password;
 mod parallel_guesses;
 mod protected_casualty;
 mod read_only_release;
+mod rejection_flood;
 mod rights_lost_before_claim;
 mod scope_lost_after_intent;
 mod stage;

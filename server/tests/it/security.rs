@@ -8,3 +8,4 @@ mod headers;
 mod limits;
 mod matrix;
 mod supply;
+mod tenant_matrix;

@@ -1,7 +1,8 @@
 //! Names with `*`: of owners whole, of resources by their leading segments. A `*` never crosses a segment of a resource,
 //! and there is no other sign: filters are data, not an expression language.
 
-use crate::segments::is_separator;
+use crate::lease;
+use crate::segments::{boundary, is_separator};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pattern(String);
@@ -30,6 +31,16 @@ impl Pattern {
     /// Empty: everything.
     pub fn is_everything(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Every name that it [covers](Self::covers) is in the scope. A `*` must stand behind a whole segment of the scope:
+    /// `tenant_1*` also covers `tenant_12`.
+    pub fn stays_within(&self, scope: &lease::Scope) -> bool {
+        let literal = match self.0.find('*') {
+            Some(star) => &self.0[..boundary(&self.0.as_bytes()[..star])],
+            None => self.0.as_str(),
+        };
+        scope.is_everything() || (!literal.is_empty() && scope.covers(literal))
     }
 
     /// The whole text, an owner's name for one.

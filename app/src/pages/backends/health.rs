@@ -1,6 +1,6 @@
 //! The figures of one backend: age, size, clock, watch, passes, and how quickly it answers.
 
-use domain::backend::{BackendView, WatchState};
+use domain::backend::{BackendView, OUTSIDE_SCOPE, WatchState};
 use domain::escape::visible;
 use domain::human;
 use domain::known::Known;
@@ -21,14 +21,24 @@ pub fn Health(backend: BackendView) -> impl IntoView {
         ("coverage", coverage(&backend)),
         ("clock, theirs minus ours", clock(&backend)),
         ("watch", watch(&backend.watch)),
-        ("passes", human::count(backend.passes).into_any()),
-        ("re-list differences", differences(backend.relist_differences)),
+        (
+            "passes",
+            of_the_whole(&backend, human::count(backend.passes).into_any()),
+        ),
+        (
+            "re-list differences",
+            of_the_whole(&backend, differences(backend.relist_differences)),
+        ),
     ];
     let rows = rows
         .into_iter()
         .map(|(name, value)| view! { <div><dt>{name}</dt><dd>{value}</dd></div> }.into_any())
         .collect_view();
-    let words = summary(&backend.answers_ms);
+    let words = if backend.is_limited {
+        OUTSIDE_SCOPE.to_owned()
+    } else {
+        summary(&backend.answers_ms)
+    };
     view! {
         <div class="health" class:is-stale=backend.status.blinds_rows()>
             <div class="age-of">{age(&backend)}</div>
@@ -57,6 +67,15 @@ fn age(backend: &BackendView) -> AnyView {
         }
         _ => view! { <b class="never">"never seen"</b><span class="ink2 small">"polled every "{poll}</span> }
             .into_any(),
+    }
+}
+
+/// A figure that a reader of a part of the backend is not shown.
+fn of_the_whole(backend: &BackendView, figure: AnyView) -> AnyView {
+    if backend.is_limited {
+        view! { <span class="ink3" title=OUTSIDE_SCOPE>"not shown"</span> }.into_any()
+    } else {
+        figure
     }
 }
 

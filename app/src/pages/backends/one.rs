@@ -49,16 +49,36 @@ pub fn OneBackend(backend: BackendView) -> impl IntoView {
             {notice(&backend)}
             <div class="backend-parts">
                 <Health backend=backend.clone()/>
+                {of_the_whole(&backend)}
                 <div class="stack">
-                    <Sources sources=backend.sources.clone() is_seen=backend.age_ms.is_some()/>
-                    <PastFaults faults=backend.past_faults.clone()/>
-                </div>
-                <div class="stack">
-                    <Rights rights=backend.rights.clone()/>
+                    {(!backend.is_limited).then(|| view! { <Rights rights=backend.rights.clone()/> }.into_any())}
                     <Capabilities capabilities=backend.capabilities.clone()/>
                 </div>
             </div>
         </section>
+    }
+    .into_any()
+}
+
+/// Sources and past faults, or why the reader is not shown them.
+fn of_the_whole(backend: &BackendView) -> AnyView {
+    if backend.is_limited {
+        return view! {
+            <p class="notice limited">
+                <Shape name="unknown"/>
+                <span>
+                    <b>"You see a part of this backend. "</b>
+                    "Counts are of the locks in your scope. Address, sources, errors, coverage and the account's rights are shown to roles that cover the whole backend."
+                </span>
+            </p>
+        }
+        .into_any();
+    }
+    view! {
+        <div class="stack">
+            <Sources sources=backend.sources.clone() is_seen=backend.age_ms.is_some()/>
+            <PastFaults faults=backend.past_faults.clone()/>
+        </div>
     }
     .into_any()
 }
@@ -69,6 +89,7 @@ fn notice(backend: &BackendView) -> Option<AnyView> {
         return Some(view! { <Present fault=fault.clone() blind=backend.status.blinds_rows()/> }.into_any());
     }
     match &backend.coverage {
+        Coverage::Partial { .. } if backend.is_limited => None,
         Coverage::Partial { seen, of, why } => {
             let much = match of {
                 Some(of) => format!(

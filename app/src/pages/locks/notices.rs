@@ -98,6 +98,9 @@ fn blindness(backend: &BackendView) -> Option<Line> {
         (BackendStatus::Down | BackendStatus::Stale, _) => {
             format!("Its {locks} are listed as they were last seen{why}.")
         }
+        (BackendStatus::Live | BackendStatus::Partial, Coverage::Partial { .. }) if backend.is_limited => {
+            "Seen in part.".to_owned()
+        }
         (BackendStatus::Live | BackendStatus::Partial, Coverage::Partial { seen, of, why }) => match of {
             Some(of) => format!("Seen {} of {}: {why}.", human::count(*seen), human::count(*of)),
             None => format!("Seen {} and there is more: {why}.", human::count(*seen)),

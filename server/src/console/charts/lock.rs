@@ -119,6 +119,7 @@ impl Sources {
         }
         let asked = RejectionsAsked {
             resource: Some(id.resource.clone()),
+            names: None,
             from: StoreTime::from_ms(from),
             until: StoreTime::from_ms(until),
             most: REFUSED_MAX,

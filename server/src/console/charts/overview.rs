@@ -17,7 +17,7 @@ use domain::overview::{Overview, OverviewCharts};
 use domain::unlock::Unlock;
 
 use super::{PATIENCE, Ranged, Sources, unread};
-use crate::alerts;
+use crate::alerts::{self, OpenAlert};
 use crate::identity::Who;
 use crate::ledger;
 
@@ -57,11 +57,11 @@ impl Sources {
                 return Markup::new();
             }
         };
-        let firing = open.iter().filter(|(kept, ..)| kept.alert.is_firing());
+        let firing = open.iter().filter(|open| open.kept.alert.is_firing());
         let rows: Vec<Firing> = firing
             .clone()
             .take(ROWS_MAX)
-            .map(|(kept, rule, _)| Firing {
+            .map(|OpenAlert { kept, rule, .. }| Firing {
                 rule: rule.name.clone(),
                 severity: rule.severity,
                 path: alerts::path(&kept.alert.subject),
@@ -124,10 +124,8 @@ impl Sources {
     /// As far as the caller may see them; none where the ledger cannot be read.
     async fn rejections(&self, ranged: &Ranged, visible: &Visible) -> Vec<Rejection> {
         let scope = visible.on(&BackendName::builtin());
-        let rows = ledger::read(&self.leases, ranged.scale).await.unwrap_or_default();
-        rows.into_iter()
-            .filter(|row| scope.covers(&row.resource))
-            .collect()
+        let rows = ledger::read(&self.leases, ranged.scale, &scope).await;
+        rows.unwrap_or_default()
     }
 
     async fn acted(&self, ranged: &Ranged, who: Option<&Who>) -> Vec<Unlock> {

@@ -7,6 +7,7 @@ use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use domain::access::Visible;
 use domain::alerts::Draft;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -36,14 +37,16 @@ pub(super) fn router<S: Clone + Send + Sync + 'static>(desk: &Desk) -> OpenApiRo
         })
 }
 
-/// Every rule; with `format=toml` as a file for review, with `format=prometheus` as alerting rules over our metrics.
+/// The rules about names in the caller's scope; with `format=toml` as a file for review, with `format=prometheus` as alerting rules over our metrics.
 #[utoipa::path(get, path = "/v1/rules", tag = "alerts", responses((status = 200, body = RulesWire)))]
 async fn rules(
     State(asked): State<Asked>,
     RawQuery(query): RawQuery,
     asker: Asker,
 ) -> Result<Response, Problem> {
-    let rules = asked.alerts.rules().await.map_err(AlertError::from);
+    let visible = Visible::to(&asker.who.grants);
+    let rules = asked.alerts.visible_rules(&visible).await;
+    let rules = rules.map_err(AlertError::from);
     let rules = rules.map_err(|error| asker.problem(error))?;
     if query.as_deref() == Some("format=toml") {
         let text = crate::alerts::toml(rules.iter().map(|kept| Draft::from(&kept.rule)));

@@ -7,7 +7,7 @@ use app::forms::alerts::versions::Version;
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use domain::access::Right;
+use domain::access::{Right, Visible};
 use domain::alerts::{Draft, Fault, Kind, Rule, moved_to};
 
 use super::{Asked, chrome, said};
@@ -24,12 +24,13 @@ const VERSIONS_MAX: usize = 20;
 impl Asked {
     /// Around a draft: what it would have done, its versions, its faults.
     async fn editor(&self, who: &Who, status: StatusCode, mut shown: Editor, any_prefix: bool) -> Response {
-        shown.backends = self.settings.backends.names();
+        let visible = Visible::to(&who.grants);
+        shown.backends = self.settings.backend_choices(who, Right::View);
         shown.may_edit = who.may_anywhere(Right::Administer);
-        let saved = self.alerts.rule(&shown.draft.id).await.ok();
+        let saved = self.alerts.visible_rule(&visible, &shown.draft.id).await.ok();
         shown.version = shown.version.or(saved.as_ref().map(|kept| kept.version));
         if let Some(kept) = &saved
-            && let Ok(versions) = self.alerts.versions(&kept.rule.id).await
+            && let Ok(versions) = self.alerts.visible_versions(&visible, &kept.rule.id).await
         {
             shown.versions = told(&versions);
         }
@@ -135,7 +136,8 @@ pub(super) async fn show(
     Id(id): Id,
     RawQuery(query): RawQuery,
 ) -> Response {
-    match asked.alerts.rule(&id).await {
+    let visible = Visible::to(&who.grants);
+    match asked.alerts.visible_rule(&visible, &id).await {
         Ok(kept) => {
             let done = (query.as_deref() == Some("saved"))
                 .then(|| format!("Saved as version {}. It counts from now on.", kept.version));

@@ -10,6 +10,7 @@ use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use chrono::{DateTime, Utc};
+use domain::access::Right;
 use domain::audit::AuditQuery;
 use domain::human;
 use domain::query::QueryError;
@@ -40,7 +41,7 @@ impl Desk {
             pairs.push(("limit".to_owned(), ROWS.to_owned()));
         }
         let asked = parse(&pairs, who);
-        let search = self.search(&pairs, asked.as_ref());
+        let search = self.search(who, &pairs, asked.as_ref());
         let (status, found) = match asked {
             Err(_) => (StatusCode::BAD_REQUEST, Found::BadQuestion),
             Ok(query) => match self.rows(&query).await {
@@ -99,7 +100,7 @@ impl Desk {
         }
     }
 
-    fn search(&self, pairs: &Pairs, asked: Result<&AuditQuery, &QueryError>) -> Search {
+    fn search(&self, who: &Who, pairs: &Pairs, asked: Result<&AuditQuery, &QueryError>) -> Search {
         let typed = |field: &str| {
             let found = pairs.iter().find(|(name, _)| name == field);
             found.map(|(_, value)| value.clone()).unwrap_or_default()
@@ -115,7 +116,7 @@ impl Desk {
             unlock_id: typed("unlockId"),
             from: time("from", from),
             to: time("to", to),
-            backends: self.settings.backends.names(),
+            backends: self.settings.backend_choices(who, Right::AuditRead),
             fault: asked
                 .err()
                 .map(|error| (error.field.clone(), format!("It {}.", error.message))),

@@ -156,7 +156,7 @@ fn item(caller: &Caller, good: u16, unlock: Result<domain::unlock::Unlock, Unloc
     match unlock {
         Ok(unlock) => ItemWire {
             status: good,
-            unlock: Some(unlock.into()),
+            unlock: Some(caller.shown(unlock)),
             problem: None,
         },
         Err(error) => {

@@ -10,6 +10,7 @@ use app::links;
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
+use domain::access::Right;
 use domain::names::BackendName;
 use domain::unlock::{Unlock, UnlockState, difference};
 
@@ -44,7 +45,7 @@ fn list(pages: &UnlockPages, viewer: &Viewer, status: StatusCode, asked: Choose)
     };
     let (locks, total) = pages.unlocks.choice(&viewer.0, narrowed);
     let shown = Choose {
-        backends: pages.unlocks.backend_names(),
+        backends: pages.settings.backend_choices(&viewer.0, Right::View),
         locks,
         total,
         ..asked

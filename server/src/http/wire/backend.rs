@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use domain::backend::{BackendView, Capability, Fault, Right, SourceView, WatchState};
+use domain::backend::{BackendView, Capability, Fault, OUTSIDE_SCOPE, Right, SourceView, WatchState};
 use domain::observation::Coverage;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -23,8 +23,9 @@ pub struct CoverageWire {
     why: Option<String>,
 }
 
-impl From<Coverage> for CoverageWire {
-    fn from(coverage: Coverage) -> Self {
+impl CoverageWire {
+    /// `is_limited`: the reader may see a part of the backend, and is not told how much of the whole was read.
+    pub(super) fn of(coverage: Coverage, is_limited: bool) -> Self {
         let (complete, percent) = (coverage.is_complete(), coverage.percent());
         match coverage {
             Coverage::Complete => Self {
@@ -36,7 +37,7 @@ impl From<Coverage> for CoverageWire {
             Coverage::Partial { seen, why, .. } => Self {
                 complete,
                 percent,
-                seen: Some(seen),
+                seen: (!is_limited).then_some(seen),
                 why: Some(why.into_owned()),
             },
         }
@@ -69,7 +70,8 @@ impl From<Fault> for FaultWire {
 pub struct BackendWire {
     name: String,
     kind: &'static str,
-    address: String,
+    /// Null in a backend of which the caller may see a part, like everything that describes the whole of it.
+    address: Option<String>,
     status: &'static str,
     observed_at: Option<DateTime<Utc>>,
     age_ms: Option<i64>,
@@ -86,11 +88,11 @@ pub struct BackendWire {
     /// `live`, `reconnecting` or `off`, and why.
     watch: &'static str,
     watch_why: Option<String>,
-    relist_differences: u64,
-    sources: Vec<SourceWire>,
+    relist_differences: Option<u64>,
+    sources: Option<Vec<SourceWire>>,
     capabilities: Vec<CapabilityWire>,
-    rights: Vec<RightWire>,
-    past_errors: Vec<FaultWire>,
+    rights: Option<Vec<RightWire>>,
+    past_errors: Option<Vec<FaultWire>>,
     unknown: BTreeMap<String, String>,
     absent: BTreeMap<String, String>,
 }
@@ -150,9 +152,24 @@ impl From<Right> for RightWire {
     }
 }
 
+/// Fields that a reader of a part of a backend gets as null, with the reason in `unknown`.
+const OF_THE_WHOLE: [&str; 6] = [
+    "address",
+    "error",
+    "relistDifferences",
+    "sources",
+    "rights",
+    "pastErrors",
+];
+
 impl From<BackendView> for BackendWire {
     fn from(view: BackendView) -> Self {
         let mut missing = Missing::default();
+        let is_whole = !view.is_limited;
+        if view.is_limited {
+            let withheld = OF_THE_WHOLE.map(|field| (field.to_owned(), OUTSIDE_SCOPE.to_owned()));
+            missing.unknown.extend(withheld);
+        }
         let (watch, watch_why) = match view.watch {
             WatchState::Live => ("live", None),
             WatchState::Reconnecting { why, .. } => ("reconnecting", Some(why)),
@@ -161,12 +178,12 @@ impl From<BackendView> for BackendWire {
         Self {
             name: view.name.to_string(),
             kind: view.kind.wire(),
-            address: view.address,
+            address: is_whole.then_some(view.address),
             status: view.status.wire(),
             observed_at: view.observed_at,
             age_ms: view.age_ms,
             poll_ms: view.poll_ms,
-            coverage: view.coverage.into(),
+            coverage: CoverageWire::of(view.coverage, view.is_limited),
             error: view.fault.map(FaultWire::from),
             locks: view.locks,
             waiters: missing.take("waiters", view.waiters),
@@ -176,11 +193,11 @@ impl From<BackendView> for BackendWire {
             version: missing.take("version", view.version),
             watch,
             watch_why,
-            relist_differences: view.relist_differences,
-            sources: view.sources.into_iter().map(SourceWire::from).collect(),
+            relist_differences: is_whole.then_some(view.relist_differences),
+            sources: is_whole.then(|| view.sources.into_iter().map(SourceWire::from).collect()),
             capabilities: view.capabilities.into_iter().map(CapabilityWire::from).collect(),
-            rights: view.rights.into_iter().map(RightWire::from).collect(),
-            past_errors: view.past_faults.into_iter().map(FaultWire::from).collect(),
+            rights: is_whole.then(|| view.rights.into_iter().map(RightWire::from).collect()),
+            past_errors: is_whole.then(|| view.past_faults.into_iter().map(FaultWire::from).collect()),
             unknown: missing.unknown,
             absent: missing.absent,
         }

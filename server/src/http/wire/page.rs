@@ -45,7 +45,7 @@ impl From<BackendView> for BackendSummaryWire {
             status: view.status.wire(),
             observed_at: view.observed_at,
             age_ms: view.age_ms,
-            coverage: view.coverage.into(),
+            coverage: CoverageWire::of(view.coverage, view.is_limited),
             error: view.fault.map(FaultWire::from),
         }
     }

@@ -5,13 +5,14 @@ use domain::known::Known;
 use domain::names::Resource;
 use domain::observation::Waiter;
 use domain::release::{Casualty, Holding};
-use domain::unlock::{Approval, Observed, Tier, TierReason, Unlock, UnlockState};
+use domain::unlock::{Approval, Observed, Tier, TierReason, UnlockState};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
 use super::Missing;
 use super::detail::WaiterWire;
+use crate::unlock::VisibleUnlock;
 
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -213,8 +214,9 @@ fn casualty(one: &Casualty) -> CasualtyWire {
     }
 }
 
-impl From<Unlock> for UnlockWire {
-    fn from(unlock: Unlock) -> Self {
+impl From<VisibleUnlock> for UnlockWire {
+    fn from(unlock: VisibleUnlock) -> Self {
+        let unlock = unlock.into_inner();
         let radius = &unlock.observed.blast_radius;
         let has_ended = unlock.state != UnlockState::Pending;
         let outcome = has_ended.then(|| OutcomeWire {

@@ -201,7 +201,9 @@ impl Store for PostgresStore {
                 .bind(asked.resource.as_ref().map(Resource::text))
                 .bind(asked.from.ms())
                 .bind(asked.until.ms())
-                .bind(i64::from(asked.most));
+                .bind(i64::from(asked.most))
+                .bind(asked.names.as_ref().map(|names| names.from.as_str()))
+                .bind(asked.names.as_ref().and_then(|names| names.to.as_deref()));
             let rows: Vec<super::RejectionTuple> = query.fetch_all(&self.readers).await?;
             Ok(rows.into_iter().map(RejectionRow::from).collect())
         }))

@@ -48,8 +48,9 @@ async fn stop((serving, stop): (Serving, CancellationToken)) {
 /// Which alert on the outage there is, since when, and whether it fires.
 async fn alert(serving: &Serving) -> Option<(i64, i64, bool)> {
     let open = serving.alerts.open(&Default::default()).await.unwrap();
-    let found = open.iter().find(|(_, rule, _)| rule.id.as_str() == RULE);
-    found.map(|(kept, ..)| (kept.alert.id, kept.alert.since(), kept.alert.is_firing()))
+    let found = open.iter().find(|open| open.rule.id.as_str() == RULE);
+    let alert = &found?.kept.alert;
+    Some((alert.id, alert.since(), alert.is_firing()))
 }
 
 async fn fires_after(serving: &Serving, for_: &str) {
@@ -107,7 +108,7 @@ async fn a_backend_down_at_the_start_waits_for_the_rule_and_a_restart_changes_no
         third
             .0
             .alerts
-            .over(&Default::default(), 10)
+            .resolved(&Default::default(), 10)
             .await
             .unwrap()
             .is_empty()

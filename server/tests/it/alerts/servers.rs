@@ -137,7 +137,7 @@ impl Server {
 
 pub(super) async fn firing(server: &Server) -> usize {
     let open = server.alerts.open(&Default::default()).await.unwrap();
-    open.iter().filter(|(kept, ..)| kept.alert.is_firing()).count()
+    open.iter().filter(|open| open.kept.alert.is_firing()).count()
 }
 
 /// Three rounds of the evaluator.

@@ -43,6 +43,7 @@ fn never_seen(failed: usize) -> BackendView {
         capabilities: Vec::new(),
         rights: Vec::new(),
         past_faults: Vec::new(),
+        is_limited: false,
     }
 }
 

@@ -200,7 +200,8 @@ pub(super) const STALE_WRITES: &str = "SELECT r.resource, r.fencing_token, r.own
 
 pub(super) const REJECTIONS_OF: &str =
     "SELECT id, resource, fencing_token, highest_token, owner_id, source, reason, at
-     FROM fencing_rejections WHERE ($1::text IS NULL OR resource = $1) AND at >= $2 AND at < $3 ORDER BY id DESC LIMIT $4";
+     FROM fencing_rejections WHERE ($1::text IS NULL OR resource = $1) AND at >= $2 AND at < $3
+        AND ($5::text IS NULL OR resource >= $5) AND ($6::text IS NULL OR resource < $6) ORDER BY id DESC LIMIT $4";
 
 pub(super) const HERE: &str = concat!(
     "INSERT INTO lease_replicas (replica_id, seen_at) VALUES ($1, ",

@@ -134,7 +134,8 @@ pub(super) const STALE_WRITES: &str = "SELECT r.resource, r.fencing_token, r.own
 
 pub(super) const REJECTIONS_OF: &str =
     "SELECT id, resource, fencing_token, highest_token, owner_id, source, reason, at
-     FROM fencing_rejections WHERE (?1 IS NULL OR resource = ?1) AND at >= ?2 AND at < ?3 ORDER BY id DESC LIMIT ?4";
+     FROM fencing_rejections WHERE (?1 IS NULL OR resource = ?1) AND at >= ?2 AND at < ?3
+        AND (?5 IS NULL OR resource >= ?5) AND (?6 IS NULL OR resource < ?6) ORDER BY id DESC LIMIT ?4";
 
 /// A few at a time, so that no renewal waits for it.
 pub(super) const PRUNE_LEASES: &str = "DELETE FROM leases WHERE lease_id IN

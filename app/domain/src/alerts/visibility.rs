@@ -1,0 +1,103 @@
+//! What a reader whose scope is a part sees of rules and alerts: rules about names in scope alone, and alerts without
+//! counts, names or texts of others.
+
+use super::kind::Kind;
+use super::round::Subject;
+use super::rule::{Rule, RuleId};
+use super::silence::Matcher;
+use crate::access::Visible;
+use crate::history::series;
+use crate::history::template::literal;
+use crate::lease::Scope;
+use crate::names::BackendName;
+
+/// The sentence of an alert about a backend that does not answer, without the error text of the backend.
+const UNREACHABLE: &str = "The backend does not answer. Alerts about its locks keep their state.";
+
+impl Rule {
+    /// Every name that the rule looks at is in the reader's scope, on each of its backends.
+    pub fn is_visible(&self, visible: &Visible) -> bool {
+        if visible.is_everything() {
+            return true;
+        }
+        let is_within = |scope: &Scope| self.scope.prefix.stays_within(scope);
+        if self.scope.backends.is_empty() {
+            return is_within(&visible.on_every_backend());
+        }
+        self.scope
+            .backends
+            .iter()
+            .all(|backend| is_within(&visible.on(backend)))
+    }
+
+    /// The rule as named to a reader who does not see it: by its condition, without its own name, message and runbook.
+    #[must_use]
+    pub fn limited(&self) -> Self {
+        let kind = self.condition.kind;
+        Self {
+            id: RuleId::parse(kind.wire()).unwrap_or_else(|| self.id.clone()),
+            name: kind.info().title.to_owned(),
+            condition: self.condition.clone(),
+            scope: super::rule::Scope::default(),
+            severity: self.severity,
+            timing: self.timing,
+            group_by: Vec::new(),
+            receivers: Vec::new(),
+            runbook: String::new(),
+            template: None,
+            template_text: String::new(),
+            is_enabled: self.is_enabled,
+        }
+    }
+}
+
+/// Whether a reader sees an alert about this. `rule` is none where it is not kept any more.
+pub fn is_alert_visible(visible: &Visible, subject: &Subject, rule: Option<&Rule>) -> bool {
+    let scope = visible.on(subject.backend());
+    match subject {
+        Subject::Lock(lock) => scope.covers_bytes(lock.resource.as_bytes()),
+        Subject::Prefix { backend, prefix } => {
+            // A template may stand for names of others too: then the alert is about the rule's own names alone.
+            let of_rule = rule.and_then(|rule| literal(rule.scope.prefix.as_str()));
+            series::is_visible(visible, backend, prefix)
+                || of_rule.is_some_and(|own| !own.is_empty() && scope.covers(own))
+        }
+        Subject::Backend(_) if scope.is_everything() => true,
+        // The other conditions on backends count or name locks of every scope.
+        Subject::Backend(_) => {
+            let kind = rule.map(|rule| rule.condition.kind);
+            !scope.is_nothing() && matches!(kind, Some(Kind::BackendUnreachable | Kind::ClockOffset))
+        }
+    }
+}
+
+/// The sentence of an alert for a reader. That of an unreachable backend may hold the backend's address and error text.
+pub fn visible_why(visible: &Visible, subject: &Subject, kind: Kind, why: &str) -> String {
+    let is_whole = visible.on(subject.backend()).is_everything();
+    if kind == Kind::BackendUnreachable && !is_whole {
+        UNREACHABLE.to_owned()
+    } else {
+        why.to_owned()
+    }
+}
+
+/// Whether everything that the matchers silence lies within one of these places (backend, names; no backend: all of them).
+pub fn silence_stays_within(
+    matchers: &[Matcher],
+    places: impl IntoIterator<Item = (Option<BackendName>, Scope)>,
+) -> bool {
+    let of = |label: &'static str| matchers.iter().filter(move |matcher| matcher.label == label);
+    let is_on = |backend: &BackendName| of("backend").any(|one| one.value.as_str() == backend.as_str());
+    let is_of = |scope: &Scope| {
+        scope.is_everything()
+            || of("prefix")
+                .chain(of("resource"))
+                .any(|one| one.value.stays_within(scope))
+    };
+    places
+        .into_iter()
+        .any(|(backend, scope)| backend.as_ref().is_none_or(is_on) && is_of(&scope))
+}
+
+#[cfg(test)]
+mod tests;

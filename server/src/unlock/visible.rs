@@ -1,0 +1,82 @@
+//! A forced unlock as a principal may see it. Locks outside of its scope that would be released as well are counted and not
+//! named.
+//!
+//! **Invariant:** pages and the API show a [`VisibleUnlock`]; nothing acts on one.
+
+use domain::access::Right;
+use domain::lease::Scope;
+use domain::names::BackendName;
+use domain::release::{BlastRadius, Casualty, CasualtyKind};
+use domain::unlock::Unlock;
+
+use super::UnlockError;
+use crate::identity::Who;
+
+#[derive(Debug, Clone)]
+pub struct VisibleUnlock(Unlock);
+
+impl VisibleUnlock {
+    pub fn new(mut unlock: Unlock, who: &Who) -> Self {
+        let scope = who.scope_on(Right::View, &unlock.backend);
+        if !scope.is_everything() {
+            let radius = std::mem::take(&mut unlock.observed.blast_radius);
+            unlock.observed.blast_radius = limit_radius(radius, &scope);
+            if let Some(why) = &mut unlock.ending.why
+                && why.starts_with(BlastRadius::WIDER)
+            {
+                why.truncate(BlastRadius::WIDER.len());
+            }
+        }
+        Self(unlock)
+    }
+
+    pub fn into_inner(self) -> Unlock {
+        self.0
+    }
+}
+
+/// Replaces locks and keys outside of the scope by their number. What a session does, and the rows of a transaction, may
+/// name such locks: their texts are replaced too.
+pub(super) fn limit_radius(mut radius: BlastRadius, scope: &Scope) -> BlastRadius {
+    if scope.is_everything() {
+        return radius;
+    }
+    let is_visible = |one: &Casualty| match one.kind {
+        CasualtyKind::Lock | CasualtyKind::Key => {
+            let name = one.resource.as_ref();
+            name.is_some_and(|name| scope.covers_bytes(name.as_bytes()))
+        }
+        CasualtyKind::Session | CasualtyKind::Transaction => true,
+    };
+    for one in &mut radius.dies {
+        match one.kind {
+            CasualtyKind::Session => "the session that holds it".clone_into(&mut one.what),
+            CasualtyKind::Transaction => "its open transaction".clone_into(&mut one.what),
+            CasualtyKind::Lock | CasualtyKind::Key => {}
+        }
+    }
+    let all = radius.dies.len();
+    radius.dies.retain(is_visible);
+    let hidden = all - radius.dies.len();
+    if hidden > 0 {
+        let locks = domain::human::counted(hidden as u64, "lock", "locks");
+        radius.add(CasualtyKind::Lock, format!("{locks} outside of your scope"));
+    }
+    radius
+}
+
+impl UnlockError {
+    /// Without the error text of a backend of which the principal may see a part.
+    pub(super) fn limited(self, who: &Who, backend: &BackendName) -> Self {
+        if who.scope_on(Right::View, backend).is_everything() {
+            return self;
+        }
+        match self {
+            Self::Stale { .. } => Self::Stale {
+                why: format!("{backend} does not answer"),
+                mend: Some("Try again when it is live. Readers of the whole backend see why.".to_owned()),
+            },
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! A tenant reads the unlock document of a lock in its scope, whose session also holds a lock of another tenant.
+
+use domain::access::{Grant, Role};
+use leasehold::identity::{NewToken, Secret, Who};
+use leasehold::throwaway::{Postgres, PostgresOptions, Throwaway};
+use serde_json::{Value, json};
+use sqlx::{Connection as _, Executor as _, PgConnection};
+
+use crate::support::console::{Console, bearer};
+
+const OWN: &str = "advisory:postgres:424242";
+
+async fn start() -> (Postgres, Console) {
+    let options = PostgresOptions {
+        fast: true,
+        ..Default::default()
+    };
+    let postgres = Throwaway::postgres(options).await.unwrap();
+    let url = postgres.superuser_url();
+    let toml = format!(
+        "[[backend]]\nname = \"orders-db\"\nkind = \"postgres\"\nurl = \"{url}\"\nunlock_url = \"{url}\"\n\
+         poll = \"200ms\"\nadvisory_locks = true\n"
+    );
+    (postgres, Console::start(&toml).await)
+}
+
+async fn reader(console: &Console) -> Secret {
+    let new = NewToken {
+        name: "tenant".to_owned(),
+        grants: vec![Grant {
+            role: Role::Viewer,
+            backend: None,
+            prefix: Some(OWN.to_owned()),
+        }],
+        expires_in: None,
+    };
+    console
+        .serving
+        .identity
+        .create_token(&Who::system("test"), new)
+        .await
+        .unwrap()
+}
+
+/// By an operator of everything.
+async fn begin(console: &Console) -> Value {
+    let page = console
+        .inventory_where("backend=orders-db", |page| page["total"] == 2)
+        .await;
+    let mut locks = page["locks"].as_array().unwrap().iter();
+    let own = locks.find(|lock| lock["resource"] == OWN).unwrap();
+    let body = json!({"backend": "orders-db", "resource": OWN, "generation": own["generation"],
+        "reason": "stuck since 03:00, its owner agrees"});
+    let begin = console.client.post(console.url("/v1/unlocks")).json(&body);
+    begin.send().await.unwrap().json().await.unwrap()
+}
+
+async fn read(console: &Console, tenant: &Secret, path: &str) -> String {
+    let request = reqwest::Client::new().get(console.url(path));
+    let answer = request.headers(bearer(tenant.expose())).send().await.unwrap();
+    assert_eq!(answer.status(), 200, "{path}");
+    answer.text().await.unwrap()
+}
+
+#[tokio::test]
+async fn an_unlock_document_counts_foreign_locks_and_does_not_name_them() {
+    // One session holds two keys; an operator of everything begins the unlock of the first; then the session takes a third.
+    let (postgres, console) = start().await;
+    let mut session = PgConnection::connect(&postgres.superuser_url()).await.unwrap();
+    session
+        .execute("SELECT pg_advisory_lock(424242), pg_advisory_lock(737373)")
+        .await
+        .unwrap();
+    let begun = begin(&console).await;
+    assert!(begun["blastRadius"].to_string().contains("737373"), "{begun}");
+    let id = begun["unlockId"].as_str().unwrap();
+    let tenant = reader(&console).await;
+    let paths = [
+        format!("/v1/unlocks/{id}"),
+        format!("/unlocks/{id}"),
+        format!("/unlocks/several?id={id}"),
+        format!("/unlock/orders-db/{OWN}"),
+    ];
+    for path in &paths {
+        let text = read(&console, &tenant, path).await;
+        assert!(
+            text.contains("424242") && !text.contains("737373"),
+            "{path}: {text}"
+        );
+    }
+    let document = read(&console, &tenant, &paths[0]).await;
+    assert!(document.contains("1 lock outside of your scope"), "{document}");
+    // More locks than were shown: the refusal names one, and not to the tenant.
+    session.execute("SELECT pg_advisory_lock(515151)").await.unwrap();
+    let confirm = console
+        .client
+        .post(console.url(&format!("/v1/unlocks/{id}/confirm")));
+    let refused = confirm.json(&json!({"resource": OWN})).send().await.unwrap();
+    let refused: Value = refused.json().await.unwrap();
+    let why = refused["outcome"]["why"].as_str().unwrap();
+    assert!(why.contains("515151"), "{refused}");
+    for path in &paths[..2] {
+        let text = read(&console, &tenant, path).await;
+        assert!(
+            !text.contains("515151") && !text.contains("737373"),
+            "{path}: {text}"
+        );
+    }
+}

@@ -1,0 +1,48 @@
+//! The operator of `tenant_1` silences `tenant_12` with a pattern that begins like its own prefix.
+
+use domain::access::Role;
+use leasehold::identity::Secret;
+use reqwest::{Client, StatusCode};
+use serde_json::{Value, json};
+
+use crate::people::stage::{Stage, call, on};
+
+async fn silence(stage: &Stage, token: &Secret, matchers: &[(&str, &str)]) -> (StatusCode, Value) {
+    let matchers: Vec<Value> = matchers
+        .iter()
+        .map(|(label, value)| json!({"label": label, "value": value}))
+        .collect();
+    let body = json!({"matchers": matchers, "lasts": "2h", "comment": "scope test"});
+    call(Client::new().post(stage.url("/v1/silences")).json(&body), token).await
+}
+
+#[tokio::test]
+async fn silences_beyond_whole_segments_of_the_scope_are_refused() {
+    // Patterns of the operator of a tenant, and of the operator of a backend.
+    let stage = Stage::start().await;
+    let tenant = stage
+        .token("tenant", on(Role::Operator, None, Some("tenant_1")))
+        .await;
+    let backend = stage
+        .token("backend", on(Role::Operator, Some("cache"), None))
+        .await;
+    for (token, matchers, expected) in [
+        (&tenant, &[("resource", "tenant_1*")][..], 403),
+        (&tenant, &[("prefix", "tenant_1*")], 403),
+        (&tenant, &[("prefix", "tenant_*")], 403),
+        (&tenant, &[("rule", "long_held")], 403),
+        (&tenant, &[("prefix", "tenant_1")], 201),
+        (&tenant, &[("prefix", "tenant_1:job*")], 201),
+        (&backend, &[("backend", "cache*")], 403),
+        (&backend, &[("backend", "c*")], 403),
+        (&backend, &[("prefix", "tenant_1:")], 403),
+        (&backend, &[("backend", "cache")], 201),
+    ] {
+        let (status, answer) = silence(&stage, token, matchers).await;
+        assert_eq!(status, expected, "{matchers:?}: {answer}");
+        if expected == 403 {
+            let detail = answer["detail"].as_str().unwrap();
+            assert!(detail.contains("whole segments"), "{detail}");
+        }
+    }
+}
