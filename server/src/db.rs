@@ -133,6 +133,8 @@ impl Db {
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(synchronous)
             .foreign_keys(true)
+            // `INSERT OR REPLACE` deletes without a delete trigger unless triggers are recursive.
+            .pragma("recursive_triggers", "on")
             .busy_timeout(BUSY);
         let what = path.display().to_string();
         let mut first = opening::patiently(&what, async || options.connect().await).await?;

@@ -9,8 +9,9 @@ use sqlx::Row as _;
 use super::{Audit, Entry, chain};
 use crate::db::{Tx, on_either};
 
-/// Serializes appenders on Postgres for the time of their transaction. SQLite has one writer anyway.
-const POSTGRES_TURN: &str = "SELECT pg_advisory_xact_lock(7811290231445)";
+/// Serializes appenders on Postgres for the time of their transaction. SQLite has one writer anyway. An advisory lock could
+/// be held by any role that may connect.
+const POSTGRES_TURN: &str = "SELECT id FROM audit_append_lock FOR UPDATE";
 
 const LAST: &str = "SELECT seq, hash FROM audit_rows ORDER BY seq DESC LIMIT 1";
 

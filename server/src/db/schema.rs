@@ -25,6 +25,11 @@ pub enum SchemaError {
     Newer { version: i64, description: String },
     #[error(transparent)]
     Migrate(#[from] MigrateError),
+    #[error(
+        "the tables are {missing} migrations behind, and the role of `store` may not change them: run `leasehold migrate` \
+         as the owner, with the owner's address in LEASEHOLD_STORE, then start again"
+    )]
+    NotOwner { missing: usize },
     #[error("cannot read which tables there are: {0}")]
     Read(#[from] sqlx::Error),
 }
@@ -70,7 +75,26 @@ pub(crate) async fn migrate_sqlite(connection: &mut SqliteConnection) -> Result<
 pub(crate) async fn migrate_postgres(connection: &mut PgConnection) -> Result<(), SchemaError> {
     let applied = applied_postgres(connection).await?;
     refuse_too_new(&POSTGRES, &applied)?;
+    if !may_migrate_postgres(connection).await? {
+        return match standing(&POSTGRES, &applied) {
+            Standing::Current { .. } | Standing::Ahead { .. } | Standing::TooNew { .. } => Ok(()),
+            Standing::Dirty { version } => Err(MigrateError::Dirty(version).into()),
+            Standing::Behind { missing, .. } => Err(SchemaError::NotOwner {
+                missing: missing.len(),
+            }),
+            Standing::Fresh => Err(SchemaError::NotOwner {
+                missing: POSTGRES.iter().count(),
+            }),
+        };
+    }
     Ok(tolerant(&POSTGRES).run(connection).await?)
+}
+
+/// Whether this role may make tables, and owns those that are there.
+pub(crate) async fn may_migrate_postgres(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
+    let may = "SELECT coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AND coalesce(
+        (SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('_sqlx_migrations')), true)";
+    sqlx::query_scalar(may).fetch_one(connection).await
 }
 
 /// Reads and changes nothing.

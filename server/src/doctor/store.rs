@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::db;
 use crate::db::schema::Standing;
-use crate::lease::examine::{self, Examined};
+use crate::lease::examine::{self, AuditRights, Examined};
 
 const CHECK: &str = "store";
 const MIGRATE: &str = "leasehold migrate # or start the server, which does the same";
@@ -33,13 +33,7 @@ pub(super) async fn examine(config: &Config, clock: &Clock) -> Vec<Finding> {
                 let offset = (theirs - clock.now().wall).num_milliseconds();
                 finding::clock(CHECK, offset, 0)
             }));
-            if !examined.may_migrate {
-                findings.push(Finding::fault(
-                    CHECK,
-                    "this account may not create tables",
-                    "GRANT CREATE, USAGE ON SCHEMA public TO leasehold;",
-                ));
-            }
+            findings.extend(of_roles(&examined));
         }
         Err(error) => findings.push(Finding::fault(
             CHECK,
@@ -47,6 +41,36 @@ pub(super) async fn examine(config: &Config, clock: &Clock) -> Vec<Finding> {
             "check that Postgres runs, and the account, password and database in `store`",
         )),
     }
+    findings
+}
+
+/// One role that owns the tables and serves, or two.
+fn of_roles(examined: &Examined) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let is_behind = matches!(examined.standing, Standing::Fresh | Standing::Behind { .. });
+    if is_behind && !examined.may_migrate {
+        findings.push(Finding::fault(
+            CHECK,
+            "the tables are not up to date, and this role may not change them",
+            "leasehold migrate # as the owner of the tables, with the owner's address in LEASEHOLD_STORE",
+        ));
+    }
+    findings.extend(examined.audit_rights.map(|rights| match rights {
+        AuditRights::Appender => Finding::ok(
+            CHECK,
+            "two roles: this one may only read and add rows of the audit log, and does not own the tables",
+        ),
+        AuditRights::Owner => Finding::ok(
+            CHECK,
+            "one role owns the tables and serves: it could drop the triggers that protect the audit log; \
+             docs/deploy/postgres-roles.sql sets up two roles",
+        ),
+        AuditRights::Writer => Finding::warning(
+            CHECK,
+            "this role does not own the audit log, and may change or delete its rows",
+            "psql -f docs/deploy/postgres-roles.sql # as a superuser, in the database of the store",
+        ),
+    }));
     findings
 }
 

@@ -23,8 +23,21 @@ pub struct Examined {
     pub now: Option<DateTime<Utc>>,
     /// `PostgreSQL 15.8`; none for a file.
     pub version: Option<String>,
-    /// Whether this account may make tables.
+    /// Whether this role may change the tables.
     pub may_migrate: bool,
+    /// None: a file, or a store without tables.
+    pub audit_rights: Option<AuditRights>,
+}
+
+/// What the role that serves may do to rows of the audit log on Postgres.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuditRights {
+    /// It owns the table: triggers protect the rows, and it could drop them.
+    Owner,
+    /// It does not own the table, and may change or delete rows.
+    Writer,
+    /// It may read and add rows.
+    Appender,
 }
 
 const PATIENCE: Duration = Duration::from_secs(5);

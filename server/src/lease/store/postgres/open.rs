@@ -16,7 +16,7 @@ use super::{PostgresStore, sql};
 use crate::clock::Clock;
 use crate::db::schema::Standing;
 use crate::lease::error::LeaseOpenError;
-use crate::lease::examine::Examined;
+use crate::lease::examine::{AuditRights, Examined};
 
 const READERS_MAX: u32 = 4;
 /// With two and more, one is decided while another is on its way to disk, but batches are smaller, and each costs as much as
@@ -210,10 +210,11 @@ pub async fn examine(url: &str) -> Result<Examined, LeaseOpenError> {
 
 async fn read_all(connection: &mut PgConnection) -> Result<Examined, sqlx::Error> {
     let standing = crate::db::schema::standing_postgres(&mut *connection).await?;
-    let read = "SELECT clock_timestamp(), current_setting('server_version'), current_setting('fsync'),
-        coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)";
-    let (now, version, fsync, may_migrate): (DateTime<Utc>, String, String, bool) =
+    let read = "SELECT clock_timestamp(), current_setting('server_version'), current_setting('fsync')";
+    let (now, version, fsync): (DateTime<Utc>, String, String) =
         sqlx::query_as(read).fetch_one(&mut *connection).await?;
+    let may_migrate = crate::db::schema::may_migrate_postgres(&mut *connection).await?;
+    let audit_rights = audit_rights(&mut *connection).await?;
     let mut not_durable = not_durable(&mut *connection).await?;
     if not_durable.is_none() && fsync != "on" {
         not_durable = Some("fsync is off: a power cut may repeat fencing tokens".to_owned());
@@ -239,7 +240,19 @@ async fn read_all(connection: &mut PgConnection) -> Result<Examined, sqlx::Error
         now: Some(now),
         version: Some(format!("PostgreSQL {version}")),
         may_migrate,
+        audit_rights,
     })
+}
+
+async fn audit_rights(connection: &mut PgConnection) -> Result<Option<AuditRights>, sqlx::Error> {
+    let read = "SELECT pg_has_role(relowner, 'USAGE'), has_table_privilege(oid, 'UPDATE, DELETE, TRUNCATE')
+        FROM pg_class WHERE oid = to_regclass('audit_rows')";
+    let read: Option<(bool, bool)> = sqlx::query_as(read).fetch_optional(connection).await?;
+    Ok(read.map(|(is_owner, may_change)| match (is_owner, may_change) {
+        (true, _) => AuditRights::Owner,
+        (false, true) => AuditRights::Writer,
+        (false, false) => AuditRights::Appender,
+    }))
 }
 
 /// Lifts every token of a store that was put back from a copy, so that it may be served again. Recorded as an epoch.

@@ -189,6 +189,7 @@ pub async fn examine(reader: &mut SqliteConnection, path: &Path) -> Result<Exami
         now: None,
         version: None,
         may_migrate: true,
+        audit_rights: None,
     };
     if let Some((store_id, epoch, clock_ms, grants)) = meta {
         let store = Witness {
