@@ -1,30 +1,37 @@
 //! `/healthz`: the process answers. `/readyz`: every backend was tried once, so that the view is not empty by haste, and
 //! the process is not about to end.
 //!
-//! Open to everybody: what a task's panic said is not here but on the Backends page.
+//! Open to everybody, who read the status alone. Readers of everything also read which tasks panicked and which backends
+//! are awaited; what a panic said is on the Backends page.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::{Extension, Json};
 use chrono::{DateTime, Utc};
+use domain::access::Right;
 use domain::backend::BackendStatus;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::state::AppState;
+use crate::identity::Who;
 use crate::tasks;
 
+/// All but the status is for readers of everything, and absent for all others.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Health {
     /// `ok`; from `/readyz` also `starting`, `stopping` or `failed`.
     status: &'static str,
     /// Backends that were not tried to the end yet.
-    waiting: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waiting: Option<Vec<String>>,
     /// Tasks that live in this process now: connections, streams and background tasks.
-    tasks_alive: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tasks_alive: Option<usize>,
     /// Background tasks that have panicked since the process started. They are started again, ever more slowly.
-    tasks: Vec<TaskHealth>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tasks: Option<Vec<TaskHealth>>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -39,26 +46,32 @@ pub struct TaskHealth {
 }
 
 impl Health {
-    fn of(status: &'static str, waiting: Vec<String>) -> Self {
-        let tasks = tasks::fallen().into_iter().map(|fallen| TaskHealth {
+    fn new(status: &'static str, who: Option<&Who>, waiting: Vec<String>) -> Self {
+        let is_reader = who.is_some_and(|who| who.grants.may_everywhere(Right::View));
+        Self {
+            status,
+            waiting: is_reader.then_some(waiting),
+            tasks_alive: is_reader.then(|| tokio::runtime::Handle::current().metrics().num_alive_tasks()),
+            tasks: is_reader.then(|| tasks::fallen().into_iter().map(TaskHealth::from).collect()),
+        }
+    }
+}
+
+impl From<tasks::Fallen> for TaskHealth {
+    fn from(fallen: tasks::Fallen) -> Self {
+        Self {
             name: fallen.name.to_string(),
             restarts: fallen.restarts,
             panicked_at: fallen.at,
             running_since: fallen.again_since,
-        });
-        Self {
-            status,
-            waiting,
-            tasks_alive: tokio::runtime::Handle::current().metrics().num_alive_tasks(),
-            tasks: tasks.collect(),
         }
     }
 }
 
 /// The process answers.
 #[utoipa::path(get, path = "/healthz", tag = "health", responses((status = 200, body = Health)))]
-pub(super) async fn alive() -> Json<Health> {
-    Json(Health::of("ok", Vec::new()))
+pub(super) async fn alive(who: Option<Extension<Who>>) -> Json<Health> {
+    Json(Health::new("ok", who.as_deref(), Vec::new()))
 }
 
 /// Every backend was observed, or has failed, at least once, and the process is not about to end.
@@ -66,7 +79,10 @@ pub(super) async fn alive() -> Json<Health> {
     get, path = "/readyz", tag = "health",
     responses((status = 200, body = Health), (status = 503, body = Health))
 )]
-pub(super) async fn ready(State(state): State<AppState>) -> (StatusCode, Json<Health>) {
+pub(super) async fn ready(
+    State(state): State<AppState>,
+    who: Option<Extension<Who>>,
+) -> (StatusCode, Json<Health>) {
     let waiting: Vec<String> = state
         .inventory
         .backends(state.clock.now())
@@ -88,5 +104,5 @@ pub(super) async fn ready(State(state): State<AppState>) -> (StatusCode, Json<He
     } else {
         StatusCode::SERVICE_UNAVAILABLE
     };
-    (code, Json(Health::of(status, waiting)))
+    (code, Json(Health::new(status, who.as_deref(), waiting)))
 }
