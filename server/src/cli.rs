@@ -7,6 +7,7 @@ pub mod bench;
 pub mod check_config;
 mod client;
 pub mod completions;
+pub mod connection;
 pub mod demo;
 pub mod doctor;
 mod exit;

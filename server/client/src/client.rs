@@ -27,6 +27,8 @@ pub struct Builder {
     traceparent: Option<String>,
     patience: Duration,
     hears_events: bool,
+    insecure_http: bool,
+    use_proxy: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +37,11 @@ pub enum ClientError {
     BadAddress(String),
     #[error("the token holds characters that no header can carry")]
     BadToken,
+    #[error(
+        "{0} is plain HTTP on another machine: the token could be read on the way, so it is not sent. Use https://, or \
+         insecure_http() (leasehold run: --insecure-http) where the network is private"
+    )]
+    InsecureHttp(String),
     #[error("the HTTP client does not start: {0}")]
     NoHttp(#[source] reqwest::Error),
 }
@@ -55,6 +62,8 @@ impl Client {
             traceparent: None,
             patience: PATIENCE_DEFAULT,
             hears_events: true,
+            insecure_http: false,
+            use_proxy: false,
         }
     }
 }
@@ -88,6 +97,21 @@ impl Builder {
         self
     }
 
+    /// Sends the token over plain HTTP to another machine too. On loopback it always may.
+    #[must_use]
+    pub fn insecure_http(mut self) -> Self {
+        self.insecure_http = true;
+        self
+    }
+
+    /// Goes through the proxy that `HTTPS_PROXY`, `HTTP_PROXY` or `ALL_PROXY` names. Without this they are ignored: a proxy
+    /// reads every token that is sent in clear.
+    #[must_use]
+    pub fn use_proxy(mut self) -> Self {
+        self.use_proxy = true;
+        self
+    }
+
     /// Installs ring as TLS provider of this process where none is installed.
     ///
     /// # Errors
@@ -96,6 +120,10 @@ impl Builder {
         let server = Url::parse(&self.server).ok();
         let server = server.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
         let server = server.ok_or(ClientError::BadAddress(self.server))?;
+        let is_clear = server.scheme() == "http" && !is_loopback(&server);
+        if is_clear && self.token.is_some() && !self.insecure_http {
+            return Err(ClientError::InsecureHttp(server.origin().ascii_serialization()));
+        }
         let mut headers = HeaderMap::new();
         if let Some(token) = self.token {
             let value = HeaderValue::try_from(format!("Bearer {token}"));
@@ -112,7 +140,7 @@ impl Builder {
             .default_headers(headers)
             .connect_timeout(CONNECT_MAX)
             .redirect(redirect::Policy::none());
-        if is_loopback(&server) {
+        if !self.use_proxy || is_loopback(&server) {
             http = http.no_proxy();
         }
         Ok(Client {
@@ -174,7 +202,7 @@ mod tests {
             let error = Client::new(server).unwrap_err();
             assert!(matches!(error, ClientError::BadAddress(_)), "{server}: {error}");
         }
-        let error = Client::builder("http://h").token("a\nb").build().unwrap_err();
+        let error = Client::builder("https://h").token("a\nb").build().unwrap_err();
         assert!(matches!(error, ClientError::BadToken));
         assert!(Client::new("https://locks.example.com/below").is_ok());
     }

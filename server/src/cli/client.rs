@@ -5,12 +5,13 @@ use std::time::Duration;
 use futures::{Stream, TryStreamExt};
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{Method, RequestBuilder, StatusCode, redirect};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::ExposeSecret;
 use serde::Deserialize;
 use serde_json::Value;
 use thiserror::Error;
 use url::{Host, Url};
 
+use super::connection::Connection;
 use super::exit::Exit;
 use super::wire::{Page, Problem};
 use domain::escape::visible;
@@ -39,6 +40,11 @@ pub(super) enum ClientError {
     NotOurs { server: String, why: String },
     #[error("the token holds characters that no header can carry")]
     BadToken,
+    #[error(
+        "{server} is plain HTTP on another machine: the token could be read on the way, so it is not sent. Use https://, or \
+         --insecure-http where the network is private"
+    )]
+    InsecureHttp { server: String },
     #[error("the HTTP client does not start: {0}")]
     NoClient(reqwest::Error),
 }
@@ -47,7 +53,7 @@ impl ClientError {
     pub(super) fn exit(&self) -> Exit {
         match self {
             Self::Unreachable { .. } => Exit::Unreachable,
-            Self::BadRequest { .. } | Self::BadToken => Exit::Usage,
+            Self::BadRequest { .. } | Self::BadToken | Self::InsecureHttp { .. } => Exit::Usage,
             Self::NotAllowed { .. } | Self::Failed { .. } | Self::NotOurs { .. } | Self::NoClient(_) => {
                 Exit::Failure
             }
@@ -69,9 +75,16 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn new(server: Url, token: Option<&SecretString>) -> Result<Self, ClientError> {
+    pub(super) fn new(connection: &Connection) -> Result<Self, ClientError> {
+        let server = connection.server.clone();
         let mut headers = HeaderMap::new();
-        if let Some(token) = token {
+        if let Some(token) = &connection.token {
+            let is_clear = server.scheme() == "http" && !is_loopback(&server);
+            if is_clear && !connection.insecure_http {
+                return Err(ClientError::InsecureHttp {
+                    server: name(&server),
+                });
+            }
             let mut value = HeaderValue::try_from(format!("Bearer {}", token.expose_secret()))
                 .map_err(|_| ClientError::BadToken)?;
             value.set_sensitive(true);
@@ -81,7 +94,7 @@ impl Client {
             .default_headers(headers)
             .connect_timeout(CONNECT_TIMEOUT)
             .redirect(redirect::Policy::none());
-        if is_loopback(&server) {
+        if !connection.use_proxy || is_loopback(&server) {
             http = http.no_proxy();
         }
         Ok(Self {
@@ -210,13 +223,8 @@ impl Client {
         })
     }
 
-    /// Without user and password, and without a slash at the end.
     pub(super) fn name(&self) -> String {
-        let mut url = self.server.clone();
-        if url.set_username("").is_err() || url.set_password(None).is_err() {
-            return "the server".to_owned();
-        }
-        url.as_str().trim_end_matches('/').to_owned()
+        name(&self.server)
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> ClientError {
@@ -242,6 +250,15 @@ impl Client {
             why: why.to_owned(),
         }
     }
+}
+
+/// Without user and password, and without a slash at the end.
+fn name(server: &Url) -> String {
+    let mut url = server.clone();
+    if url.set_username("").is_err() || url.set_password(None).is_err() {
+        return "the server".to_owned();
+    }
+    url.as_str().trim_end_matches('/').to_owned()
 }
 
 /// Rows that moved between two pages come once. Totals and backends are those of the last page.

@@ -6,10 +6,9 @@ use clap::builder::PossibleValuesParser;
 use domain::human;
 use domain::query::{Sort, SortKey};
 use domain::state::LockState;
-use secrecy::SecretString;
-use url::Url;
 
 use super::client::Client;
+use super::connection::Connection;
 use super::exit::Exit;
 use super::output::{print, report};
 use super::table::{self, Look};
@@ -52,12 +51,8 @@ pub struct Args {
     /// Keep showing what changes, until Ctrl-C
     #[arg(long)]
     pub watch: bool,
-    /// Address of the server
-    #[arg(long, value_name = "URL", env = "LEASEHOLD_SERVER", default_value = "http://127.0.0.1:3000", value_parser = parse_server)]
-    pub server: Url,
-    /// Token that says who you are
-    #[arg(long, value_name = "TOKEN", env = "LEASEHOLD_TOKEN", hide_env_values = true, value_parser = parse_token)]
-    pub token: Option<SecretString>,
+    #[command(flatten)]
+    pub connection: Connection,
     /// No colours; the variable counts with any value but the empty one
     #[arg(long, env = "NO_COLOR", hide_env_values = true, value_name = "ANY", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
     pub no_color: Option<String>,
@@ -70,19 +65,6 @@ fn parse_sort(text: &str) -> Result<Sort, String> {
             SortKey::ALL.map(SortKey::wire).join(", ")
         )
     })
-}
-
-pub(super) fn parse_server(text: &str) -> Result<Url, String> {
-    match Url::parse(text) {
-        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(url),
-        Ok(_) => Err("an address begins with http:// or https://".to_owned()),
-        Err(error) => Err(format!("{error}; an address looks like http://127.0.0.1:3000")),
-    }
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "clap's parsers answer with a Result")]
-pub(super) fn parse_token(text: &str) -> Result<SecretString, String> {
-    Ok(SecretString::from(text))
 }
 
 impl Args {
@@ -112,7 +94,7 @@ impl Args {
 /// # Errors
 /// Standard output cannot be written.
 pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let client = match Client::new(args.server.clone(), args.token.as_ref()) {
+    let client = match Client::new(&args.connection) {
         Ok(client) => client,
         Err(error) => {
             report(&error.to_string());

@@ -6,12 +6,10 @@ mod import;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use secrecy::SecretString;
-use url::Url;
 
 use super::client::{Client, ClientError};
+use super::connection::Connection;
 use super::exit::Exit;
-use super::locks::{parse_server, parse_token};
 use super::output::report;
 
 /// Import and export alert rules.
@@ -35,17 +33,6 @@ enum Command {
     Export(export::Args),
 }
 
-/// Which server's rules, and who asks.
-#[derive(Debug, clap::Args)]
-struct Place {
-    /// Address of the server
-    #[arg(long, value_name = "URL", env = "LEASEHOLD_SERVER", default_value = "http://127.0.0.1:3000", value_parser = parse_server)]
-    server: Url,
-    /// Token that says who you are; whoever imports is admin
-    #[arg(long, value_name = "TOKEN", env = "LEASEHOLD_TOKEN", hide_env_values = true, value_parser = parse_token)]
-    token: Option<SecretString>,
-}
-
 /// # Errors
 /// Standard output cannot be written.
 pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -56,10 +43,8 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(done.err().unwrap_or(Exit::Ok).into())
 }
 
-impl Place {
-    fn client(&self) -> Result<Client, Exit> {
-        Client::new(self.server.clone(), self.token.as_ref()).map_err(|error| failed(&error))
-    }
+fn client(connection: &Connection) -> Result<Client, Exit> {
+    Client::new(connection).map_err(|error| failed(&error))
 }
 
 fn failed(error: &ClientError) -> Exit {

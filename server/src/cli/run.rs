@@ -21,13 +21,12 @@ use std::time::Duration;
 
 use leasehold_client::{AcquireError, Client, Lease, Request};
 use rustix::process::Signal;
-use secrecy::{ExposeSecret, SecretString};
-use url::Url;
+use secrecy::ExposeSecret;
 
 use self::held::{Ended, Held};
 use self::signals::Signals;
+use super::connection::Connection;
 use super::exit::Exit;
-use super::locks::{parse_server, parse_token};
 use super::output::report;
 use domain::escape::visible;
 
@@ -64,12 +63,8 @@ pub struct Args {
     /// Who holds it, for people [default: HOST:PID]
     #[arg(long, value_name = "ID")]
     pub owner: Option<String>,
-    /// Address of the server
-    #[arg(long, value_name = "URL", env = "LEASEHOLD_SERVER", default_value = "http://127.0.0.1:3000", value_parser = parse_server)]
-    pub server: Url,
-    /// Token that says who you are
-    #[arg(long, value_name = "TOKEN", env = "LEASEHOLD_TOKEN", hide_env_values = true, value_parser = parse_token)]
-    pub token: Option<SecretString>,
+    #[command(flatten)]
+    pub connection: Connection,
     /// Trace that the requests belong to, where there is one
     #[arg(long, value_name = "TRACEPARENT", env = "TRACEPARENT", hide = true)]
     // Whatever it is, it keeps no command from running.
@@ -102,9 +97,16 @@ impl Args {
 /// # Errors
 /// Signals cannot be watched, or processes cannot be started for want of something.
 pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let mut builder = Client::builder(args.server.as_str());
-    if let Some(token) = &args.token {
+    let connection = &args.connection;
+    let mut builder = Client::builder(connection.server.as_str());
+    if let Some(token) = &connection.token {
         builder = builder.token(token.expose_secret());
+    }
+    if connection.insecure_http {
+        builder = builder.insecure_http();
+    }
+    if connection.use_proxy {
+        builder = builder.use_proxy();
     }
     if let Some(trace) = args.traceparent.as_ref().and_then(|text| text.to_str()) {
         builder = builder.traceparent(trace);

@@ -10,14 +10,12 @@ use std::time::Duration;
 
 use domain::escape::visible;
 use reqwest::Method;
-use secrecy::SecretString;
 use serde_json::{Value, json};
-use url::Url;
 
 use self::ask::Asked;
 use super::client::{Client, ClientError, Reply};
+use super::connection::Connection;
 use super::exit::Exit;
-use super::locks::{parse_server, parse_token};
 use super::output::{print, report};
 
 /// After an unknown outcome the server reads the lock again; it is asked for what it found this often, for so long.
@@ -56,12 +54,8 @@ pub struct Args {
     /// The unlock as JSON on standard output, and nothing else there
     #[arg(long)]
     pub json: bool,
-    /// The server
-    #[arg(long, value_name = "URL", env = "LEASEHOLD_SERVER", default_value = "http://127.0.0.1:3000", value_parser = parse_server)]
-    pub server: Url,
-    /// An API token; best in the environment
-    #[arg(long, value_name = "TOKEN", env = "LEASEHOLD_TOKEN", hide_env_values = true, value_parser = parse_token)]
-    pub token: Option<SecretString>,
+    #[command(flatten)]
+    pub connection: Connection,
 }
 
 /// Why it does not go on.
@@ -87,7 +81,7 @@ impl From<std::io::Error> for Stop {
 /// # Errors
 /// Standard output cannot be written.
 pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let ended = match Client::new(args.server.clone(), args.token.as_ref()) {
+    let ended = match Client::new(&args.connection) {
         Ok(client) => Box::pin(Flow { args, client }.run()).await,
         Err(error) => Err(error.into()),
     };

@@ -3,8 +3,9 @@
 use clap::ValueEnum;
 use domain::alerts::{Draft, builtin};
 
-use super::{Place, failed};
+use super::{client, failed};
 use crate::alerts;
+use crate::cli::connection::Connection;
 use crate::cli::exit::Exit;
 use crate::cli::output::print;
 
@@ -15,7 +16,7 @@ const HOME: &str = "https://leasehold.example.com";
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
-    place: Place,
+    connection: Connection,
     #[arg(long, value_enum, default_value_t = Format::Toml)]
     format: Format,
     /// Those of a new installation, without asking a server
@@ -40,7 +41,7 @@ pub(super) async fn run(args: Args) -> anyhow::Result<Result<(), Exit>> {
         })?;
         return Ok(Ok(()));
     }
-    let client = match args.place.client() {
+    let client = match client(&args.connection) {
         Ok(client) => client,
         Err(exit) => return Ok(Err(exit)),
     };

@@ -8,9 +8,10 @@ use domain::escape::visible;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{Place, failed};
+use super::{client, failed};
 use crate::alerts::from_toml;
 use crate::cli::client::{Client, Reply};
+use crate::cli::connection::Connection;
 use crate::cli::exit::Exit;
 use crate::cli::output::{print, report};
 
@@ -18,7 +19,7 @@ use crate::cli::output::{print, report};
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
-    place: Place,
+    connection: Connection,
     /// File in TOML, as `rules export` writes it; each rule has an id
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -38,7 +39,7 @@ pub(super) async fn run(args: Args) -> anyhow::Result<Result<(), Exit>> {
             return Ok(Err(Exit::Usage));
         }
     };
-    let client = match args.place.client() {
+    let client = match client(&args.connection) {
         Ok(client) => client,
         Err(exit) => return Ok(Err(exit)),
     };
