@@ -6,6 +6,7 @@
 //! **Invariants:** each way there is good once, for the browser that began it, for ten minutes; an answer counts only when
 //! everything about it was checked, and every one that does not is in the record.
 
+mod endpoints;
 pub mod examine;
 mod flow;
 mod http;

@@ -8,8 +8,8 @@ use openidconnect::{
 };
 use serde_json::Value;
 
-use super::http;
 use super::provider::{ALGORITHMS, whole};
+use super::{endpoints, http};
 use crate::config::OidcConfig;
 
 /// What the provider says of itself.
@@ -70,6 +70,10 @@ pub async fn examine(config: &OidcConfig) -> Result<Examined, Unfit> {
     })?;
     let metadata = CoreProviderMetadata::discover_async(issuer, &http).await;
     let metadata = metadata.map_err(|error| unread(&document, &said, &error))?;
+    endpoints::require_https(&metadata).map_err(|why| Unfit {
+        why,
+        mend: format!("curl -f {document} # its endpoints must be https addresses"),
+    })?;
     let keys = metadata.jwks().keys().iter().filter(|key| may_sign(key)).count();
     if keys == 0 {
         return Err(Unfit {

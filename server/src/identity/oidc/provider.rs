@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
+use super::endpoints;
 use super::flow::{Begun, Flow, Made as _};
 use super::http::{self, Http};
 use super::{OidcError, OidcSetupError};
@@ -167,14 +168,15 @@ impl Provider {
         {
             return Err(OidcError::Down(why.clone()));
         }
-        match CoreProviderMetadata::discover_async(self.issuer.clone(), &self.http).await {
+        let found = CoreProviderMetadata::discover_async(self.issuer.clone(), &self.http).await;
+        let found = found.map_err(|error| whole(&error));
+        match found.and_then(|metadata| endpoints::require_https(&metadata).map(|()| metadata)) {
             Ok(metadata) => {
                 said.away = None;
                 said.metadata = Some((metadata.clone(), self.clock.tick()));
                 Ok(metadata)
             }
-            Err(error) => {
-                let why = whole(&error);
+            Err(why) => {
                 tracing::warn!("the identity provider cannot be asked: {why}");
                 said.away = Some((why.clone(), self.clock.tick()));
                 Err(OidcError::Down(why))
@@ -205,13 +207,7 @@ impl Provider {
                 .set_max_age(Duration::ZERO);
         }
         let (url, _, _) = request.url();
-        // It came from the provider: a browser is sent there, so that it must be a place of the web.
-        match url.scheme() {
-            "https" | "http" => Ok(url.into()),
-            scheme => Err(OidcError::Down(format!(
-                "its authorization endpoint is {scheme}:"
-            ))),
-        }
+        Ok(url.into())
     }
 
     /// Whom the code stands for, once everything about the answer is checked.
