@@ -3,9 +3,10 @@
 //! Browsers say so themselves: `Sec-Fetch-Site`, and where that is missing, `Origin`. A client that sends neither is no
 //! browser with our cookie in it.
 
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, Uri, header};
 
-pub(super) fn is_foreign(headers: &HeaderMap) -> bool {
+/// `uri` is the request's own: HTTP/2 has the host there (`:authority`) and no header.
+pub(super) fn is_foreign(headers: &HeaderMap, uri: &Uri) -> bool {
     let text = |name: &str| {
         headers
             .get(name)
@@ -17,9 +18,10 @@ pub(super) fn is_foreign(headers: &HeaderMap) -> bool {
     let Some(origin) = text(header::ORIGIN.as_str()) else {
         return false;
     };
-    let host = text(header::HOST.as_str()).unwrap_or_default();
+    let authority = uri.authority().map(|authority| authority.as_str());
+    let host = text(header::HOST.as_str()).or(authority);
     let own = origin.split_once("://").map(|(_, rest)| rest);
-    own != Some(host)
+    own.is_none() || own != host
 }
 
 #[cfg(test)]
@@ -35,7 +37,7 @@ mod tests {
             let pairs = pairs
                 .iter()
                 .map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value)));
-            is_foreign(&pairs.collect())
+            is_foreign(&pairs.collect(), &Uri::from_static("/sign-out"))
         };
         let host = ("host", "locks.example.com");
         assert!(foreign(&[host, ("sec-fetch-site", "cross-site")]));
@@ -53,5 +55,19 @@ mod tests {
         ]));
         assert!(!foreign(&[host, ("origin", "https://locks.example.com")]));
         assert!(!foreign(&[host]));
+    }
+
+    #[test]
+    fn http_2_requests_are_compared_by_authority() {
+        // No Host header: our own page, another site's, and an origin without a host.
+        let uri = Uri::from_static("https://locks.example.com/sign-out");
+        let foreign = |origin: &'static str| {
+            let headers = HeaderMap::from_iter([(header::ORIGIN, HeaderValue::from_static(origin))]);
+            is_foreign(&headers, &uri)
+        };
+        assert!(!foreign("https://locks.example.com"));
+        assert!(foreign("https://evil.example") && foreign("null"));
+        let headers = HeaderMap::from_iter([(header::ORIGIN, HeaderValue::from_static("null"))]);
+        assert!(is_foreign(&headers, &Uri::from_static("/")));
     }
 }
