@@ -57,7 +57,7 @@ prove: export LEASEHOLD_PROVE := 1
 prove: ## the long fault runs
 	@scripts/setup build servers peers monitoring test
 	@scripts/site
-	@cargo nextest run -p leasehold --profile prove --run-ignored all
+	@cargo nextest run --locked -p leasehold --profile prove --run-ignored all
 
 .PHONY: mutants
 mutants: ## each known fault put into the code, one at a time: a test must notice
@@ -89,4 +89,4 @@ clean: ## removes everything built here; tools stay in the cache
 .PHONY: binary
 binary:
 	@scripts/site
-	@cargo build --release -p leasehold
+	@cargo build --locked --release -p leasehold

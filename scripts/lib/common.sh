@@ -64,7 +64,7 @@ cargo_install() {
   work=$(mktemp -d)
   quietly "cargo install $*" env -u RUSTFLAGS CARGO_TARGET_DIR="$work" CARGO_PROFILE_RELEASE_LTO=off \
     CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_DEBUG=false \
-    cargo install --root "$root" "$@" || status=$?
+    cargo install --locked --root "$root" "$@" || status=$?
   rm -rf "$work"
   return "$status"
 }

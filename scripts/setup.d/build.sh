@@ -49,5 +49,5 @@ wasm_bindgen_install() {
   version=$(locked_version wasm-bindgen)
   dir=$CACHE/wasm-bindgen-$version
   cargo_install "$dir" wasm-bindgen-cli --version "$version" ||
-    die "wasm-bindgen $version could not be installed" "cargo install wasm-bindgen-cli --version $version --root $dir"
+    die "wasm-bindgen $version could not be installed" "cargo install wasm-bindgen-cli --locked --version $version --root $dir"
 }

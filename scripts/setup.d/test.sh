@@ -17,7 +17,7 @@ test_packages() {
 
 test_tools() {
   have cargo-nextest && return
-  CARGO_PROFILE_RELEASE_OPT_LEVEL=1 cargo_install "$CACHE" cargo-nextest --locked \
+  CARGO_PROFILE_RELEASE_OPT_LEVEL=1 cargo_install "$CACHE" cargo-nextest \
     --no-default-features --features default-no-update ||
     die 'cargo-nextest could not be installed' 'cargo install cargo-nextest --locked'
 }

@@ -22,6 +22,7 @@ fn the_unit_is_one_that_systemd_reads_and_calls_well_protected() {
         "StateDirectory=leasehold",
         "#LoadCredential=",
         "TimeoutStopSec=15s",
+        "LimitCORE=0",
     ] {
         assert!(unit.lines().any(|own| own.starts_with(line)), "{line}");
     }

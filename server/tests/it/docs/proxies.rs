@@ -157,6 +157,7 @@ async fn nginx_as_it_is_documented_passes_people_forms_and_streams() {
         .replace("listen 80", &format!("listen 127.0.0.1:{plain}"))
         .replace("Host $host;", "Host $http_host;")
         .replace("locks.example.com", "localhost")
+        .replace("/var/log/nginx/", &format!("{shown}/"))
         .replace("/etc/leasehold/", &format!("{shown}/"));
     let user = if rustix::process::geteuid().is_root() {
         "user root;\n"
@@ -189,6 +190,22 @@ async fn nginx_as_it_is_documented_passes_people_forms_and_streams() {
         .await
         .unwrap();
     assert_eq!(plain.status(), StatusCode::PERMANENT_REDIRECT);
+    // A link's secret is not in the log of the proxy.
+    let link = client_to_proxy(&certs).get(format!("https://localhost:{front}/setup?link=planted-secret"));
+    link.send().await.unwrap();
+    eventually("the log has the page", || async {
+        logged(folder.path()).contains("\"GET /setup HTTP/")
+    })
+    .await;
+    assert!(!logged(folder.path()).contains("planted-secret"));
+}
+
+fn client_to_proxy(certs: &Certs) -> Client {
+    client(&certs.ca(), [127, 0, 0, 2])
+}
+
+fn logged(folder: &Path) -> String {
+    std::fs::read_to_string(folder.join("leasehold.log")).unwrap_or_default()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -131,3 +131,33 @@ fn unsafe_code_is_denied_everywhere() {
         .collect();
     assert!(others.is_empty(), "{others:?}");
 }
+
+#[test]
+fn every_build_step_is_locked() {
+    // Each call of cargo that builds, runs or installs what is shipped, in the Makefile and its scripts.
+    let files = [
+        "Makefile",
+        "scripts/site",
+        "scripts/lib/common.sh",
+        "scripts/setup.d/build.sh",
+        "scripts/setup.d/test.sh",
+    ];
+    let mut steps = 0;
+    for file in files {
+        let text = std::fs::read_to_string(root().join(file)).unwrap();
+        for line in text.lines().filter(|line| !line.trim_start().starts_with('#')) {
+            let is_step = [
+                "cargo build",
+                "cargo install --",
+                "cargo install wasm",
+                "cargo install cargo-",
+                "$way\" build",
+            ];
+            if is_step.iter().any(|words| line.contains(words)) {
+                assert!(line.contains("--locked"), "{file}: {line}");
+                steps += 1;
+            }
+        }
+    }
+    assert!(steps >= 5, "{steps}");
+}
