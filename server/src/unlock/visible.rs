@@ -44,7 +44,10 @@ pub(super) fn limit_radius(mut radius: BlastRadius, scope: &Scope) -> BlastRadiu
     let is_visible = |one: &Casualty| match one.kind {
         CasualtyKind::Lock | CasualtyKind::Key => {
             let name = one.resource.as_ref();
-            name.is_some_and(|name| scope.covers_bytes(name.as_bytes()))
+            name.map_or_else(
+                || scope.covers(&one.what),
+                |name| scope.covers_bytes(name.as_bytes()),
+            )
         }
         CasualtyKind::Session | CasualtyKind::Transaction => true,
     };
