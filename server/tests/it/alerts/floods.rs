@@ -30,7 +30,7 @@ async fn rule(server: &Server, id: &str) -> Rule {
 async fn fires_for(server: &Server, resource: &str) -> bool {
     let open = server.alerts.open(&Default::default()).await.unwrap();
     open.iter()
-        .any(|(kept, ..)| kept.alert.is_firing() && kept.alert.subject.shown() == resource)
+        .any(|open| open.kept.alert.is_firing() && open.kept.alert.subject.shown() == resource)
 }
 
 async fn preview(server: &Server, id: &str) -> Preview {
