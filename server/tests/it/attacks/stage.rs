@@ -13,7 +13,7 @@ pub(super) struct Stage {
 
 impl Stage {
     pub(super) async fn start() -> Self {
-        let toml = "public_url = \"https://leasehold.test\"\n[proxy]\ntrusted = [\"127.0.0.1\"]\n";
+        let toml = "listen = \"127.0.0.1:0\"\npublic_url = \"https://leasehold.test\"\n[proxy]\ntrusted = [\"127.0.0.1\"]\n";
         Self {
             server: Server::start(toml).await,
             http: Client::builder()
