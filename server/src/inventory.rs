@@ -13,6 +13,7 @@ mod ingest;
 mod journal;
 mod lately;
 mod lines;
+mod long_held;
 mod order;
 mod overwrites;
 mod query;
@@ -41,6 +42,7 @@ use tokio::sync::watch;
 pub use feed::Feed;
 pub use groups::{GROUPS_MAX, GroupReading, OTHER};
 pub use journal::{Change, Journal, Taken};
+pub use long_held::{Alerted, LongHeld};
 pub use query::{LookUp, SEEN_MAX};
 pub use slot::BackendInfo;
 pub use watched::WatchedBackend;
@@ -56,22 +58,21 @@ pub struct Inventory {
     changes: AtomicU64,
     hint: watch::Sender<u64>,
     journal: Journal,
+    long_held: Arc<LongHeld>,
 }
 
 impl Inventory {
     /// An inventory of these backends, none of them observed yet, in the order of the configuration.
     pub fn new(backends: Vec<BackendInfo>) -> Arc<Self> {
+        let long_held = Arc::<LongHeld>::default();
+        let slot = |info| Arc::new(Slot::new(info, long_held.clone()));
         Arc::new(Self {
-            slots: RwLock::new(
-                backends
-                    .into_iter()
-                    .map(|info| Arc::new(Slot::new(info)))
-                    .collect(),
-            ),
+            slots: RwLock::new(backends.into_iter().map(slot).collect()),
             revision: AtomicU64::new(1),
             changes: AtomicU64::new(0),
             hint: watch::Sender::new(1),
             journal: Journal::default(),
+            long_held,
         })
     }
 
@@ -120,7 +121,7 @@ impl Inventory {
             let known = before.iter().find(|slot| slot.info.name == info.name);
             match known.filter(|_| stay.contains(&info.name)) {
                 Some(slot) => slot.clone(),
-                None => Arc::new(Slot::new(info)),
+                None => Arc::new(Slot::new(info, self.long_held.clone())),
             }
         };
         let now = backends.into_iter().map(slot).collect();

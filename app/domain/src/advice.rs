@@ -86,7 +86,7 @@ fn for_state(state: LockState, detail: &LockDetail) -> Vec<Step> {
         LockState::Contended => contended(detail),
         LockState::LongHeld => vec![step(
             format!("Look at what {owner} is doing."),
-            "It holds far longer than it usually does, and it still renews.",
+            "It holds for longer than a long-held rule allows. Its hold times on this page show how long it usually takes.",
         )],
         LockState::TwoBelievers => vec![
             step(

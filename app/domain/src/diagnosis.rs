@@ -51,6 +51,8 @@ pub struct Facts<'a> {
     pub waiters: Option<u32>,
     pub oldest_waiter_ms: Option<i64>,
     pub condition: Option<&'a Condition>,
+    /// An enabled rule says that it is held for too long.
+    pub is_long_held: bool,
 }
 
 /// The states that hold, as a set.
@@ -121,6 +123,7 @@ pub fn judge(facts: &Facts<'_>) -> Verdict {
             // A lease that has ended has no holder that could act beside another one.
             !is_expired && matches!(facts.condition, Some(Condition::TwoBelievers { .. })),
         )
+        .with(LockState::LongHeld, facts.is_long_held)
         .with(
             LockState::Contended,
             facts.waiters.is_some_and(|waiters| waiters > 0),
@@ -199,7 +202,8 @@ fn sentence(state: LockState, facts: &Facts<'_>) -> String {
             Some(Condition::TwoBelievers { why }) => format!("{why}."),
             _ => format!("It is {}.", state.word()),
         },
-        LockState::LongHeld | LockState::Stale => format!("It is {}.", state.word()),
+        LockState::LongHeld => "It is held for longer than a rule allows.".to_owned(),
+        LockState::Stale => format!("It is {}.", state.word()),
     }
 }
 
@@ -292,6 +296,7 @@ mod tests {
             waiters: Some(0),
             oldest_waiter_ms: None,
             condition: None,
+            is_long_held: false,
         }
     }
 

@@ -5,6 +5,7 @@ const PLAYED: Record<string, string> = {
   healthy: 'healthy',
   expired_present: 'expired but present',
   no_ttl: 'no TTL',
+  long_held: 'long-held',
   contended: 'contended',
   unknown: 'unknown',
   holder_gone: 'holder gone',

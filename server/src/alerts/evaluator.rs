@@ -1,5 +1,6 @@
 //! The evaluator: looks at everything once a second, and writes what changed together with who is to be told.
 
+mod follow;
 mod look;
 mod news;
 pub(super) mod recorded;
@@ -8,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::alerts::limits::UNWATCHED_AFTER_MS;
+use domain::alerts::limits::{UNWATCHED_AFTER_MS, WINDOW_MS_MAX};
 use domain::alerts::{
     About, Active, Kind, Outcome, Past, Rule, RuleId, Sign, Silence, Subject, Told, judge_backends,
     judge_counts, judge_windows, notices, round, step,
@@ -42,7 +43,6 @@ pub(super) struct Evaluator {
     alerts: Arc<Alerts>,
     notices: Arc<dyn Notices>,
     turn: Turn,
-    past: Arc<Past>,
     /// Up to where history was taken in; none: not begun.
     place: Option<i64>,
     has_caught_up: bool,
@@ -63,11 +63,12 @@ impl Evaluator {
             Db::Sqlite(_) => Turn::alone(),
             Db::Postgres(_) => Turn::shared("leasehold/alerts", leases, alerts.clock.clone()),
         };
+        // What an evaluator before this one had learnt is learnt again, from its beginning.
+        *alerts.inventory.long_held().past_mut() = Past::default();
         Self {
             alerts,
             notices,
             turn,
-            past: Arc::default(),
             place: None,
             has_caught_up: false,
             is_behind: false,
@@ -102,7 +103,7 @@ impl Evaluator {
         let Some(token) = self.turn.token().await else {
             self.is_first = true;
             meters().firing(Firing::new());
-            return Ok(());
+            return self.follow().await;
         };
         self.rounds += 1;
         let now = self.alerts.clock.now();
@@ -116,6 +117,7 @@ impl Evaluator {
             .book_of(marks.and_then(|marks| marks.revision))
             .await?;
         let due = self.news.due(marks, book.revision, at);
+        self.name_long_held(&book).await;
         let (rules, silences) = (book.rules(), book.silences(at));
         let mut before: Vec<Active> = book.open.iter().map(|kept| kept.alert.clone()).collect();
         drop(book);
@@ -178,9 +180,12 @@ impl Evaluator {
         if due.records {
             self.recorded.read_records(&*ledger, rules, at).await?;
         }
-        if due.signals {
-            let past = Arc::get_mut(&mut self.past);
-            self.recorded.read_signals(&*ledger, rules, past, at).await?;
+        if due.signals
+            && let Some(read) = self.recorded.read_signals(&*ledger, rules, at).await?
+        {
+            let mut past = self.alerts.inventory.long_held().past_mut();
+            past.refused(read.since, read.refused);
+            past.forget_refused(at - WINDOW_MS_MAX);
         }
         Ok(())
     }
@@ -195,12 +200,7 @@ impl Evaluator {
             let rows = self.alerts.ledger.events(place, ROWS).await?;
             let is_all = (rows.len() as i64) < ROWS;
             self.is_behind = !is_all;
-            if let Some(past) = Arc::get_mut(&mut self.past) {
-                for (at, event) in rows {
-                    place = place.max(at);
-                    past.apply(&event);
-                }
-            }
+            place = self.apply(rows, place).await;
             if is_all {
                 self.has_caught_up = true;
                 break;
@@ -215,10 +215,11 @@ impl Evaluator {
         let mut seen = self.look_at_locks(rules, before, now).await;
         let views = self.alerts.inventory.backends(now);
         let recorded = self.recorded.in_order();
+        let past = self.alerts.inventory.long_held().past();
         for (index, rule) in rules.iter().enumerate().filter(|(_, rule)| rule.is_enabled) {
             match rule.condition.kind.about() {
                 About::Prefix => {
-                    let found = judge_windows(index, rule, &self.past, at);
+                    let found = judge_windows(index, rule, &past, at);
                     seen.found.extend(
                         found
                             .into_iter()
@@ -261,11 +262,12 @@ impl Evaluator {
             .iter()
             .map(|alert| ((alert.rule.clone(), alert.subject.clone()), alert.holding.clone()))
             .collect();
-        let (inventory, past) = (self.alerts.inventory.clone(), self.past.clone());
+        let inventory = self.alerts.inventory.clone();
+        let long_held = inventory.long_held().clone();
         let pass = tokio::task::spawn_blocking(move || {
             let mut seen = Seen::default();
             let blind = inventory.sights(now, EVERY_MS, &mut |sight| {
-                look_at(sight, &watched, &known, &past, &mut seen);
+                look_at(sight, &watched, &known, &long_held, &mut seen);
             });
             seen.blind = blind.into_iter().collect();
             seen

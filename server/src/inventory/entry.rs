@@ -46,6 +46,8 @@ pub(super) struct Entry {
     /// When its lease runs out, on our monotonic clock; never later than in truth.
     pub(super) deadline: Tick,
     pub(super) read_at: Tick,
+    /// Read later than this, it is long-held.
+    pub(super) long_after: Tick,
     pub(super) cadence: Option<Box<Cadence>>,
     pub(super) condition: Option<Box<Condition>>,
     /// Length of the track: the TTL where it is told, else the most that was ever left.
@@ -68,7 +70,7 @@ pub(super) struct Entry {
 }
 
 /// A million of them with their numbers and texts must fit the goal of 300 bytes each beside the name.
-const _: () = assert!(size_of::<Option<Entry>>() <= 152);
+const _: () = assert!(size_of::<Option<Entry>>() <= 160);
 
 impl Entry {
     /// As of the last reading; `grain_ms` is how coarse the backend tells time.
@@ -93,7 +95,18 @@ impl Entry {
             waiters: (self.gaps.waiters == super::gaps::FILLED).then_some(self.waiters),
             oldest_waiter_ms: (self.oldest_waiter_ms > 0).then_some(i64::from(self.oldest_waiter_ms)),
             condition: self.condition.as_deref(),
+            is_long_held: self.read_at > self.long_after,
         }
+    }
+
+    /// Tells this acquisition from the next one, as alerts do.
+    pub(super) fn holding(&self) -> String {
+        let acquired_at = (self.gaps.acquired_at == super::gaps::FILLED).then_some(self.acquired_at);
+        domain::alerts::holding(self.told_token(), acquired_at, self.owner.as_deref())
+    }
+
+    pub(super) fn told_token(&self) -> Option<u64> {
+        (self.token > 0).then_some(self.token)
     }
 
     /// 0 where it is not told.

@@ -37,10 +37,12 @@ impl Inventory {
         describe: impl Fn(&Source) -> (Safety, i64) + Send + Sync + 'static,
     ) -> Option<Feed> {
         let slot = self.slot(backend)?;
+        let epoch = now.wall_at(Tick(0));
+        slot.write().epoch_ms = epoch.timestamp_millis();
         Some(Feed {
             inventory: self.clone(),
             slot,
-            epoch: now.wall_at(Tick(0)),
+            epoch,
             describe: Box::new(describe),
         })
     }
@@ -61,6 +63,8 @@ impl Feed {
             settled: state.passes.count > 0,
             last_flush: state.last_flush,
             counts_grants: self.slot.info.kind == BackendKind::Builtin,
+            judge: self.slot.judge(),
+            clock: state.clock(),
         }
     }
 
@@ -146,6 +150,7 @@ impl Feed {
         state.passes.refused = false;
         state.answered(u32::try_from(took_ms).ok());
         state.recovered();
+        let is_clock_moved = state.is_clock_moved();
         self.publish(
             state,
             Outcome {
@@ -153,6 +158,9 @@ impl Feed {
                 ..outcome
             },
         );
+        if is_clock_moved {
+            self.inventory.judge_slot_again(&self.slot);
+        }
     }
 
     /// A pass failed: everything stays, and ages.

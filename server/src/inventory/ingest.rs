@@ -14,7 +14,8 @@ use domain::state::LockState;
 use super::entry::{Ends, Entry, EntryGaps};
 use super::events::LockEvent;
 use super::gaps::FILLED;
-use super::shard::{Shard, Unlocked};
+use super::long_held::{BackendClock, Judge, NEVER};
+use super::shard::{Shard, SourceInfo, Unlocked};
 use super::slab::Id;
 use crate::backends::Batch;
 
@@ -37,7 +38,7 @@ pub(super) struct Outcome {
 }
 
 /// What ingest needs to know besides the batch.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Context {
     pub(super) pass: u32,
     pub(super) poll_ms: i64,
@@ -50,11 +51,24 @@ pub(super) struct Context {
     pub(super) last_flush: Tick,
     /// Its tokens rise by one with each grant of a resource.
     pub(super) counts_grants: bool,
+    pub(super) judge: Judge,
+    pub(super) clock: BackendClock,
 }
 
 impl Context {
     pub(super) fn wall(&self, tick: Tick) -> DateTime<Utc> {
         self.epoch + chrono::TimeDelta::milliseconds(tick.0)
+    }
+
+    /// `before`: the same acquisition as it was read before.
+    fn long_after(&self, entry: &Entry, before: Option<&Entry>, info: &SourceInfo) -> Tick {
+        let is_same = |before: &&Entry| {
+            before.acquired_at == entry.acquired_at && before.gaps.acquired_at == entry.gaps.acquired_at
+        };
+        match before.filter(is_same) {
+            Some(before) => before.long_after,
+            None => self.judge.long_after(entry, info, self.clock),
+        }
     }
 
     /// Where a time of the backend's clock lies on ours.
@@ -104,8 +118,9 @@ impl Shard {
                 let line = std::mem::take(&mut lock.line);
                 let mut entry = self.make(lock, source, sent_at, context);
                 self.lines.stand(source, &entry.name, line, sent_at);
-                let (grain_ms, gaps) = (self.sources[usize::from(source)].grain_ms, &self.gaps);
-                entry.state = entry.judge(gaps, grain_ms, context.poll_ms).worst();
+                let (info, gaps) = (&self.sources[usize::from(source)], &self.gaps);
+                entry.long_after = context.long_after(&entry, None, info);
+                entry.state = entry.judge(gaps, info.grain_ms, context.poll_ms).worst();
                 entry.group = self.groups.of(&entry.name, sent_at);
                 entry.seen_begin = context.settled;
                 if entry.state == LockState::TwoBelievers {
@@ -133,10 +148,11 @@ impl Shard {
     ) {
         let Some(old) = self.slab.get(id) else { return };
         let source = old.source;
-        let grain_ms = self.sources[usize::from(source)].grain_ms;
         let renewed_at = lock.renewed_at.known().copied();
         let line = std::mem::take(&mut lock.line);
         let mut new = self.make(lock, source, sent_at, context);
+        let info = &self.sources[usize::from(source)];
+        let grain_ms = info.grain_ms;
         let Some(old) = self.slab.get_mut(id) else { return };
         new.group = old.group;
         let same = new.generation == old.generation && new.owner == old.owner;
@@ -155,11 +171,8 @@ impl Shard {
                 self.overwrites.note(old, &new, sent_at, context);
             }
         }
-        if let Some(condition) = self.overwrites.condition(&new, sent_at, context)
-            && new.condition.is_none()
-        {
-            new.condition = Some(Box::new(condition));
-        }
+        new.long_after = context.long_after(&new, same.then_some(&*old), info);
+        self.overwrites.mark(&mut new, sent_at, context);
         new.state = new.judge(&self.gaps, grain_ms, context.poll_ms).worst();
         let shown = same
             && new.state == old.state
@@ -229,6 +242,7 @@ impl Shard {
             first_seen: sent_at,
             deadline,
             read_at: sent_at,
+            long_after: NEVER,
             cadence: None,
             condition: lock.condition.map(Box::new),
             track_ms,

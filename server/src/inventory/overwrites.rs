@@ -66,11 +66,15 @@ impl Overwrites {
         self.0.insert((old.source, old.name.clone()), overwrite);
     }
 
-    /// The condition of a lock that was just read, if its record was written over.
-    pub(super) fn condition(&mut self, new: &Entry, at: Tick, context: &Context) -> Option<Condition> {
-        if self.0.is_empty() {
-            return None;
+    /// Sets the condition of a lock that was just read, if its record was written over.
+    pub(super) fn mark(&mut self, new: &mut Entry, at: Tick, context: &Context) {
+        if self.0.is_empty() || new.condition.is_some() {
+            return;
         }
+        new.condition = self.condition(new, at, context).map(Box::new);
+    }
+
+    fn condition(&mut self, new: &Entry, at: Tick, context: &Context) -> Option<Condition> {
         let key = (new.source, new.name.clone());
         let overwrite = self.0.get(&key)?;
         if overwrite.generation != new.generation || overwrite.until <= at {

@@ -246,6 +246,7 @@ impl Slot {
             offset_ms: state.offset_ms.known().copied().unwrap_or(0),
             blind,
             now,
+            judge: self.judge(),
         }
     }
 

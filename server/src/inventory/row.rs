@@ -12,7 +12,9 @@ use domain::state::{LockState, Reason};
 use domain::token::FencingToken;
 
 use super::entry::{Ends, Entry};
+use super::long_held::Judge;
 use super::shard::Shard;
+use super::sights::Standpoint;
 use crate::clock::Now;
 
 /// What a row needs to know of its backend.
@@ -24,6 +26,7 @@ pub(super) struct RowContext<'a> {
     /// The backend is stale or down, and why.
     pub(super) blind: Option<&'a str>,
     pub(super) now: Now,
+    pub(super) judge: Judge,
 }
 
 impl RowContext<'_> {
@@ -94,10 +97,25 @@ impl Shard {
         })
     }
 
+    /// In the words of the alert.
+    fn why_long_held(&self, entry: &Entry, context: &RowContext<'_>) -> Option<String> {
+        let from = Standpoint {
+            backend: context.backend,
+            poll_ms: context.poll_ms,
+            offset_ms: context.offset_ms,
+            now: context.now,
+            lag_ms: 0,
+        };
+        Some(context.judge.why(&self.sight(entry, self.source(entry)?, &from)))
+    }
+
     fn judged(&self, entry: &Entry, context: &RowContext<'_>) -> (LockState, Vec<Reason>) {
         let grain_ms = self.source(entry).map_or(0, |info| info.grain_ms);
         let facts = entry.facts(&self.gaps, grain_ms, context.poll_ms);
-        let before = diagnosis::explain(&facts, diagnosis::judge(&facts));
+        let mut before = diagnosis::explain(&facts, diagnosis::judge(&facts));
+        if let Some(reason) = before.iter_mut().find(|one| one.state == LockState::LongHeld) {
+            reason.why = self.why_long_held(entry, context).unwrap_or_default();
+        }
         let age = domain::human::duration(context.now.tick.since(entry.read_at));
         let why = match context.blind {
             Some(why) => why.to_owned(),

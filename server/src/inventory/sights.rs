@@ -5,11 +5,51 @@ use domain::backend::BackendStatus;
 use domain::names::BackendName;
 
 use super::Inventory;
+use super::entry::Entry;
+use super::gaps::FILLED;
+use super::shard::{Shard, SourceInfo};
 use super::slab::Id;
 use crate::clock::Now;
 
 /// Entries that are looked at before the observer gets its turn.
 const AT_ONCE: Id = 8 * 1024;
+
+/// What the sight of a lock needs besides its entry.
+pub(super) struct Standpoint<'a> {
+    pub(super) backend: &'a BackendName,
+    pub(super) poll_ms: i64,
+    /// Backend's clock minus ours.
+    pub(super) offset_ms: i64,
+    pub(super) now: Now,
+    /// The next look comes so much later at most.
+    pub(super) lag_ms: i64,
+}
+
+impl Shard {
+    /// As of the last reading.
+    pub(super) fn sight<'a>(
+        &'a self,
+        entry: &'a Entry,
+        info: &'a SourceInfo,
+        from: &Standpoint<'a>,
+    ) -> LockSight<'a> {
+        let acquired_at = (entry.gaps.acquired_at == FILLED).then_some(entry.acquired_at);
+        let backend_now = from.now.wall_at(entry.read_at).timestamp_millis() + from.offset_ms;
+        let seen_ms = entry.read_at.since(entry.first_seen);
+        LockSight {
+            backend: from.backend,
+            source: &info.source,
+            name: &entry.name,
+            owner: entry.owner.as_deref(),
+            safety: Some(info.safety.class),
+            facts: entry.facts(&self.gaps, info.grain_ms, from.poll_ms),
+            token: entry.told_token(),
+            held_ms: acquired_at.map_or(seen_ms, |at| backend_now - at).max(0),
+            acquired_at,
+            lag_ms: from.lag_ms,
+        }
+    }
+}
 
 impl Inventory {
     /// Shows each lock of every backend that is seen now to `look`. Answers the backends that are not.
@@ -34,23 +74,14 @@ impl Inventory {
                     else {
                         continue;
                     };
-                    let acquired_at = shard.gaps.join((), entry.gaps.acquired_at).is_known();
-                    let acquired_at = acquired_at.then_some(entry.acquired_at);
-                    let offset_ms = state.offset_ms.known().copied().unwrap_or(0);
-                    let backend_now = now.wall_at(entry.read_at).timestamp_millis() + offset_ms;
-                    let seen_ms = entry.read_at.since(entry.first_seen);
-                    look(&LockSight {
+                    let from = Standpoint {
                         backend: &slot.info.name,
-                        source: &info.source,
-                        name: &entry.name,
-                        owner: entry.owner.as_deref(),
-                        safety: Some(info.safety.class),
-                        facts: entry.facts(&shard.gaps, info.grain_ms, slot.info.poll_ms),
-                        token: (entry.token > 0).then_some(entry.token),
-                        held_ms: acquired_at.map_or(seen_ms, |at| backend_now - at).max(0),
-                        acquired_at,
+                        poll_ms: slot.info.poll_ms,
+                        offset_ms: state.clock().offset_ms,
+                        now,
                         lag_ms: slot.info.poll_ms + every_ms,
-                    });
+                    };
+                    look(&shard.sight(entry, info, &from));
                 }
                 if last <= from + AT_ONCE {
                     break;

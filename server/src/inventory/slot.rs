@@ -1,7 +1,7 @@
 //! One backend's place in the inventory: its shard, its passes, its health.
 
 use std::collections::VecDeque;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use domain::backend::{BackendKind, Capability, Fault, Right, WatchState};
 use domain::known::Known;
@@ -9,6 +9,7 @@ use domain::names::{BackendName, Resource, Source};
 use domain::observation::{Coverage, Tick};
 
 use super::events::Recent;
+use super::long_held::{BackendClock, Judge, LongHeld};
 use super::shard::Shard;
 use super::status::Passes;
 
@@ -29,6 +30,7 @@ pub struct BackendInfo {
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) info: BackendInfo,
+    long_held: Arc<LongHeld>,
     state: RwLock<SlotState>,
 }
 
@@ -45,6 +47,10 @@ pub(super) struct SlotState {
     pub(super) fault: Option<Fault>,
     pub(super) past_faults: VecDeque<Fault>,
     pub(super) offset_ms: Known<i64>,
+    /// Our wall clock at tick 0, in milliseconds since 1970.
+    pub(super) epoch_ms: i64,
+    /// The offset by which all locks were last judged long-held.
+    pub(super) judged_offset_ms: i64,
     pub(super) clock_error_ms: i64,
     pub(super) answers_ms: VecDeque<Option<u32>>,
     pub(super) version: Known<String>,
@@ -56,7 +62,7 @@ pub(super) struct SlotState {
 }
 
 impl Slot {
-    pub(super) fn new(info: BackendInfo) -> Self {
+    pub(super) fn new(info: BackendInfo, long_held: Arc<LongHeld>) -> Self {
         let state = SlotState {
             shard: Shard::default(),
             recent: Recent::default(),
@@ -68,6 +74,8 @@ impl Slot {
             fault: None,
             past_faults: VecDeque::new(),
             offset_ms: Known::unknown("it has not been asked yet"),
+            epoch_ms: 0,
+            judged_offset_ms: 0,
             clock_error_ms: 0,
             answers_ms: VecDeque::new(),
             version: Known::unknown("it has not been asked yet"),
@@ -80,8 +88,14 @@ impl Slot {
         };
         Self {
             info,
+            long_held,
             state: RwLock::new(state),
         }
+    }
+
+    /// By the rules of this moment.
+    pub(super) fn judge(&self) -> Judge {
+        Judge::new(&self.long_held, &self.info.name)
     }
 
     /// A panic while writing is a bug that tests catch; readers then still get what was there.
@@ -96,10 +110,29 @@ impl Slot {
 
 /// A watch that has not told of a change this long after a re-list found it has missed it, in milliseconds.
 const HINT_LATE_MS: i64 = 2_000;
+/// Offsets that differ by less are the same, in milliseconds: they are measured anew with each pass.
+const OFFSET_MOVED_MS: i64 = 500;
 /// Suspects kept; beyond that a flood is under way and the count is off anyway.
 const SUSPECTS_MAX: usize = 1_000;
 
 impl SlotState {
+    pub(super) fn clock(&self) -> BackendClock {
+        BackendClock {
+            epoch_ms: self.epoch_ms,
+            offset_ms: self.offset_ms.known().copied().unwrap_or(0),
+        }
+    }
+
+    /// The backend's clock is another one than the locks were judged by: they are judged again.
+    pub(super) fn is_clock_moved(&mut self) -> bool {
+        let offset_ms = self.clock().offset_ms;
+        let is_moved = (offset_ms - self.judged_offset_ms).abs() > OFFSET_MOVED_MS;
+        if is_moved {
+            self.judged_offset_ms = offset_ms;
+        }
+        is_moved
+    }
+
     /// A re-list removed these locks although the watch was live.
     pub(super) fn suspect(&mut self, gone: Vec<(Source, Resource)>, at: Tick) {
         let room = SUSPECTS_MAX.saturating_sub(self.suspects.len());

@@ -2,6 +2,7 @@
 
 mod model;
 mod passes;
+mod states;
 
 use chrono::{DateTime, Utc};
 use domain::backend::BackendKind;

@@ -1,11 +1,12 @@
 //! Conditions on one lock, judged from the same facts and by the same rules that name its state on the pages.
 
 use super::kind::Kind;
+use super::long_held::HeldLock;
 use super::machine::Sign;
 use super::rule::Condition;
 use crate::diagnosis::{self, Facts, LifetimeFacts};
 use crate::human;
-use crate::names::{BackendName, Source};
+use crate::names::{BackendName, LockId, Resource, Source};
 use crate::observation;
 use crate::safety::SafetyClass;
 use crate::state::LockState;
@@ -29,13 +30,35 @@ pub struct LockSight<'a> {
 }
 
 impl LockSight<'_> {
+    pub fn id(&self) -> LockId {
+        LockId {
+            backend: self.backend.clone(),
+            source: self.source.clone(),
+            resource: Resource::from_bytes(self.name),
+        }
+    }
+
+    pub const fn lock(&self) -> HeldLock<'_> {
+        HeldLock {
+            backend: self.backend,
+            name: self.name,
+            owner: self.owner,
+            safety: self.safety,
+        }
+    }
+
     /// Tells this very acquisition from the next one of the same lock. Empty: nobody can tell them apart.
     pub fn holding(&self) -> String {
-        match (self.token, self.acquired_at) {
-            (Some(token), _) => format!("t{token}"),
-            (None, Some(at)) => format!("a{at}"),
-            (None, None) => self.owner.map(|owner| format!("o{owner}")).unwrap_or_default(),
-        }
+        holding(self.token, self.acquired_at, self.owner)
+    }
+}
+
+/// As [`LockSight::holding`].
+pub fn holding(token: Option<u64>, acquired_at: Option<i64>, owner: Option<&str>) -> String {
+    match (token, acquired_at) {
+        (Some(token), _) => format!("t{token}"),
+        (None, Some(at)) => format!("a{at}"),
+        (None, None) => owner.map(|owner| format!("o{owner}")).unwrap_or_default(),
     }
 }
 

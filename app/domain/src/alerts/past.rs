@@ -28,6 +28,8 @@ pub struct Past {
     /// Holdings begun, and those of them without a TTL told.
     pub(super) holdings: u64,
     pub(super) without_ttl: u64,
+    /// How often old locks made room.
+    forgotten: u64,
 }
 
 /// Acquires that were not granted, by template: who asks in vain leaves no other trace. The lease service alone tells.
@@ -167,6 +169,7 @@ impl Past {
     /// The half that was told of longest ago makes room, of those that nobody holds if they are many enough: names that are
     /// used once, of jobs and orders, come without end.
     fn forget_half(&mut self) {
+        self.forgotten += 1;
         let free = self.locks.values().filter(|track| track.open.is_none());
         let mut times: Vec<i64> = free.map(|track| track.touched_at).collect();
         let are_held_kept = times.len() > LOCKS_MAX / 4;
@@ -226,6 +229,11 @@ impl Past {
         for track in self.locks.values_mut() {
             track.open = None;
         }
+    }
+
+    /// Rises when hold times of many locks are forgotten.
+    pub const fn forgotten(&self) -> u64 {
+        self.forgotten
     }
 
     /// How long this lock is usually held; none before it was seen often enough.

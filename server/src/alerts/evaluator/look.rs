@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use domain::alerts::limits::ALERTS_PER_RULE_MAX;
-use domain::alerts::{
-    Found, Kind, LeftOut, LockSight, Past, Rule, RuleId, Sign, Subject, judge_lock, tell_lock,
-};
-use domain::names::{BackendName, LockId, Resource};
+use domain::alerts::{Found, Kind, LeftOut, LockSight, Rule, RuleId, Sign, Subject, judge_lock, tell_lock};
+use domain::names::BackendName;
+
+use crate::inventory::LongHeld;
 
 /// Locks found by one rule in one look.
 const FOUND_MAX: usize = 2 * ALERTS_PER_RULE_MAX;
@@ -29,20 +29,14 @@ pub(super) fn look_at(
     sight: &LockSight<'_>,
     watched: &[(usize, Rule)],
     known: &HashMap<(RuleId, Subject), String>,
-    past: &Past,
+    long_held: &LongHeld,
     seen: &mut Seen,
 ) {
-    let id = || LockId {
-        backend: sight.backend.clone(),
-        source: sight.source.clone(),
-        resource: Resource::from_bytes(sight.name),
-    };
-    let p95 = |_: &LockSight<'_>| past.p95_ms(&id());
+    let id = || sight.id();
+    let p95 = |_: &LockSight<'_>| long_held.p95_ms(&id());
     for (index, rule) in watched {
         let (sign, measure) = judge_lock(&rule.condition, sight, &p95);
-        let is_wanted = sign != Sign::Clear
-            && rule.scope.has(sight.backend, sight.name, sight.owner)
-            && rule.scope.safety.is_none_or(|class| sight.safety == Some(class));
+        let is_wanted = sign != Sign::Clear && rule.covers(&sight.lock());
         match sign {
             Sign::Holds if is_wanted => {
                 let count = seen.counts.entry(*index).or_default();

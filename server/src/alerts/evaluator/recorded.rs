@@ -1,8 +1,7 @@
 //! What was recorded within the longest window of any rule: forced unlocks, fencing rejections, refused acquires, failed calls.
 //! Read piece by piece, so that a flood of one lock costs a row per second and hides nothing of another.
 
-use domain::alerts::limits::WINDOW_MS_MAX;
-use domain::alerts::{Counts, Happened, Kind, Past, Refused, Rule};
+use domain::alerts::{Counts, Happened, Kind, Refused, Rule};
 use domain::lease::StoreTime;
 use domain::names::BackendName;
 
@@ -29,6 +28,12 @@ pub(super) struct Recorded {
     failures: Vec<Happened>,
     /// How far back signals were read, and when all of them were.
     signals: Option<(i64, i64)>,
+}
+
+/// Refused acquires from a moment on, in the order of their times.
+pub(super) struct RefusedRead {
+    pub(super) since: i64,
+    pub(super) refused: Vec<Refused>,
 }
 
 impl Recorded {
@@ -77,22 +82,21 @@ impl Recorded {
         Ok(())
     }
 
-    /// Refused acquires, which go to the past of their prefixes, and failed calls.
+    /// Failed calls, and refused acquires for the past of their prefixes; none: no rule counts them.
     pub(super) async fn read_signals(
         &mut self,
         ledger: &dyn Ledger,
         rules: &[Rule],
-        past: Option<&mut Past>,
         now: i64,
-    ) -> Result<(), sqlx::Error> {
+    ) -> Result<Option<RefusedRead>, sqlx::Error> {
         let window_ms = longest_window(rules, |kind| {
             matches!(
                 kind,
                 Kind::Contention | Kind::RenewalFailures | Kind::ReleaseFailures
             )
         });
-        let (Some(window_ms), Some(past)) = (window_ms, past) else {
-            return Ok(());
+        let Some(window_ms) = window_ms else {
+            return Ok(None);
         };
         let known = self
             .signals
@@ -103,13 +107,11 @@ impl Recorded {
         };
         let signals = ledger.signals(from).await?;
         let (refused, failed) = split(signals);
-        past.refused(from, refused);
-        past.forget_refused(now - WINDOW_MS_MAX);
         self.failures
             .retain(|one| one.at < from && one.at > now - window_ms);
         self.failures.extend(failed);
         self.signals = known.or(Some((window_ms, now)));
-        Ok(())
+        Ok(Some(RefusedRead { since: from, refused }))
     }
 }
 

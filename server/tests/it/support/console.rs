@@ -1,5 +1,6 @@
 //! A whole Leasehold server inside the test, configured like any other: by the text of a file.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use domain::access::{Grant, Role};
@@ -19,14 +20,17 @@ pub(crate) struct Console {
     /// of its own.
     pub(crate) token: Secret,
     pub(crate) client: reqwest::Client,
-    _stop: DropGuard,
-    _folder: tempfile::TempDir,
+    stop: DropGuard,
+    _folder: Option<tempfile::TempDir>,
 }
 
 /// A token of this role on everything.
 pub(crate) async fn token(serving: &Serving, role: Role) -> Secret {
+    // Several servers on one store, and a server that is started again, each want their own.
+    static MADE: AtomicU32 = AtomicU32::new(0);
+    let number = MADE.fetch_add(1, Ordering::Relaxed);
     let new = NewToken {
-        name: format!("test-{}", role.wire()),
+        name: format!("test-{}-{number}", role.wire()),
         grants: vec![Grant::everywhere(role)],
         expires_in: None,
     };
@@ -51,6 +55,16 @@ pub(crate) fn client(token: &str, patience: Duration) -> reqwest::Client {
 impl Console {
     /// Serves the backends of this `leasehold.toml` on a free port.
     pub(crate) async fn start(toml: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = format!("sqlite:{}", folder.path().join("leasehold.db").display());
+        Self {
+            _folder: Some(folder),
+            ..Box::pin(Self::start_on(toml, &store)).await
+        }
+    }
+
+    /// The same on a store that outlives it.
+    pub(crate) async fn start_on(toml: &str, store: &str) -> Self {
         // Another test of this process may have been first.
         let _installed = rustls::crypto::ring::default_provider().install_default();
         let file = FileSource {
@@ -63,9 +77,8 @@ impl Console {
         })
         .unwrap();
         let stop = CancellationToken::new();
-        let folder = tempfile::tempdir().unwrap();
         let setup = Setup {
-            store: format!("sqlite:{}", folder.path().join("leasehold.db").display()).into(),
+            store: store.to_owned().into(),
             lease: config.lease,
             listen: "127.0.0.1:0".parse().unwrap(),
             backends: config.backends,
@@ -75,15 +88,21 @@ impl Console {
             clock: Clock::start(),
             stop: stop.clone(),
         };
-        let serving = serve::start(setup).await.unwrap();
+        let serving = Box::pin(serve::start(setup)).await.unwrap();
         let token = token(&serving, Role::Operator).await;
         Self {
             client: client(token.expose(), Duration::from_secs(10)),
             serving,
             token,
-            _stop: stop.drop_guard(),
-            _folder: folder,
+            stop: stop.drop_guard(),
+            _folder: None,
         }
+    }
+
+    /// Ends the server, and returns when it has ended.
+    pub(crate) async fn end(self) {
+        drop(self.stop);
+        self.serving.ended().await;
     }
 
     pub(crate) fn url(&self, path: &str) -> String {

@@ -296,6 +296,7 @@ impl Life {
                 waiters: None,
                 oldest_waiter_ms: None,
                 condition: None,
+                is_long_held: false,
             },
             token: self.token,
             acquired_at: Some(self.acquired_at),

@@ -68,6 +68,7 @@ impl Holder {
                 waiters: None,
                 oldest_waiter_ms: None,
                 condition: None,
+                is_long_held: false,
             },
             token: Some(1),
             acquired_at: Some(0),

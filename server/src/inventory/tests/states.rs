@@ -1,0 +1,133 @@
+//! States that follow from more than one reading: long-held by the clocks, a token that went back.
+
+use domain::access::Visible;
+use domain::alerts::{Draft, Known as KnownNames, Rule, builtin, parse};
+use domain::generation::Generation;
+use domain::known::Known;
+use domain::names::{LockId, Resource, Source};
+use domain::observation::Tick;
+use domain::state::LockState;
+use domain::token::FencingToken;
+
+use super::{Modelled, inventory, name, now, observed, whole};
+use crate::backends::{Batch, ClockReading, Pass};
+use crate::inventory::{Alerted, Feed, Inventory, LookUp};
+
+fn rule(longer_than: &str) -> Rule {
+    let built_in = builtin().into_iter().find(Rule::is_long_held).unwrap();
+    let mut draft = Draft::from(&built_in);
+    draft
+        .with
+        .insert("longer_than".to_owned(), longer_than.to_owned());
+    let known = KnownNames {
+        backends: &[],
+        prefix: None,
+        receivers: None,
+    };
+    parse(&draft, &known).unwrap()
+}
+
+fn held(acquired_ago_ms: Option<i64>) -> Modelled {
+    Modelled {
+        remaining_ms: Some(600_000),
+        waiters: None,
+        acquired_ago_ms,
+    }
+}
+
+/// One pass that finds `jobs`, by a backend whose clock is `ahead_ms` before ours.
+fn pass(feed: &Feed, at: i64, lock: &Modelled, ahead_ms: i64) {
+    feed.begin(now(at));
+    feed.accept(Batch {
+        sent_at: Tick(at),
+        locks: vec![observed(b"jobs", "key", lock, at)],
+        gone: Vec::new(),
+    });
+    let reading = ClockReading {
+        backend_now: now(at + ahead_ms).wall,
+        our_now: now(at).wall,
+        error_ms: 0,
+    };
+    let end = Pass {
+        clock: Known::Known(reading),
+        ..whole(&["key"])
+    };
+    feed.end(end, now(at));
+}
+
+/// As the lock's page has it, and in the sums of the tree.
+fn state(inventory: &Inventory, at: i64) -> LockState {
+    let state = match inventory.look_up(&name("one"), None, "jobs", now(at)) {
+        LookUp::Found(lock, _) => lock.state,
+        other => panic!("{other:?}"),
+    };
+    let tree = inventory.prefixes("", &Visible::default(), now(at));
+    assert_eq!(tree.states.of(state), 1);
+    state
+}
+
+#[test]
+fn a_backend_clock_ahead_of_ours_does_not_delay_the_state() {
+    // Acquired 4 s before the first pass, by a clock that is 10 s ahead; the offset is known at the end of that pass.
+    let (inventory, feeds) = inventory(&["one"]);
+    inventory.follow_long_held(vec![rule("5s")], Alerted::new());
+    for at in [1_000, 1_500] {
+        pass(&feeds[0], at, &held(Some(4_000 + (at - 1_000) - 10_000)), 10_000);
+        assert_eq!(state(&inventory, at), LockState::Healthy);
+    }
+    pass(&feeds[0], 2_500, &held(Some(5_500 - 10_000)), 10_000);
+    assert_eq!(state(&inventory, 2_500), LockState::LongHeld);
+}
+
+#[test]
+fn changed_rules_and_open_alerts_are_followed_at_once() {
+    // No acquisition time: it counts from the first observation, unless an open alert knows better.
+    let (inventory, feeds) = inventory(&["one"]);
+    pass(&feeds[0], 0, &held(None), 0);
+    pass(&feeds[0], 3_000, &held(None), 0);
+    assert_eq!(state(&inventory, 3_000), LockState::Healthy);
+    inventory.follow_long_held(vec![rule("2s")], Alerted::new());
+    assert_eq!(state(&inventory, 3_000), LockState::LongHeld);
+    inventory.follow_long_held(vec![rule("1h")], Alerted::new());
+    assert_eq!(state(&inventory, 3_000), LockState::Healthy);
+    let lock = LockId {
+        backend: name("one"),
+        source: Source::parse("key").unwrap(),
+        resource: Resource::from("jobs"),
+    };
+    let alerted = |holding: &str| Alerted::from([(lock.clone(), holding.to_owned())]);
+    inventory.follow_long_held(vec![rule("1h")], alerted("oworker-1"));
+    assert_eq!(state(&inventory, 3_000), LockState::LongHeld);
+    inventory.follow_long_held(vec![rule("1h")], alerted("oworker-2"));
+    assert_eq!(state(&inventory, 3_000), LockState::Healthy, "of another holder");
+}
+
+#[test]
+fn a_listing_older_than_a_refresh_is_no_second_owner() {
+    // Within one pass: token 2 by a refresh, then token 1 from a listing that began before it.
+    let (inventory, feeds) = inventory(&["one"]);
+    let with_token = |token: u64, at: i64| {
+        let mut lock = observed(b"jobs", "key", &held(None), at);
+        lock.fencing_token = Known::Known(FencingToken::new(token));
+        lock.generation = Known::Known(Generation::new(format!("g{token}")));
+        Batch {
+            sent_at: Tick(at),
+            locks: vec![lock],
+            gone: Vec::new(),
+        }
+    };
+    feeds[0].begin(now(0));
+    feeds[0].accept(with_token(2, 100));
+    feeds[0].accept(with_token(1, 200));
+    feeds[0].end(whole(&["key"]), now(300));
+    assert_eq!(state(&inventory, 300), LockState::Healthy);
+    feeds[0].begin(now(1_000));
+    feeds[0].accept(with_token(2, 1_000));
+    feeds[0].end(whole(&["key"]), now(1_100));
+    assert_eq!(state(&inventory, 1_100), LockState::Healthy);
+    // In the next pass the token has gone back for good.
+    feeds[0].begin(now(2_000));
+    feeds[0].accept(with_token(1, 2_000));
+    feeds[0].end(whole(&["key"]), now(2_100));
+    assert_eq!(state(&inventory, 2_100), LockState::TwoBelievers);
+}
