@@ -1,6 +1,7 @@
 //! Every state that the console offers, provoked on real systems and read back from a running server.
 
 mod long_held;
+mod reach;
 mod surfaces;
 mod systems;
 mod two_believers;
