@@ -6,6 +6,7 @@
 //! **Invariants:** rows are numbered 1, 2, 3, … in commit order; each holds the hash of the one before; no statement of
 //! ours updates or deletes one, and the store refuses both.
 
+mod anonymous;
 mod append;
 pub mod chain;
 mod cut;
@@ -39,6 +40,7 @@ pub struct Audit {
     clock: Clock,
     heads: Arc<Heads>,
     told: Arc<AtomicU64>,
+    anonymous: anonymous::AnonymousCounts,
 }
 
 /// Who acts, as the session or the token says.
@@ -115,6 +117,7 @@ impl Audit {
             clock,
             heads: Arc::new(heads),
             told: Arc::default(),
+            anonymous: anonymous::AnonymousCounts::default(),
         }
     }
 

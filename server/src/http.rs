@@ -20,6 +20,7 @@ pub mod people;
 pub mod problem;
 mod receiver_pages;
 mod receivers;
+mod request_id;
 pub mod sessions;
 pub mod settings;
 pub mod sign_in;
@@ -33,40 +34,27 @@ pub mod wire;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::http::{HeaderName, HeaderValue, Request, header};
+use axum::http::{HeaderValue, Request, header};
 use axum::response::Response;
 use axum::routing::Route;
 use axum::{Router, extract};
-use domain::hex;
-use tower::util::MapResponseLayer;
+use tower::util::{MapRequestLayer, MapResponseLayer};
 use tower::{Layer, Service};
 use tower_http::catch_panic::CatchPanicLayer;
-use tower_http::request_id::{MakeRequestId, PropagateRequestIdLayer, RequestId, SetRequestIdLayer};
+use tower_http::request_id::{PropagateRequestIdLayer, SetRequestIdLayer};
 use tower_http::trace::{DefaultOnFailure, TraceLayer};
 use utoipa::OpenApi as _;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use self::access::Guard;
+use self::request_id::{REQUEST_ID, RandomId};
 use crate::lease::LeaseService;
 use crate::telemetry;
 
 pub use audit::Desk;
 pub use settings::Settings;
 pub use state::{AppState, ConsoleFor};
-
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-
-/// A request that brought no id of its own gets 16 random bytes as hex.
-#[derive(Clone, Copy)]
-struct RandomId;
-
-impl MakeRequestId for RandomId {
-    fn make_request_id<B>(&mut self, _: &Request<B>) -> Option<RequestId> {
-        let id = hex::text(&rand::random::<[u8; 16]>());
-        HeaderValue::try_from(id).ok().map(RequestId::new)
-    }
-}
 
 /// The JSON API with its own description at `/v1/openapi.json`, and the health checks.
 pub fn api(state: AppState, leases: Arc<LeaseService>, desk: Arc<Desk>) -> Router {
@@ -167,6 +155,7 @@ where
     <L::Service as Service<extract::Request>>::Future: Send + 'static,
 {
     router.layer((
+        MapRequestLayer::new(request_id::remove_invalid),
         SetRequestIdLayer::new(REQUEST_ID, RandomId),
         // What fails says why where it fails; a refusal while the server ends is no failure.
         TraceLayer::new_for_http()

@@ -16,6 +16,7 @@ mod links;
 pub mod oidc;
 mod password;
 mod people;
+mod reread;
 mod secret;
 mod sessions;
 mod standing;
@@ -50,6 +51,7 @@ pub struct Identity {
     /// Hashing a password costs memory and time on purpose: only so many at once.
     hashing: hashing_queue::HashingQueue,
     throttle: throttle::Throttle,
+    reread: reread::Reread,
 }
 
 impl Identity {
@@ -66,9 +68,15 @@ impl Identity {
         let identity = Arc::new(Self::open(db, audit, clock).await?);
         identity.remember_sources().await?;
         let keeper = identity.clone();
-        tasks::keep("directory of people and tokens", stop, move || {
+        tasks::keep("directory of people and tokens", stop.clone(), move || {
             let keeper = keeper.clone();
             async move { keeper.keep_fresh().await }
+        });
+        // Apart, because it writes: waiting for the store must not delay a revocation.
+        let keeper = identity.clone();
+        tasks::keep("last use of tokens", stop, move || {
+            let keeper = keeper.clone();
+            async move { keeper.keep_used().await }
         });
         Ok(identity)
     }
@@ -86,6 +94,7 @@ impl Identity {
             directory: watch::Sender::new(Arc::new(directory)),
             hashing: hashing_queue::HashingQueue::default(),
             throttle: throttle::Throttle::default(),
+            reread: reread::Reread::default(),
         })
     }
 
@@ -95,31 +104,34 @@ impl Identity {
     }
 
     async fn keep_fresh(&self) {
-        let mut noted = self.clock.tick();
         loop {
             tokio::time::sleep(limits::DIRECTORY_LOOK).await;
-            if self.clock.tick().since(noted) >= sessions::ms(limits::TOKEN_USED_EVERY) {
-                noted = self.clock.tick();
-                if let Err(error) = self.note_used().await {
-                    tracing::warn!("cannot write down which tokens were used: {error}");
-                }
+            if let Err(error) = self.reload_if_changed().await {
+                tracing::warn!("cannot read people and tokens: {error}");
             }
-            match directory::version(&self.db).await {
-                Ok(version) if version == self.directory().version => {}
-                Ok(_) => {
-                    if let Err(error) = self.reload().await {
-                        tracing::warn!("cannot read people and tokens: {error}");
-                    }
-                }
-                Err(error) => tracing::warn!("cannot read people and tokens: {error}"),
+        }
+    }
+
+    async fn keep_used(&self) {
+        loop {
+            tokio::time::sleep(limits::TOKEN_USED_EVERY).await;
+            if let Err(error) = self.note_used().await {
+                tracing::warn!("cannot write down which tokens were used: {error}");
             }
         }
     }
 
     async fn reload(&self) -> Result<(), sqlx::Error> {
         let loaded = Arc::new(directory::load(&self.db).await?);
-        loaded.keep_used(&self.directory());
-        self.directory.send_replace(loaded);
+        self.directory.send_if_modified(|current| {
+            // Of two that read at the same time, the one that began earlier does not replace the later one.
+            if loaded.version < current.version {
+                return false;
+            }
+            loaded.keep_used(current);
+            *current = loaded;
+            true
+        });
         Ok(())
     }
 

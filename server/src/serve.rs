@@ -352,6 +352,7 @@ async fn open_gate(
     let identity = Identity::start(db, audit.clone(), clock.clone(), stop.clone()).await?;
     let oidc = match &access.oidc {
         Some(config) => Some(Arc::new(Oidc::new(identity.clone(), config.clone(), home)?)),
+    audit.write_anonymous_counts(stop.clone());
         None => None,
     };
     Ok(Gate {

@@ -1,5 +1,5 @@
 //! `leasehold user` and `leasehold token`: people and machines, at the server's own terminal. They write the store themselves
-//! and work with and without a running server, which notices within a second.
+//! and work with and without a running server. What they make, it knows at once; what they end, within a second.
 
 mod granted;
 pub mod token;

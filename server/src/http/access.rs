@@ -26,20 +26,22 @@ use self::guard::Next;
 use self::needs::{Need, Route};
 use super::REQUEST_ID;
 use super::form_page;
-use super::lease::body::drop_rest;
 use super::pages::set_headers;
 use super::problem::Problem;
 use super::settings::form::Form;
 use crate::audit::{Audit, Entry, Origin};
 use crate::clock::Stopwatch;
-use crate::identity::{Identity, IdentityError, Oidc, Subject, Who};
+use crate::identity::{Identity, IdentityError, Oidc, Person, Session, Subject, Who};
 use crate::lease::Caller;
 use crate::telemetry::meters;
 
 pub use door::OverTls;
 pub use guard::Guard;
 pub use origin::Proxies;
-pub use streams::Streams;
+pub use streams::{Streams, is_event_stream};
+
+/// Of a path in an audit entry.
+const PATH_BYTES_MAX: usize = 512;
 
 /// What the middleware asks.
 #[derive(Clone)]
@@ -84,7 +86,10 @@ async fn admit<S: Next>(gate: Arc<Gate>, route: Route, mut request: Request, nex
     let origin = origin::of(&request, &gate.proxies);
     let who = match gate.who(request.headers(), origin).await {
         Ok(who) => who,
-        Err(refusal) => return Box::pin(unknown(refusal, request)).await,
+        Err(refusal) => {
+            let refusal = refused(refusal.with_request_id(request.headers()));
+            return Box::pin(set_headers(refusal)).await;
+        }
     };
     let need = route.need;
     let checked = match need {
@@ -102,7 +107,7 @@ async fn admit<S: Next>(gate: Arc<Gate>, route: Route, mut request: Request, nex
     request.extensions_mut().insert(who.clone());
     let request_id = request.headers().get(REQUEST_ID).cloned();
     let response = next.answer(request).await;
-    if streams::is_stream(&response) {
+    if is_event_stream(&response) {
         return gate
             .streams
             .open(response, gate.identity.clone(), who)
@@ -111,13 +116,6 @@ async fn admit<S: Next>(gate: Arc<Gate>, route: Route, mut request: Request, nex
                 refused(Problem::too_many_streams(max).with_request_id(&headers))
             });
     }
-    response
-}
-
-/// Of a token that nobody knows.
-async fn unknown(refusal: Problem, request: Request) -> Response {
-    let response = set_headers(refused(refusal.with_request_id(request.headers()))).await;
-    drop_rest(request.into_body()).await;
     response
 }
 
@@ -168,7 +166,10 @@ impl Gate {
                 .to_str()
                 .ok()
                 .and_then(|value| value.strip_prefix("Bearer "));
-            let token = token.and_then(|secret| self.identity.token(secret.trim()));
+            let token = match token {
+                Some(secret) => self.identity.token(secret.trim()).await?,
+                None => None,
+            };
             let Some(token) = token else {
                 return Err(Problem::unauthenticated(
                     "This token is not known, has expired or was revoked",
@@ -189,11 +190,7 @@ impl Gate {
         let Some(secret) = cookie::read(headers, self.is_secure) else {
             return Ok(Who::anonymous(origin));
         };
-        let session = Box::pin(self.identity.session(&secret))
-            .await
-            .map_err(|_| Problem::store_unavailable())?;
-        let known = session.and_then(|session| Some((self.identity.person_of(&session)?, session)));
-        let Some((person, session)) = known else {
+        let Some((session, person)) = Box::pin(self.person_of_cookie(&secret)).await? else {
             return Ok(Who::anonymous(origin));
         };
         Ok(Who {
@@ -207,6 +204,14 @@ impl Gate {
             predecessors: Arc::default(),
             read_only: self.identity.directory().read_only,
         })
+    }
+
+    async fn person_of_cookie(&self, secret: &str) -> Result<Option<(Session, Person)>, IdentityError> {
+        let Some(session) = self.identity.session(secret).await? else {
+            return Ok(None);
+        };
+        let person = self.identity.current_person_of(&session).await?;
+        Ok(person.map(|person| (session, person)))
     }
 
     fn check(&self, who: &Who, need: Need, request: &Request) -> Result<(), Refusal> {
@@ -234,12 +239,10 @@ impl Gate {
             let form = Form::read(body).await;
             return set_headers(refused_form::answer(refusal, need, who, &asked, form)).await;
         }
-        let response = set_headers(answer(refusal, need, who, &asked)).await;
-        drop_rest(body).await;
-        response
+        set_headers(answer(refusal, need, who, &asked)).await
     }
 
-    /// Refusals of what would have changed something are in the record; a visitor without a session is not news.
+    /// Refusals of what would have changed something are in the record; those of nobody known are counted by source.
     async fn note(&self, who: &Who, method: &Method, path: &str, refusal: Refusal) {
         let outcome = match refusal {
             _ if method.is_safe() => return,
@@ -248,10 +251,16 @@ impl Gate {
             Refusal::CrossSite => "cross_site",
             Refusal::NoSuchMethod | Refusal::NoSuchRoute => return,
         };
+        // A path is ASCII.
+        let path = path.get(..PATH_BYTES_MAX).unwrap_or(path);
         let entry = Entry {
-            after: Some(serde_json::json!({"method": method.as_str(), "path": path})),
+            after: Some(serde_json::json!({"method": method_of(method), "path": path})),
             ..Entry::new(Action::Deny, outcome, who.actor(None), who.origin.clone())
         };
+        if who.is_anonymous() {
+            self.audit.append_anonymous(entry, "").await;
+            return;
+        }
         if let Err(error) = self.audit.append(entry).await {
             tracing::error!("a refusal could not be recorded: {error}");
         }

@@ -85,10 +85,8 @@ async fn sign_in(
         Ok(signed_in) => return welcome(&gate, &signed_in, &next),
         Err(error) => error,
     };
-    if matches!(error, IdentityError::BadLink)
-        && let Err(error) = gate.identity.note_bad_link(&who.origin).await
-    {
-        tracing::error!("a bad link could not be recorded: {error}");
+    if matches!(error, IdentityError::BadLink) {
+        gate.identity.note_bad_link(&who.origin).await;
     }
     let status = match &error {
         // Too long to be anybody's password: refused as a request, before it is counted or hashed.
@@ -132,7 +130,10 @@ async fn set_up(
         .await;
     match set_up {
         Ok(signed_in) => welcome(&gate, &signed_in, "/"),
-        Err(IdentityError::BadLink) => page(StatusCode::GONE, setup::spent()),
+        Err(IdentityError::BadLink) => {
+            gate.identity.note_bad_link(&who.origin).await;
+            page(StatusCode::GONE, setup::spent())
+        }
         Err(error) => {
             let status = form_page::status_of(&error);
             let mut form = Setup {

@@ -33,6 +33,8 @@ pub const WORDS_MAX: usize = 1_000;
 pub const NAMESAKES_MAX: usize = 999;
 /// How often a server looks whether another one, or a command, changed something.
 pub const DIRECTORY_LOOK: Duration = Duration::from_millis(500);
+/// After a read for a missing token or user that found nothing new: the pause before the next such read.
+pub const REREAD_PAUSE: Duration = Duration::from_millis(20);
 
 /// How often a stream that stays open looks whether its session's or its token's time is over.
 pub const STREAM_LOOK: Duration = Duration::from_secs(5);

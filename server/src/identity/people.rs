@@ -63,7 +63,7 @@ impl Identity {
     /// # Errors
     /// Nobody has this id; nobody else could administer any more.
     pub async fn set_grants(&self, who: &Who, person: &str, grants: Vec<Grant>) -> Result<(), IdentityError> {
-        let before = self.known_person(person)?;
+        let before = self.known_person(person).await?;
         if before.issuer.is_some() {
             let why = "come from the identity provider, at each sign-in";
             return Err(IdentityError::invalid("grants", why));
@@ -101,7 +101,7 @@ impl Identity {
         person: &str,
         password: &SecretString,
     ) -> Result<(), IdentityError> {
-        let known = self.known_person(person)?;
+        let known = self.known_person(person).await?;
         let hashed = self.hash_password(password).await?;
         let mut tx = self.db.begin().await?;
         let update = "UPDATE people SET password = $1 WHERE id = $2";
@@ -124,7 +124,7 @@ impl Identity {
     /// # Errors
     /// Nobody has this id; nobody else could administer any more.
     pub async fn disable_person(&self, who: &Who, person: &str) -> Result<(), IdentityError> {
-        let known = self.known_person(person)?;
+        let known = self.known_person(person).await?;
         if known.disabled_at.is_some() {
             return Ok(());
         }
@@ -158,7 +158,7 @@ impl Identity {
         new: &SecretString,
     ) -> Result<(), IdentityError> {
         super::password::check(new)?;
-        let known = self.known_person(who.id())?;
+        let known = self.known_person(who.id()).await?;
         let has_none = !known.has_password;
         if has_none && known.issuer.is_some() {
             // Whoever leaves there must be out here.
@@ -177,7 +177,7 @@ impl Identity {
     /// # Errors
     /// Nobody has this id.
     pub async fn enable_person(&self, who: &Who, person: &str) -> Result<(), IdentityError> {
-        let known = self.known_person(person)?;
+        let known = self.known_person(person).await?;
         if known.disabled_at.is_none() {
             return Ok(());
         }
@@ -216,15 +216,21 @@ impl Identity {
             .await
     }
 
-    pub(super) fn known_person(&self, id: &str) -> Result<super::Person, IdentityError> {
-        self.directory()
-            .people
-            .get(id)
-            .cloned()
-            .ok_or_else(|| IdentityError::NotFound {
-                what: "person",
-                name: id.to_owned(),
-            })
+    pub(super) async fn known_person(&self, id: &str) -> Result<super::Person, IdentityError> {
+        self.person(id).await?.ok_or_else(|| IdentityError::NotFound {
+            what: "person",
+            name: id.to_owned(),
+        })
+    }
+
+    /// From memory; one who is not there may have been made a moment ago by a command or another server.
+    pub(super) async fn person(&self, id: &str) -> Result<Option<super::Person>, IdentityError> {
+        let find = || self.directory.borrow().people.get(id).cloned();
+        if let Some(person) = find() {
+            return Ok(Some(person));
+        }
+        self.refresh().await?;
+        Ok(find())
     }
 
     fn keeps_an_admin_without(&self, person: &str) -> Result<(), IdentityError> {

@@ -76,7 +76,10 @@ impl Identity {
             }
         };
         let stored = known.as_ref().map(|(_, stored)| stored.clone());
-        let person = known.and_then(|(id, _)| self.directory().people.get(&id).cloned());
+        let person = match &known {
+            Some((id, _)) => self.person(id).await?,
+            None => None,
+        };
         let fits = self.evaluate(attempt, password, stored).await?;
         let Some(person) = person.filter(|_| fits) else {
             let actor = Actor {
@@ -84,9 +87,8 @@ impl Identity {
                 name: name.chars().take(64).collect(),
                 role: None,
             };
-            self.audit
-                .append(Entry::new(Action::Login, "wrong_password", actor, origin.clone()))
-                .await?;
+            let entry = Entry::new(Action::Login, "wrong_password", actor, origin.clone());
+            self.audit.append_anonymous(entry, "").await;
             return Err(IdentityError::WrongPassword);
         };
         self.begin_session(person, "password", origin).await
@@ -205,6 +207,15 @@ impl Identity {
             });
         }
         Ok(Some(session))
+    }
+
+    /// As [`person_of`](Self::person_of); somebody whom another server made a moment ago is known, too.
+    ///
+    /// # Errors
+    /// The store does not answer: nobody is let in.
+    pub async fn current_person_of(&self, session: &Session) -> Result<Option<Person>, IdentityError> {
+        let person = self.person(&session.person_id).await?;
+        Ok(person.filter(|person| person.disabled_at.is_none()))
     }
 
     /// The person of a session, with what they may do now; none when they were disabled.

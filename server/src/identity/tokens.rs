@@ -194,19 +194,24 @@ impl Identity {
         Ok(views)
     }
 
-    /// Whose secret this is, if it is good now. Asks the memory alone: it is on the path of every lease.
-    pub fn token(&self, secret: &str) -> Option<Arc<Token>> {
-        let token = self
-            .directory
-            .borrow()
-            .tokens
-            .get(&secret::hash(secret))
-            .cloned()?;
-        if self.has_expired(&token) {
-            return None;
+    /// Whose secret this is, if it is good now. Asks the memory, because it is on the path of every lease; a secret that is
+    /// not there may be of a token that a command or another server made a moment ago.
+    ///
+    /// # Errors
+    /// The store does not answer: whether it is a token is not known.
+    pub async fn token(&self, secret: &str) -> Result<Option<Arc<Token>>, IdentityError> {
+        let hash = secret::hash(secret);
+        let find = || self.directory.borrow().tokens.get(&hash).cloned();
+        let mut token = find();
+        if token.is_none() && secret.starts_with(PREFIX) {
+            Box::pin(self.refresh()).await?;
+            token = find();
         }
+        let Some(token) = token.filter(|token| !self.has_expired(token)) else {
+            return Ok(None);
+        };
         token.used_at.store(self.now_ms(), Ordering::Relaxed);
-        Some(token)
+        Ok(Some(token))
     }
 
     pub(super) fn has_expired(&self, token: &Token) -> bool {

@@ -1,6 +1,7 @@
 //! Attacks on a running server, one file per attack. Each was possible once, or would be with one check fewer.
 
 mod address_rotation;
+mod audit_flood;
 mod audit_log_rights;
 mod backend_probe;
 mod export_by_link;
@@ -23,3 +24,4 @@ mod scope_lost_after_intent;
 mod stage;
 mod title_injection;
 mod token_in_clear;
+mod unknown_tokens;

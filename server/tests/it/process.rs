@@ -2,6 +2,7 @@
 
 mod ending;
 mod fallen;
+mod known_at_once;
 mod later;
 mod reload;
 mod renewed;

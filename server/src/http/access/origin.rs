@@ -11,6 +11,8 @@ use crate::config::Network;
 use crate::http::REQUEST_ID;
 
 const USER_AGENT_CHARS_MAX: usize = 200;
+/// Hexadecimal digits of a W3C trace id.
+const TRACE_ID_DIGITS: usize = 32;
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
@@ -39,10 +41,15 @@ pub(super) fn of(request: &Request, proxies: &Proxies) -> Origin {
         ip: peer.map(|peer| client(peer, headers, proxies)),
         user_agent: text(&header::USER_AGENT).map(shortened),
         request_id: text(&REQUEST_ID).map(Arc::from),
-        trace_id: text(&TRACEPARENT)
-            .and_then(|value| value.split('-').nth(1))
-            .map(Arc::from),
+        trace_id: text(&TRACEPARENT).and_then(trace_id).map(Arc::from),
     }
+}
+
+/// Of a `traceparent`; anything else that a client sends there is ignored.
+fn trace_id(traceparent: &str) -> Option<&str> {
+    let id = traceparent.split('-').nth(1)?;
+    let is_valid = id.len() == TRACE_ID_DIGITS && id.bytes().all(|digit| digit.is_ascii_hexdigit());
+    is_valid.then_some(id)
 }
 
 fn shortened(agent: &str) -> Arc<str> {
@@ -80,6 +87,22 @@ fn hop_address(hop: &str) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_w3c_trace_id_is_kept() {
+        // A real one; one digit too many, another letter, a long text, nothing.
+        let id = "4bf92f3577b34da6a3ce929d0e0e4736";
+        assert_eq!(trace_id(&format!("00-{id}-00f067aa0ba902b7-01")), Some(id));
+        let long = "a".repeat(30_000);
+        for wrong in [
+            format!("00-{id}0-1-01"),
+            format!("00-{}-1", id.replace('4', "x")),
+            long,
+            String::new(),
+        ] {
+            assert_eq!(trace_id(&wrong), None, "{wrong}");
+        }
+    }
 
     #[test]
     fn forwarded_for_is_believed_from_declared_proxies_only_and_from_the_right() {

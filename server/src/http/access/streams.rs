@@ -19,7 +19,8 @@ const OF_TOKEN_MAX: usize = 20_000;
 #[derive(Debug, Clone, Default)]
 pub struct Streams(Arc<Mutex<HashMap<String, usize>>>);
 
-pub(super) fn is_stream(response: &Response) -> bool {
+/// Whether an answer is an event stream, which stays open.
+pub fn is_event_stream(response: &Response) -> bool {
     let kind = response.headers().get(header::CONTENT_TYPE);
     kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
 }

@@ -30,12 +30,7 @@ impl Identity {
             row.map(|row| row.try_get(0)).transpose()?
         });
         let person = match &id {
-            // A server beside us may have made them a moment ago.
-            Some(id) if !self.directory().people.contains_key(id) => {
-                self.reload().await?;
-                Some(self.known_person(id)?)
-            }
-            Some(id) => Some(self.known_person(id)?),
+            Some(id) => Some(self.known_person(id).await?),
             None => None,
         };
         if person.as_ref().is_some_and(|person| person.disabled_at.is_some()) {
@@ -56,7 +51,7 @@ impl Identity {
             }
             None => self.add_of_provider(config, known, grants, origin).await?,
         };
-        Ok(self.known_person(&id)?)
+        Ok(self.known_person(&id).await?)
     }
 
     /// The provider's word counts over what was here, the last admin's too: who may be one is decided there.

@@ -19,7 +19,7 @@ pub(crate) const PASSWORD: &str = "correct horse battery";
 
 pub(crate) struct Stage {
     pub(crate) serving: Serving,
-    store: String,
+    pub(crate) store: String,
     _stop: DropGuard,
     _folder: tempfile::TempDir,
 }

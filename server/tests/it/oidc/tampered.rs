@@ -19,14 +19,14 @@ async fn refused(stage: &Stage, answer: Response, why: &str) {
         page.contains("was not accepted") && page.contains("name=\"password\""),
         "{why}: {page}"
     );
-    let row = &stage.console.record().await[0];
-    assert_eq!(
-        (row.action.as_str(), row.outcome.as_str()),
-        ("LOGIN", "refused"),
-        "{why}"
-    );
-    let after = row.after.as_ref().unwrap();
-    assert!(after.contains(&format!("\"{why}\"")), "{why}: {after}");
+    // A second answer that is refused for the same reason within the minute is counted, and written when it is over.
+    let rows = stage.console.record().await;
+    let is_recorded = rows.iter().any(|row| {
+        let after = row.after.as_deref().unwrap_or_default();
+        (row.action.as_str(), row.outcome.as_str()) == ("LOGIN", "refused")
+            && after.contains(&format!("\"{why}\""))
+    });
+    assert!(is_recorded, "{why}: {rows:?}");
 }
 
 fn with(back: &Back, name: &str, value: Option<&str>) -> Back {

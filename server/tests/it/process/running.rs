@@ -25,6 +25,7 @@ pub(crate) struct Running {
     pub(crate) http: Client,
     child: Child,
     port: u16,
+    store: String,
     token: String,
 }
 
@@ -35,22 +36,44 @@ impl Running {
         let folder = tempfile::tempdir().unwrap();
         let store = format!("sqlite:{}", folder.path().join("leasehold.db").display());
         let token = make_token(&store).await;
+        Self::spawned(folder, "sqlite:leasehold.db".to_owned(), token, toml).await
+    }
+
+    /// The same on the store at this address.
+    pub(super) async fn on(store: String, toml: &str) -> Self {
+        let _installed = rustls::crypto::ring::default_provider().install_default();
+        let token = make_token(&store).await;
+        Self::spawned(tempfile::tempdir().unwrap(), store, token, toml).await
+    }
+
+    /// One more server on the same store, and with the same token.
+    pub(super) async fn another(&self) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        Self::spawned(folder, self.store.clone(), self.token.clone(), "").await
+    }
+
+    async fn spawned(folder: tempfile::TempDir, store: String, token: String, toml: &str) -> Self {
         std::fs::write(folder.path().join("leasehold.toml"), toml).unwrap();
         let port = free_port().unwrap();
         let mut running = Self {
             http: console::client(&token, Duration::from_secs(60)),
-            child: spawn(&folder, port),
+            child: spawn(&folder, &store, port),
             folder,
             port,
+            store,
             token,
         };
         running.ready().await;
         running
     }
 
+    pub(super) fn store(&self) -> &str {
+        &self.store
+    }
+
     /// On the same store again, after it has ended.
     pub(super) async fn again(&mut self) {
-        self.child = spawn(&self.folder, self.port);
+        self.child = spawn(&self.folder, &self.store, self.port);
         self.ready().await;
     }
 
@@ -150,7 +173,7 @@ impl Stream {
     }
 }
 
-fn spawn(folder: &tempfile::TempDir, port: u16) -> Child {
+fn spawn(folder: &tempfile::TempDir, store: &str, port: u16) -> Child {
     let log = std::fs::OpenOptions::new()
         .create(true)
         .append(true)
@@ -159,7 +182,7 @@ fn spawn(folder: &tempfile::TempDir, port: u16) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
     command
         .env_clear()
-        .env("LEASEHOLD_STORE", "sqlite:leasehold.db")
+        .env("LEASEHOLD_STORE", store)
         .current_dir(folder.path())
         .args(["serve", "--listen", &format!("127.0.0.1:{port}")])
         .stdin(Stdio::null())

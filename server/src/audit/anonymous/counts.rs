@@ -1,0 +1,242 @@
+//! The numbers, and which entry is due when. Knows no store.
+
+use std::collections::HashMap;
+
+use domain::audit::Action;
+use domain::observation::Tick;
+use serde_json::{Map, Value};
+
+use super::super::{Actor, Entry, Origin};
+use super::{BURST, EVERY, NAMES_MAX, SOURCES_MAX, WRITTEN_EVERY};
+use crate::client_network::ClientNetwork;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    source: ClientNetwork,
+    action: Action,
+    outcome: String,
+    kind: &'static str,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    by_key: HashMap<Key, Count>,
+    /// Of sources beyond the limits.
+    others: Others,
+    /// When the allowance of entries is whole again (GCRA).
+    whole_at: Option<Tick>,
+}
+
+/// Requests of one source since its last entry.
+#[derive(Debug)]
+struct Count {
+    written_at: Tick,
+    pending: u64,
+    /// The last of them; the entry shows it as an example.
+    last: Entry,
+    names: Vec<String>,
+}
+
+#[derive(Debug, Default)]
+struct Others {
+    written_at: Option<Tick>,
+    pending: u64,
+    sources: u64,
+}
+
+/// Members that counted entries add to `after`.
+const TIMES: &str = "times";
+const NAMES: &str = "names";
+const SOURCES: &str = "sources";
+
+impl Counts {
+    /// The entry, where it is to be written now.
+    pub(super) fn add(&mut self, entry: Entry, kind: &'static str, now: Tick) -> Option<Entry> {
+        let key = Key {
+            source: entry.origin.network(),
+            action: entry.action,
+            outcome: entry.outcome.clone(),
+            kind,
+        };
+        let is_first = !self.by_key.contains_key(&key);
+        if is_first && self.by_key.len() >= SOURCES_MAX {
+            self.others.add(1);
+            return None;
+        }
+        if is_first && self.may_write(now) {
+            self.by_key.insert(key, Count::new(entry.clone(), now, 0));
+            return Some(entry);
+        }
+        match self.by_key.get_mut(&key) {
+            Some(count) => count.add(entry),
+            None => {
+                self.by_key.insert(key, Count::new(entry, now, 1));
+            }
+        }
+        None
+    }
+
+    /// Entries whose minute is over.
+    pub(super) fn due(&mut self, now: Tick) -> Vec<(Entry, &'static str)> {
+        let over = |then: Tick| now.since(then) >= ms(WRITTEN_EVERY);
+        let keys: Vec<Key> = self
+            .by_key
+            .iter()
+            .filter(|(_, count)| over(count.written_at))
+            .map(|(key, _)| key.clone())
+            .collect();
+        let mut entries = Vec::new();
+        for key in keys {
+            let Some(count) = self.by_key.remove(&key) else {
+                continue;
+            };
+            if count.pending == 0 {
+                continue;
+            }
+            if self.may_write(now) {
+                let kind = key.kind;
+                self.by_key.insert(key, Count::new(count.last.clone(), now, 0));
+                entries.push((count.entry(), kind));
+            } else {
+                self.others.add(count.pending);
+            }
+        }
+        if self.others.pending > 0 && self.others.written_at.is_none_or(over) {
+            self.others.written_at = Some(now);
+            entries.extend(self.others.take());
+        }
+        entries
+    }
+
+    /// All that is pending, at the end of the process.
+    pub(super) fn rest(&mut self) -> Vec<(Entry, &'static str)> {
+        let counts = self.by_key.drain().filter(|(_, count)| count.pending > 0);
+        let mut entries: Vec<_> = counts.map(|(key, count)| (count.entry(), key.kind)).collect();
+        let beyond = entries.split_off(entries.len().min(BURST as usize));
+        for (entry, _) in beyond {
+            self.others.add(times(&entry));
+        }
+        entries.extend(self.others.take());
+        entries
+    }
+
+    /// An entry that could not be written: its number comes with the next one of its source.
+    pub(super) fn put_back(&mut self, entry: Entry, kind: &'static str) {
+        let number = times(&entry);
+        let key = Key {
+            source: entry.origin.network(),
+            action: entry.action,
+            outcome: entry.outcome.clone(),
+            kind,
+        };
+        match self.by_key.get_mut(&key) {
+            Some(count) => count.pending += number,
+            None => self.others.add(number),
+        }
+    }
+
+    /// Whether the allowance of entries has room; uses it up.
+    fn may_write(&mut self, now: Tick) -> bool {
+        let whole_at = self.whole_at.map_or(now.0, |tick| tick.0.max(now.0)) + ms(EVERY);
+        if whole_at - now.0 > ms(EVERY) * i64::from(BURST) {
+            return false;
+        }
+        self.whole_at = Some(Tick(whole_at));
+        true
+    }
+}
+
+impl Count {
+    fn new(entry: Entry, now: Tick, pending: u64) -> Self {
+        let mut count = Self {
+            written_at: now,
+            pending,
+            names: Vec::new(),
+            last: entry,
+        };
+        if pending > 0 {
+            count.note_name();
+        }
+        count
+    }
+
+    fn add(&mut self, entry: Entry) {
+        self.pending += 1;
+        self.last = entry;
+        self.note_name();
+    }
+
+    fn note_name(&mut self) {
+        let actor = &self.last.actor;
+        // The name at which somebody guessed; otherwise it is the id again.
+        if actor.name != actor.id && self.names.len() < NAMES_MAX && !self.names.contains(&actor.name) {
+            self.names.push(actor.name.clone());
+        }
+    }
+
+    /// The last request, with the number of all.
+    fn entry(self) -> Entry {
+        let Self {
+            pending, names, last, ..
+        } = self;
+        if pending == 1 {
+            return last;
+        }
+        let mut after = match last.after {
+            Some(Value::Object(fields)) => fields,
+            _ => Map::new(),
+        };
+        after.insert(TIMES.to_owned(), pending.into());
+        if names.len() > 1 {
+            after.insert(NAMES.to_owned(), names.into());
+        }
+        Entry {
+            after: Some(after.into()),
+            ..last
+        }
+    }
+}
+
+impl Others {
+    fn add(&mut self, number: u64) {
+        self.pending += number;
+        self.sources += 1;
+    }
+
+    fn take(&mut self) -> Option<(Entry, &'static str)> {
+        let (pending, sources) = (
+            std::mem::take(&mut self.pending),
+            std::mem::take(&mut self.sources),
+        );
+        if pending == 0 {
+            return None;
+        }
+        let actor = Actor {
+            id: "anonymous".to_owned(),
+            name: "anonymous".to_owned(),
+            role: None,
+        };
+        let after = Map::from_iter([
+            (TIMES.to_owned(), pending.into()),
+            (SOURCES.to_owned(), sources.into()),
+        ]);
+        let entry = Entry {
+            after: Some(after.into()),
+            ..Entry::new(Action::Deny, "several", actor, Origin::default())
+        };
+        Some((entry, "others"))
+    }
+}
+
+/// How many requests an entry stands for.
+fn times(entry: &Entry) -> u64 {
+    let after = entry.after.as_ref();
+    after.and_then(|after| after.get(TIMES)?.as_u64()).unwrap_or(1)
+}
+
+fn ms(time: std::time::Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,61 @@
+//! `x-request-id`: a client may choose it, within bounds; otherwise it is random.
+
+use axum::extract::Request as AxumRequest;
+use axum::http::{HeaderName, HeaderValue, Request};
+use domain::hex;
+use tower_http::request_id::{MakeRequestId, RequestId};
+
+pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Visible ASCII characters of an id that a client chose.
+const CHARS_MAX: usize = 64;
+
+/// 16 random bytes as hex.
+#[derive(Clone, Copy)]
+pub(super) struct RandomId;
+
+impl MakeRequestId for RandomId {
+    fn make_request_id<B>(&mut self, _: &Request<B>) -> Option<RequestId> {
+        let id = hex::text(&rand::random::<[u8; 16]>());
+        HeaderValue::try_from(id).ok().map(RequestId::new)
+    }
+}
+
+/// Removes an id that is not one to keep: logs and audit entries carry it. A random one takes its place.
+pub(super) fn remove_invalid(mut request: AxumRequest) -> AxumRequest {
+    let mut ids = request.headers().get_all(&REQUEST_ID).iter();
+    let is_valid = match (ids.next(), ids.next()) {
+        (None, _) => return request,
+        (Some(id), None) => is_valid(id),
+        (Some(_), Some(_)) => false,
+    };
+    if !is_valid {
+        request.headers_mut().remove(&REQUEST_ID);
+    }
+    request
+}
+
+fn is_valid(id: &HeaderValue) -> bool {
+    (1..=CHARS_MAX).contains(&id.len()) && id.as_bytes().iter().all(u8::is_ascii_graphic)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_short_visible_ids_are_kept() {
+        // The longest, one more, white space, other bytes, nothing, and two at once.
+        let kept = |ids: &[&[u8]]| {
+            let mut request = AxumRequest::default();
+            for id in ids {
+                let id = HeaderValue::from_bytes(id).unwrap();
+                request.headers_mut().append(REQUEST_ID, id);
+            }
+            remove_invalid(request).headers().contains_key(REQUEST_ID)
+        };
+        assert!(kept(&[b"abc-123"]) && kept(&[&[b'a'; 64]]));
+        assert!(!kept(&[&[b'a'; 65]]) && !kept(&[b"a b"]) && !kept(&[b"\xfe"]) && !kept(&[b""]));
+        assert!(!kept(&[b"a", b"b"]) && !kept(&[]));
+    }
+}

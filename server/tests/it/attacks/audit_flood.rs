@@ -1,0 +1,129 @@
+//! An hour of anonymous requests that are refused, each as large as a request may be.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use domain::audit::AuditRow;
+use futures::StreamExt as _;
+use leasehold::db::console_file;
+use reqwest::StatusCode;
+use serde_json::Value;
+
+use super::stage::Stage;
+use crate::support::eventually::eventually;
+use crate::support::form::Form as _;
+
+const MINUTES: usize = 60;
+const REQUESTS_A_MINUTE: usize = 100;
+/// What the requirement allows.
+const GROWTH_BYTES_MAX: u64 = 1_000_000;
+
+/// Size of the store once its log is written back.
+async fn store_bytes(stage: &Stage) -> u64 {
+    let file = console_file(Path::new(stage.server.store.trim_start_matches("sqlite:")));
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&file);
+    let pool = sqlx::SqlitePool::connect_with(options).await.unwrap();
+    sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)")
+        .execute(&pool)
+        .await
+        .unwrap();
+    pool.close().await;
+    std::fs::metadata(file).unwrap().len()
+}
+
+/// Requests by outcome, as the entries count them.
+fn requests(rows: &[AuditRow]) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.actor_id == "anonymous") {
+        let after: Value = row
+            .after
+            .as_deref()
+            .map_or(Value::Null, |text| serde_json::from_str(text).unwrap());
+        *counts.entry(row.outcome.clone()).or_default() += after["times"].as_u64().unwrap_or(1);
+    }
+    counts
+}
+
+async fn attack(stage: &Stage, minute: usize, number: usize) {
+    let long = "a".repeat(20_000);
+    // Three sources that stay, and one that is new each time.
+    let from = match number % 4 {
+        3 => format!("2001:db8:{minute:x}:{number:x}::1"),
+        fixed => format!("203.0.113.{fixed}"),
+    };
+    let request = match number % 3 {
+        0 => stage.post(&from, &format!("/v1/unlocks/{long}/confirm")),
+        1 => stage.post(&from, "/sign-in").form(&[("link", "lhl_guess")]),
+        _ => stage
+            .post(&from, "/sign-in")
+            .form(&[("name", "ada"), ("password", "not the password")]),
+    };
+    let request = request
+        .header("x-request-id", &long)
+        .header("user-agent", &long[..10_000])
+        .header("traceparent", format!("00-{}-01", &long[..10_000]));
+    let status = request.send().await.unwrap().status();
+    let refusals = [
+        StatusCode::UNAUTHORIZED,
+        StatusCode::GONE,
+        StatusCode::TOO_MANY_REQUESTS,
+    ];
+    assert!(refusals.contains(&status), "{status}");
+}
+
+#[tokio::test]
+async fn an_hour_of_anonymous_requests_adds_less_than_a_megabyte() {
+    // 6,000 requests from more than 1,500 sources, with every field as long as it goes. Each refusal is still counted.
+    let stage = Stage::start().await;
+    let before = store_bytes(&stage).await;
+    for minute in 0..MINUTES {
+        futures::stream::iter(0..REQUESTS_A_MINUTE)
+            .for_each_concurrent(16, |number| attack(&stage, minute, number))
+            .await;
+        stage.server.serving.clock.advance(Duration::from_secs(60));
+    }
+    let denied = (MINUTES * REQUESTS_A_MINUTE).div_ceil(3) as u64;
+    eventually("every refusal is counted", async || {
+        stage.server.serving.clock.advance(Duration::from_secs(60));
+        let counts = requests(&stage.server.record().await);
+        let others = counts.get("several").copied().unwrap_or(0);
+        counts.get("unauthenticated").copied().unwrap_or(0) + others >= denied
+    })
+    .await;
+    let rows = stage.server.record().await;
+    for row in &rows {
+        let path = row.after.as_deref().unwrap_or_default();
+        assert!(path.len() <= 1_000, "{row:?}");
+        assert!(row.request_id.as_ref().is_none_or(|id| id.len() <= 64), "{row:?}");
+        assert!(row.trace_id.is_none(), "{row:?}");
+    }
+    let grown = store_bytes(&stage).await - before;
+    assert!(
+        grown < GROWTH_BYTES_MAX,
+        "{grown} bytes in {} entries",
+        rows.len()
+    );
+}
+
+#[tokio::test]
+async fn a_source_has_one_entry_a_minute_with_its_number() {
+    // Ten refusals within a minute: the first at once, the rest when the minute is over.
+    let stage = Stage::start().await;
+    for _ in 0..10 {
+        let request = stage.post("203.0.113.1", "/v1/unlocks/u_1/confirm");
+        assert_eq!(request.send().await.unwrap().status(), StatusCode::UNAUTHORIZED);
+    }
+    assert_eq!(stage.server.record().await.len(), 1);
+    stage.server.serving.clock.advance(Duration::from_secs(60));
+    eventually("the rest is written", async || {
+        stage.server.record().await.len() == 2
+    })
+    .await;
+    let rows = stage.server.record().await;
+    assert!(
+        rows[0].after.as_ref().unwrap().contains("\"times\":9"),
+        "{rows:?}"
+    );
+    assert_eq!(rows[0].ip.as_deref(), Some("203.0.113.1"));
+}
