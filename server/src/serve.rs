@@ -30,7 +30,7 @@ use crate::audit::{Audit, Heads, Keeper};
 use crate::backends::Roster;
 use crate::clock::Clock;
 use crate::config::access::Refusal;
-use crate::config::{AccessConfig, BackendConfig, HistoryConfig, NotifyConfig};
+use crate::config::{AccessConfig, BackendConfig, HistoryConfig, Network, NotifyConfig};
 use crate::console::{ServerConsole, Sources};
 use crate::db::{Db, DbError};
 use crate::history::{History, Recording};
@@ -305,6 +305,9 @@ fn doors(listener: TcpListener, tls: Option<TlsAcceptor>, access: &AccessConfig,
         listener,
         tls,
         limits: Limits::of_process(),
+        // Programs of this machine and local proxies come from there, many clients each.
+        exempt: vec![Network::LOOPBACK_V4, Network::LOOPBACK_V6],
+        proxies: access.proxies.clone(),
         is_secure: access.is_secure,
         clock: clock.clone(),
     }
@@ -349,10 +352,10 @@ async fn open_gate(
         clock.clone(),
         Heads::new(access.audit_heads_file.clone()),
     );
+    audit.write_anonymous_counts(stop.clone());
     let identity = Identity::start(db, audit.clone(), clock.clone(), stop.clone()).await?;
     let oidc = match &access.oidc {
         Some(config) => Some(Arc::new(Oidc::new(identity.clone(), config.clone(), home)?)),
-    audit.write_anonymous_counts(stop.clone());
         None => None,
     };
     Ok(Gate {

@@ -1,7 +1,7 @@
 //! A network of addresses, as proxies are declared: `10.0.0.0/8`, or one address alone.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 /// An address and how many of its bits count.
@@ -12,6 +12,15 @@ pub struct Network {
 }
 
 impl Network {
+    pub const LOOPBACK_V4: Self = Self {
+        address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        bits: 8,
+    };
+    pub const LOOPBACK_V6: Self = Self {
+        address: IpAddr::V6(Ipv6Addr::LOCALHOST),
+        bits: 128,
+    };
+
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {
             (IpAddr::V4(own), IpAddr::V4(other)) => {

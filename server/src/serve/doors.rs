@@ -3,11 +3,13 @@
 //! Owns connections from accept to close. Knows no route: what a request may do is decided behind it.
 //!
 //! **Invariants:** a connection that sends no request, stalls in its headers, drips its body or does not read its answer
-//! is cut; there are never more connections than places; nothing that one client does keeps another from being taken.
+//! is cut; there are never more connections than places; accepting never waits for a place, so no source keeps another out:
+//! `places` decides whose connection makes room.
 
 mod body;
 mod connection;
 pub mod limits;
+mod places;
 mod pulse;
 pub mod tls;
 
@@ -18,14 +20,16 @@ use std::time::Duration;
 
 use axum::Router;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::task::{JoinError, JoinSet};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use self::connection::Shared;
 use self::limits::Limits;
+use self::places::Places;
+use self::pulse::Pulse;
 use crate::clock::Clock;
+use crate::config::Network;
 use crate::tasks::PANICS;
 
 /// After an accept that failed for a reason of our own, such as too many open files.
@@ -37,6 +41,10 @@ pub struct Doors {
     /// Absent: plain HTTP.
     pub tls: Option<TlsAcceptor>,
     pub limits: Limits,
+    /// Networks of which a source may hold any number of connections.
+    pub exempt: Vec<Network>,
+    /// Declared proxies: the same, and the last whose connections are closed for others.
+    pub proxies: Vec<Network>,
     /// People come by HTTPS: browsers are told to stay with it.
     pub is_secure: bool,
     pub clock: Clock,
@@ -45,7 +53,7 @@ pub struct Doors {
 impl Doors {
     /// Serves until `stop`, then until what is open has ended; whoever waits no longer drops this.
     pub async fn serve(self, router: Router, stop: CancellationToken) {
-        let places = Arc::new(Semaphore::new(self.limits.connections_max));
+        let places = Places::new(self.limits, self.exempt, self.proxies);
         let mut open = JoinSet::new();
         let shared = Arc::new(Shared {
             router,
@@ -56,24 +64,25 @@ impl Doors {
             stop: stop.clone(),
         });
         loop {
-            // Without a free place nobody is accepted: they wait in the kernel's queue until one ends.
-            let (place, accepted) = tokio::select! {
+            let accepted = tokio::select! {
                 () = stop.cancelled() => break,
                 Some(ended) = open.join_next() => {
                     note(ended);
                     continue;
                 }
-                taken = async {
-                    let place = places.clone().acquire_owned().await;
-                    (place, accept(&self.listener).await)
-                } => taken,
+                accepted = accept(&self.listener) => accepted,
             };
-            let (Ok(place), Some((stream, peer))) = (place, accepted) else {
+            let Some((stream, peer)) = accepted else {
+                continue;
+            };
+            let pulse = Pulse::new(shared.clock.clone());
+            let Some(place) = places.admit(peer.ip(), &pulse) else {
+                tracing::debug!("a connection of a source without a free place is refused");
                 continue;
             };
             let shared = shared.clone();
             open.spawn(async move {
-                connection::hold(stream, peer, shared).await;
+                connection::hold(stream, peer, pulse, shared).await;
                 drop(place);
             });
         }

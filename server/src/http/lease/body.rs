@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, header};
@@ -46,26 +45,6 @@ async fn read_whole(body: Body) -> Result<Vec<u8>, BodyError> {
         return Err(BodyError::TooLarge);
     }
     Ok(bytes)
-}
-
-/// How long a sender that is refused anyway is listened to.
-const DROPPED_FOR_MAX: Duration = Duration::from_secs(2);
-
-/// Of a request that is refused unread: what its sender still sends is read and dropped, within bounds, so that it hears
-/// the refusal and may ask again on the same connection.
-pub(in crate::http) async fn drop_rest(body: Body) {
-    let mut parts = body.into_data_stream();
-    let mut sent = 0_usize;
-    let rest = async {
-        while let Some(Ok(part)) = parts.next().await {
-            sent = sent.saturating_add(part.len());
-            if sent > DROPPED_BYTES_MAX {
-                break;
-            }
-        }
-    };
-    // Whether it came to its end or not, the answer is the same.
-    let _ended = tokio::time::timeout(DROPPED_FOR_MAX, rest).await;
 }
 
 /// The fields of a body, taken one by one. A list: there are few, and a map of them costs more than it finds.

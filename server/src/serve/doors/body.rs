@@ -1,13 +1,18 @@
-//! A request's body that must come to its end in time, however slowly it drips.
+//! A request's body that must come to its end in time, however slowly it drips; and what to do with one that nobody read.
 
+use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::body::{Bytes, HttpBody};
+use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, Incoming, SizeHint};
 use thiserror::Error;
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Sleep, sleep, timeout};
+
+use super::limits::{DRAIN_MAX, DRAINED_BYTES_MAX};
+use super::pulse::Streaming;
 
 #[derive(Debug, Error)]
 pub(super) enum BodyFault {
@@ -17,19 +22,90 @@ pub(super) enum BodyFault {
     Broken(#[from] hyper::Error),
 }
 
+/// The body of an event stream: the connection is in use until it ends.
+pub(super) struct Kept {
+    inner: Body,
+    _streaming: Streaming,
+}
+
+impl Kept {
+    pub(super) const fn new(inner: Body, streaming: Streaming) -> Self {
+        Self {
+            inner,
+            _streaming: streaming,
+        }
+    }
+}
+
+impl HttpBody for Kept {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.inner).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
+
 /// Nearly every body is there when it is asked for: only one that is waited for gets a timer.
 pub(super) struct Timed {
-    inner: Incoming,
+    /// Absent once it has ended.
+    inner: Option<Incoming>,
     max: Duration,
     late: Option<Pin<Box<Sleep>>>,
+    unread: Arc<Unread>,
+}
+
+/// The body of a request whose handler dropped it before its end.
+#[derive(Debug, Default)]
+pub(super) struct Unread(Mutex<Option<Incoming>>);
+
+impl Unread {
+    /// Reads and drops what the client still sends, within bounds: a client that sends headers and body apart then reads the
+    /// answer, instead of an error because the connection was closed while it wrote.
+    pub(super) async fn drain(&self) {
+        let Some(mut body) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+            return;
+        };
+        let mut drained = 0_usize;
+        let rest = async {
+            while let Some(Ok(frame)) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+                drained = drained.saturating_add(frame.data_ref().map_or(0, Bytes::len));
+                if drained > DRAINED_BYTES_MAX {
+                    break;
+                }
+            }
+        };
+        // Whether it came to its end or not, the answer is the same.
+        let _ended = timeout(DRAIN_MAX, rest).await;
+    }
 }
 
 impl Timed {
-    pub(super) fn new(inner: Incoming, max: Duration) -> Self {
+    pub(super) fn new(inner: Incoming, max: Duration, unread: Arc<Unread>) -> Self {
         Self {
-            inner,
+            inner: Some(inner),
             max,
             late: None,
+            unread,
+        }
+    }
+}
+
+impl Drop for Timed {
+    fn drop(&mut self) {
+        if let Some(body) = self.inner.take().filter(|body| !body.is_end_stream()) {
+            *self.unread.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(body);
         }
     }
 }
@@ -43,7 +119,13 @@ impl HttpBody for Timed {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
         let max = self.max;
-        if let Poll::Ready(frame) = Pin::new(&mut self.inner).poll_frame(cx) {
+        let Some(inner) = &mut self.inner else {
+            return Poll::Ready(None);
+        };
+        if let Poll::Ready(frame) = Pin::new(inner).poll_frame(cx) {
+            if !matches!(frame, Some(Ok(_))) {
+                self.inner = None;
+            }
             return Poll::Ready(frame.map(|frame| frame.map_err(BodyFault::from)));
         }
         let late = self.late.get_or_insert_with(|| Box::pin(sleep(max)));
@@ -53,10 +135,12 @@ impl HttpBody for Timed {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
+        self.inner.as_ref().is_none_or(HttpBody::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
+        self.inner
+            .as_ref()
+            .map_or_else(|| SizeHint::with_exact(0), HttpBody::size_hint)
     }
 }

@@ -18,11 +18,11 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use super::body::Timed;
+use super::body::{Kept, Timed, Unread};
 use super::limits::{HEADER_BYTES_MAX, Limits, STREAMS_MAX};
 use super::pulse::{Beating, Pulse};
 use crate::clock::Clock;
-use crate::http::access::OverTls;
+use crate::http::access::{OverTls, is_event_stream};
 
 /// Two years, as browsers ask for. Not for other names below ours: they are not ours to promise for.
 const STAY_WITH_HTTPS: HeaderValue = HeaderValue::from_static("max-age=63072000");
@@ -37,10 +37,9 @@ pub(super) struct Shared {
     pub(super) stop: CancellationToken,
 }
 
-pub(super) async fn hold(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
+pub(super) async fn hold(stream: TcpStream, peer: SocketAddr, pulse: Arc<Pulse>, shared: Arc<Shared>) {
     // Events are small and shall not wait for more. If it cannot be set, they come later.
     let _set = stream.set_nodelay(true);
-    let pulse = Pulse::new(shared.clock.clone());
     let limits = shared.limits;
     let stream = Beating {
         inner: stream,
@@ -58,6 +57,7 @@ pub(super) async fn hold(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared
     tokio::select! {
         () = talk => {}
         () = pulse.silent(&limits) => tracing::debug!("a connection was silent and is cut"),
+        () = pulse.closed() => tracing::debug!("an idle connection made room for another and is closed"),
     }
 }
 
@@ -69,9 +69,16 @@ where
     let (limits, is_secure) = (shared.limits, shared.is_secure);
     let service = service_fn(|request: Request<Incoming>| {
         let busy = pulse.request();
+        // Who waits to be asked for the body does not send one after a refusal.
+        let mut unread = None;
+        let is_sent = !request.headers().contains_key(header::EXPECT);
         let mut request = request.map(|body| match body.is_end_stream() {
             true => Body::empty(),
-            false => Body::new(Timed::new(body, limits.body_max)),
+            false => {
+                let slot = Arc::<Unread>::default();
+                unread = Some(slot.clone()).filter(|_| is_sent);
+                Body::new(Timed::new(body, limits.body_max, slot))
+            }
         });
         request.extensions_mut().insert(ConnectInfo(peer));
         if is_tls {
@@ -80,6 +87,12 @@ where
         let answer = router.call(request);
         async move {
             let mut answer: Response<Body> = answer.await?;
+            if let Some(unread) = unread {
+                unread.drain().await;
+            }
+            if is_event_stream(&answer) {
+                answer = answer.map(|body| Body::new(Kept::new(body, busy.stream())));
+            }
             drop(busy);
             if is_secure {
                 let headers = answer.headers_mut();

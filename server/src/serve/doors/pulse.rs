@@ -10,6 +10,8 @@ use std::time::Duration;
 use domain::observation::Tick;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use tokio_util::sync::CancellationToken;
+
 use super::limits::Limits;
 use crate::clock::Clock;
 
@@ -21,12 +23,40 @@ pub(super) struct Pulse {
     has_asked: AtomicBool,
     /// Requests whose answer has not begun.
     under_way: AtomicUsize,
+    /// Event streams that are open.
+    streams: AtomicUsize,
+    /// Cancelled when another connection gets its place.
+    closed: CancellationToken,
     /// When an answer began, or a byte was taken, by our monotonic clock.
     moved_at: AtomicI64,
 }
 
 /// A request under way, until its answer begins.
 pub(super) struct Busy(Arc<Pulse>);
+
+impl Busy {
+    /// Its answer is an event stream.
+    pub(super) fn stream(&self) -> Streaming {
+        self.0.stream()
+    }
+}
+
+/// An event stream, until it ends.
+pub(super) struct Streaming(Arc<Pulse>);
+
+/// What a connection does, and when it did something last. In the order in which connections are closed for others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Activity {
+    Idle(Tick),
+    Streaming(Tick),
+    Busy(Tick),
+}
+
+impl Activity {
+    pub(super) const fn is_idle(self) -> bool {
+        matches!(self, Self::Idle(_))
+    }
+}
 
 impl Pulse {
     pub(super) fn new(clock: Clock) -> Arc<Self> {
@@ -35,6 +65,8 @@ impl Pulse {
             clock,
             has_asked: AtomicBool::new(false),
             under_way: AtomicUsize::new(0),
+            streams: AtomicUsize::new(0),
+            closed: CancellationToken::new(),
             moved_at: AtomicI64::new(now),
         })
     }
@@ -43,6 +75,36 @@ impl Pulse {
         self.has_asked.store(true, Ordering::Relaxed);
         self.under_way.fetch_add(1, Ordering::Relaxed);
         Busy(self.clone())
+    }
+
+    pub(super) fn stream(self: &Arc<Self>) -> Streaming {
+        self.streams.fetch_add(1, Ordering::Relaxed);
+        Streaming(self.clone())
+    }
+
+    pub(super) fn activity(&self) -> Activity {
+        let moved_at = Tick(self.moved_at.load(Ordering::Relaxed));
+        if self.under_way.load(Ordering::Relaxed) > 0 {
+            return Activity::Busy(moved_at);
+        }
+        if self.streams.load(Ordering::Relaxed) > 0 {
+            return Activity::Streaming(moved_at);
+        }
+        Activity::Idle(moved_at)
+    }
+
+    /// Its place is another connection's.
+    pub(super) fn close(&self) {
+        self.closed.cancel();
+    }
+
+    pub(super) async fn closed(&self) {
+        self.closed.cancelled().await;
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.is_cancelled()
     }
 
     fn moved(&self) {
@@ -74,6 +136,12 @@ impl Drop for Busy {
     fn drop(&mut self) {
         self.0.moved();
         self.0.under_way.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Streaming {
+    fn drop(&mut self) {
+        self.0.streams.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

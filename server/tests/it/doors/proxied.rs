@@ -80,6 +80,8 @@ async fn hop(listener: TcpListener, port: u16, certs: Option<&Certs>) -> DropGua
         listener,
         tls,
         limits: Limits::of_process(),
+        exempt: Vec::new(),
+        proxies: Vec::new(),
         is_secure: false,
         clock: Clock::start(),
     };

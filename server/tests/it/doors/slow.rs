@@ -25,6 +25,7 @@ use crate::support::eventually::eventually;
 
 const QUICK: Limits = Limits {
     connections_max: 4,
+    connections_per_source_max: 4,
     first_request_max: Duration::from_millis(400),
     silence_max: Duration::from_millis(900),
     body_max: Duration::from_millis(400),
@@ -82,6 +83,8 @@ async fn open(certs: Option<&Certs>) -> Open {
         listener,
         tls,
         limits: QUICK,
+        exempt: Vec::new(),
+        proxies: Vec::new(),
         is_secure: false,
         clock: Clock::start(),
     };
@@ -186,28 +189,6 @@ async fn a_request_that_takes_long_is_waited_for_even_while_the_server_stops() {
     assert!(rest(&mut stream).await.ends_with("at last"));
     tokio::time::timeout(PATIENCE, open.ended).await.unwrap().unwrap();
     assert!(TcpStream::connect(open.address).await.is_err());
-}
-
-#[tokio::test]
-async fn there_are_no_more_connections_than_places_and_the_next_waits_for_one() {
-    // Four that wait for a slow answer; the fifth is served when the first of them is.
-    let open = open(None).await;
-    let mut taken = Vec::new();
-    for _ in 0..QUICK.connections_max {
-        let mut stream = connect(&open).await;
-        stream
-            .write_all(b"GET /slowly HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
-            .await
-            .unwrap();
-        taken.push(stream);
-    }
-    // They are inside before the next one comes.
-    tokio::time::sleep(Duration::from_millis(200)).await;
-    let mut next = connect(&open).await;
-    next.write_all(ASK).await.unwrap();
-    let early = tokio::time::timeout(Duration::from_millis(500), next.read_u8()).await;
-    assert!(early.is_err(), "it was served beside {} others", taken.len());
-    assert!(rest(&mut next).await.ends_with("quick"));
 }
 
 #[tokio::test]
