@@ -1,5 +1,6 @@
 //! The shell of every page: document, head, routes, and what all pages share.
 
+use domain::alerts::OVERDUE;
 use leptos::prelude::*;
 use leptos_meta::{MetaTags, provide_meta_context};
 use leptos_router::components::{FlatRoutes, Route, Router};
@@ -33,6 +34,10 @@ pub(crate) const SPRITE: &str = include_str!("components/sprite.svg");
 #[derive(Debug, Clone, Copy)]
 pub struct MayAudit;
 
+/// In the server's context: no server evaluates the alert rules.
+#[derive(Debug, Clone, Copy)]
+pub struct AlertsOverdue;
+
 /// In the server's context: who looks, as the sheet of the account says it.
 #[derive(Debug, Clone)]
 pub struct WhoLooks(pub String);
@@ -53,10 +58,12 @@ fn account(WhoLooks(name): WhoLooks) -> AnyView {
 pub fn shell(options: LeptosOptions) -> impl IntoView {
     // On the document, which the browser does not hydrate: its half need not know who looks.
     let may = use_context::<MayAudit>().map(|_| "audit");
+    // The browser half sets and removes it as the stream of events says.
+    let alerts = use_context::<AlertsOverdue>().map(|_| "overdue");
     let account = use_context::<WhoLooks>().map(account);
     view! {
         <!DOCTYPE html>
-        <html lang="en" data-may=may>
+        <html lang="en" data-may=may data-alerts=alerts>
             <head>
                 <meta charset="utf-8"/>
                 <meta name="viewport" content="width=device-width, initial-scale=1"/>
@@ -69,6 +76,7 @@ pub fn shell(options: LeptosOptions) -> impl IntoView {
                 <MetaTags/>
             </head>
             <body>
+                <p class="notice critical alerts-overdue" role="alert">{OVERDUE}</p>
                 <App/>
                 <KeysDialog/>
                 {account}

@@ -185,6 +185,12 @@ impl Live {
             .with(|pulse| pulse.as_ref().map(|pulse| pulse.held_total))
     }
 
+    /// Whether alert rules are overdue; none before the first event.
+    pub(crate) fn alerts_overdue(self) -> Option<bool> {
+        self.pulse
+            .with(|pulse| pulse.as_ref().map(|pulse| pulse.alerts_overdue))
+    }
+
     /// Backends as the last event had them, their ages grown since.
     pub fn backends(self) -> Vec<BackendPulse> {
         let grown = self.now.get().map_or(0, |now| (now - self.heard_at.get()).max(0));

@@ -7,6 +7,7 @@
 
 mod book;
 mod error;
+mod evaluation;
 mod evaluator;
 mod ledger;
 mod previewing;
@@ -37,6 +38,7 @@ use crate::notify::Occasion;
 use crate::tasks;
 
 pub use error::AlertError;
+pub use evaluation::Evaluation;
 pub use ledger::{Ledger, Marks, SqlLedger, Start};
 pub use prometheus::prometheus;
 pub use rules::{KeptRule, RuleVersion};
@@ -67,6 +69,7 @@ pub struct Alerts {
     pub(crate) ledger: Arc<dyn Ledger>,
     pub(crate) backends: Arc<Roster>,
     pub(crate) clock: Clock,
+    evaluation: Arc<Evaluation>,
     shelf: book::Shelf,
 }
 
@@ -80,6 +83,8 @@ pub struct Parts {
     pub notices: Arc<dyn Notices>,
     /// What is configured.
     pub backends: Arc<Roster>,
+    /// Told of each evaluation, and monitored from now on.
+    pub evaluation: Arc<Evaluation>,
     pub clock: Clock,
     pub stop: CancellationToken,
 }
@@ -104,9 +109,11 @@ impl Alerts {
             ledger: Arc::new(ledger),
             backends: parts.backends,
             clock: parts.clock,
+            evaluation: parts.evaluation,
             shelf: book::Shelf::default(),
         });
         alerts.seed().await?;
+        alerts.monitor(parts.stop.clone());
         let (it, leases, notices) = (alerts.clone(), parts.leases, parts.notices);
         let stop = parts.stop.clone();
         // Made anew it begins as after a restart of the server: it reads what was written, and what it missed.
@@ -114,6 +121,14 @@ impl Alerts {
             Evaluator::new(it.clone(), leases.clone(), notices.clone()).run(stop.clone())
         });
         Ok(alerts)
+    }
+
+    fn monitor(&self, stop: CancellationToken) {
+        let (evaluation, db, until) = (self.evaluation.clone(), self.db.clone(), stop.clone());
+        tasks::keep("alert evaluation", stop, move || {
+            let (evaluation, db, until) = (evaluation.clone(), db.clone(), until.clone());
+            async move { evaluation.monitor(&db, until).await }
+        });
     }
 
     /// How often evaluating has asked the store: an idle server does not.

@@ -25,7 +25,7 @@ use self::reload::Reloader;
 use self::taking_down::Ending;
 use self::watched::Watched;
 use self::watching::Watching;
-use crate::alerts::{Alerts, Parts};
+use crate::alerts::{Alerts, Evaluation, Parts};
 use crate::audit::{Audit, Heads, Keeper};
 use crate::backends::Roster;
 use crate::clock::Clock;
@@ -196,6 +196,7 @@ impl Ground<'_> {
     fn state(&self, console: ConsoleFor, history: &Arc<History>, readiness: &Arc<Readiness>) -> AppState {
         AppState {
             readiness: readiness.clone(),
+            evaluation: self.gate.evaluation.clone(),
             console,
             inventory: self.inventory.clone(),
             history: history.clone(),
@@ -249,6 +250,7 @@ impl Ground<'_> {
     }
 
     async fn alerts(&self, history: Db, notifier: &Arc<Notifier>) -> Result<Arc<Alerts>, sqlx::Error> {
+        metered::evaluation(&self.gate.evaluation);
         Alerts::start(Parts {
             audit: self.gate.audit.clone(),
             history,
@@ -256,6 +258,7 @@ impl Ground<'_> {
             leases: self.leases.clone(),
             notices: notifier.clone(),
             backends: self.backends.clone(),
+            evaluation: self.gate.evaluation.clone(),
             clock: self.clock.clone(),
             stop: self.stop.clone(),
         })
@@ -366,6 +369,7 @@ async fn open_gate(
         is_secure: access.is_secure,
         oidc,
         home: home.into(),
+        evaluation: Arc::new(Evaluation::new(clock.clone())),
     })
 }
 

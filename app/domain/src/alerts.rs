@@ -54,6 +54,10 @@ pub use unit::Unit;
 pub use visibility::{is_alert_visible, silence_stays_within, visible_why};
 pub use windows::judge_windows;
 
+/// What pages, the log and `/readyz` say while no server evaluates.
+pub const OVERDUE: &str =
+    "No server has evaluated the alert rules for more than 60 s: no alert fires and nobody is notified.";
+
 /// Limits of rules and alerts, with their units.
 pub mod limits {
     /// Rules of one installation.
@@ -78,4 +82,8 @@ pub mod limits {
     pub const PREVIEW_MS: i64 = 7 * 24 * 3_600_000;
     /// An evaluator that was not heard of for longer leaves a time that nobody knows of, in milliseconds.
     pub const UNWATCHED_AFTER_MS: i64 = 15_000;
+    /// Without an evaluation by any server for longer, alerting counts as broken, in milliseconds.
+    pub const EVALUATION_AGE_MS_MAX: i64 = 60_000;
+
+    const _: () = assert!(UNWATCHED_AFTER_MS < EVALUATION_AGE_MS_MAX);
 }

@@ -1,6 +1,7 @@
 //! What stands around a form of somebody who is signed in: the same bar as on every page, and the sections of the
 //! settings. Deliberately without what needs the browser half: the live figure, the keys.
 
+use domain::alerts::OVERDUE;
 use leptos::prelude::*;
 
 use super::document::document_with;
@@ -83,6 +84,8 @@ pub struct Chrome {
     pub place: Place,
     /// Nobody may change anything for now.
     pub is_read_only: bool,
+    /// No server evaluates the alert rules.
+    pub is_alerts_overdue: bool,
 }
 
 /// A whole page with its heading, which is a finding and not a label.
@@ -107,6 +110,9 @@ pub(super) fn page_under(chrome: &Chrome, title: &str, head: AnyView, content: A
             <p class="notice warning" role="status">"The console is read-only: nobody can release a lock until an admin says otherwise."</p>
         }
     });
+    let overdue = chrome
+        .is_alerts_overdue
+        .then(|| view! { <p class="notice critical" role="alert">{OVERDUE}</p> });
     let body = match chrome.place {
         Place::Locks
         | Place::Contention
@@ -127,6 +133,7 @@ pub(super) fn page_under(chrome: &Chrome, title: &str, head: AnyView, content: A
         {bar(chrome)}
         <main id="main">
             {head}
+            {overdue}
             {read_only}
             {body}
         </main>

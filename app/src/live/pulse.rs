@@ -11,6 +11,8 @@ pub struct Pulse {
     pub changes: u32,
     pub held_total: u64,
     pub attention_total: u64,
+    /// No server evaluates the alert rules.
+    pub alerts_overdue: bool,
     pub backends: Vec<BackendPulse>,
 }
 
@@ -34,6 +36,7 @@ impl Pulse {
             changes: u32::try_from(whole(&event, "changes")?).unwrap_or(u32::MAX),
             held_total: whole(&event, "heldTotal")?.try_into().ok()?,
             attention_total: whole(&event, "attentionTotal")?.try_into().ok()?,
+            alerts_overdue: get(&event, "alertsOverdue")?.as_bool().unwrap_or_default(),
             backends: backends
                 .iter()
                 .map(|backend| BackendPulse::read(&backend))
@@ -93,6 +96,7 @@ mod tests {
             changes: 2,
             held_total: 12_847,
             attention_total: 11,
+            alerts_overdue: false,
             backends: vec![backend(Some(14_000)), backend(None)],
         };
         let ages: Vec<_> = pulse

@@ -70,6 +70,16 @@ pub(super) fn open_in_browser(live: Live) {
             source.try_update_value(|source| *source = None);
         });
     });
+    // The notice is outside this tree: the server's HTML has it too, for pages without a script.
+    Effect::new(move |_| {
+        if let (Some(root), Some(overdue)) = (document().document_element(), live.alerts_overdue()) {
+            let _ = if overdue {
+                root.set_attribute("data-alerts", "overdue")
+            } else {
+                root.remove_attribute("data-alerts")
+            };
+        }
+    });
     // The whole document shows the cut, the parts outside this tree too.
     Effect::new(move |_| {
         if let Some(root) = document().document_element() {

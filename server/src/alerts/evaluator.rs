@@ -85,7 +85,12 @@ impl Evaluator {
         let every = Duration::from_millis(EVERY_MS.unsigned_abs());
         while tokio::time::timeout(every, stop.cancelled()).await.is_err() {
             match Box::pin(self.round()).await {
-                Ok(()) => self.is_failing = false,
+                Ok(has_evaluated) => {
+                    self.is_failing = false;
+                    if has_evaluated {
+                        self.alerts.evaluation.evaluated();
+                    }
+                }
                 Err(error) => {
                     if !self.is_failing {
                         tracing::warn!("alerts cannot be evaluated: {error}");
@@ -99,11 +104,13 @@ impl Evaluator {
         self.turn.give_up().await;
     }
 
-    async fn round(&mut self) -> Result<(), sqlx::Error> {
+    /// Whether it was this server's turn, and every rule was evaluated.
+    async fn round(&mut self) -> Result<bool, sqlx::Error> {
         let Some(token) = self.turn.token().await else {
             self.is_first = true;
             meters().firing(Firing::new());
-            return self.follow().await;
+            self.follow().await?;
+            return Ok(false);
         };
         self.rounds += 1;
         let now = self.alerts.clock.now();
@@ -293,7 +300,7 @@ impl Evaluator {
         before: &HashMap<i64, Active>,
         silences: &[Silence],
         now: i64,
-    ) -> Result<(), sqlx::Error> {
+    ) -> Result<bool, sqlx::Error> {
         for place in &told.notified {
             outcome.active[*place].is_notified = true;
         }
@@ -307,14 +314,14 @@ impl Evaluator {
         let changed: Vec<&Active> = changed.collect();
         let is_news = !outcome.over.is_empty() || !changed.is_empty() || !told.is_nothing();
         if !is_news && told.storms.is_empty() && now - self.noted_at < NOTE_EVERY_MS {
-            return Ok(());
+            return Ok(true);
         }
         let mut tx = self.alerts.db.begin().await?;
         if store::claim(&mut tx, token, now).await?.is_none() {
             // Another server has had a later turn already.
             self.turn.give_up().await;
             self.is_first = true;
-            return Ok(());
+            return Ok(false);
         }
         if is_news {
             turn_page(&mut tx).await?;
@@ -350,7 +357,7 @@ impl Evaluator {
         if !told.notices.is_empty() || !told.storms.is_empty() {
             self.notices.wake();
         }
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -173,7 +173,7 @@ fn observed(
         owner: Known::Known(lease.owner.clone()),
         owner_count: 1,
         lease_id: Known::unknown(LEASE_ID_HIDDEN),
-        generation: Known::Known(release::generation(lease.token)),
+        generation: Known::Known(release::generation(lease)),
         fencing_token: Known::Known(lease.token),
         acquired_at: Known::Known(moment(lease.acquired_at)),
         renewed_at: Known::Known(moment(lease.renewed_at)),

@@ -58,7 +58,7 @@ impl Expiry {
 /// The server does not start, or a living lease is lost.
 pub async fn measure(leases: usize, lead_s: i64) -> Result<Expiry, BenchError> {
     let (served, _folder) = Served::on_sqlite().await?;
-    let living = fill(served.leases(), "bench:living", RENEWED, || 600).await?;
+    let living = fill(&served, "bench:living", RENEWED, || 600).await?;
     let watch = Stopwatch::start();
     let lead_ms = lead_s * 1_000;
     // Whole seconds, rounded up: all end in the second after the lead.
@@ -66,7 +66,7 @@ pub async fn measure(leases: usize, lead_s: i64) -> Result<Expiry, BenchError> {
         let left_ms = lead_ms - i64::try_from(watch.elapsed().as_millis()).unwrap_or(lead_ms);
         (left_ms.max(0) / 1_000) + 1
     };
-    fill(served.leases(), "bench:dying", leases, ttl_s).await?;
+    fill(&served, "bench:dying", leases, ttl_s).await?;
     let lead = Duration::from_millis(lead_ms.unsigned_abs());
     tokio::time::sleep(lead.saturating_sub(watch.elapsed())).await;
     let (to, mut results) = mpsc::channel(RENEWED);

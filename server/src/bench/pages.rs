@@ -56,7 +56,7 @@ impl Pages {
 /// The server does not start, or a page is not what was asked for.
 pub async fn measure(locks: usize) -> Result<Pages, BenchError> {
     let (served, _folder) = Served::on_sqlite().await?;
-    fill(served.leases(), "tenant_1:job", locks, || 3_600).await?;
+    fill(&served, "tenant_1:job", locks, || 3_600).await?;
     let (html_ms, html_kb) = html(&served, locks).await?;
     let mut told = told(&served).await?;
     served.end().await;

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::error::BenchError;
 use super::figure::Figure;
 use super::stopwatch::Stopwatch;
-use crate::alerts::{Alerts, Notices, Parts};
+use crate::alerts::{Alerts, Evaluation, Notices, Parts};
 use crate::audit::{Audit, Heads};
 use crate::backends::Roster;
 use crate::clock::Clock;
@@ -74,6 +74,7 @@ async fn week(locks: i64, every_min: i64, has_goal: bool) -> Result<Vec<Figure>,
         leases: leases.clone(),
         notices: Arc::new(Nobody),
         backends: Roster::new(Vec::new()),
+        evaluation: Arc::new(Evaluation::new(clock.clone())),
         clock: clock.clone(),
         stop: stop.clone(),
     });

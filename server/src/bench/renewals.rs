@@ -54,7 +54,7 @@ impl Renewals {
 /// The server does not start, or a connection breaks.
 pub async fn measure(leases: usize, time: Duration) -> Result<Renewals, BenchError> {
     let (served, _folder) = Served::on_sqlite().await?;
-    let ids = fill(served.leases(), "bench:renewed", leases, || TTL_S).await?;
+    let ids = fill(&served, "bench:renewed", leases, || TTL_S).await?;
     let (to, mut results) = mpsc::channel(CLIENTS);
     let stop = CancellationToken::new();
     let share = leases.div_ceil(CLIENTS).max(1);

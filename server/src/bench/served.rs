@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 
 use domain::access::{Grant, Role};
+use domain::lease::Scope;
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
@@ -12,7 +13,7 @@ use super::http::Http;
 use crate::clock::Clock;
 use crate::config::{AccessConfig, BackendConfig, HistoryConfig, NotifyConfig};
 use crate::identity::{NewToken, Secret, Who};
-use crate::lease::{LeaseConfig, LeaseService};
+use crate::lease::{Caller, LeaseConfig, LeasePrincipal, LeaseService};
 use crate::serve::{self, Serving, Setup};
 use crate::throwaway::ThrowawayFolder;
 
@@ -60,6 +61,16 @@ impl Served {
         let folder = ThrowawayFolder::create("bench").map_err(BenchError::io("folder"))?;
         let store = format!("sqlite:{}", folder.path().join("leases.db").display());
         Ok((Self::start(store.into(), Vec::new()).await?, folder))
+    }
+
+    /// The principal of the token, as the lease service knows it.
+    pub(super) fn caller(&self) -> Result<Caller, BenchError> {
+        let token = self.serving.identity.token(self.token.expose());
+        let token = token.ok_or_else(|| BenchError::answer("our server", "does not know its token"))?;
+        Ok(Caller {
+            principal: LeasePrincipal::new(token.id.clone()),
+            scope: Scope::everything(),
+        })
     }
 
     pub(super) fn leases(&self) -> &Arc<LeaseService> {

@@ -29,6 +29,7 @@ use super::form_page;
 use super::pages::set_headers;
 use super::problem::Problem;
 use super::settings::form::Form;
+use crate::alerts::Evaluation;
 use crate::audit::{Audit, Entry, Origin};
 use crate::clock::Stopwatch;
 use crate::identity::{Identity, IdentityError, Oidc, Person, Session, Subject, Who};
@@ -56,6 +57,8 @@ pub struct Gate {
     pub oidc: Option<Arc<Oidc>>,
     /// Where people reach the console, without a slash at its end.
     pub home: Arc<str>,
+    /// Whether alert rules are evaluated.
+    pub evaluation: Arc<Evaluation>,
 }
 
 /// Lets a request pass with [`Who`] and [`Standing`] in its extensions, or answers in its place.
@@ -185,6 +188,7 @@ impl Gate {
                 origin,
                 predecessors: token.predecessors.clone(),
                 read_only: self.identity.directory().read_only,
+                alerts_overdue: self.evaluation.is_overdue(),
             });
         }
         let Some(secret) = cookie::read(headers, self.is_secure) else {
@@ -203,6 +207,7 @@ impl Gate {
             origin,
             predecessors: Arc::default(),
             read_only: self.identity.directory().read_only,
+            alerts_overdue: self.evaluation.is_overdue(),
         })
     }
 

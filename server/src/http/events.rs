@@ -28,6 +28,8 @@ pub struct Hint {
     changes: u64,
     held_total: u64,
     attention_total: u64,
+    /// No server has evaluated the alert rules for more than 60 s.
+    alerts_overdue: bool,
     backends: Vec<BackendHint>,
 }
 
@@ -124,6 +126,7 @@ impl Position {
             changes: since,
             held_total: views.iter().map(|view| view.locks).sum(),
             attention_total: views.iter().map(|view| view.needing_attention).sum(),
+            alerts_overdue: self.state.evaluation.is_overdue(),
             backends: views.iter().map(backend_hint).collect(),
         }
     }

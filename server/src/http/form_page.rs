@@ -31,6 +31,7 @@ pub(super) fn chrome(who: &Who, place: Place) -> Chrome {
         may_audit: who.may_anywhere(Right::AuditRead),
         place,
         is_read_only: who.read_only,
+        is_alerts_overdue: who.alerts_overdue,
     }
 }
 

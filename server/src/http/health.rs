@@ -9,6 +9,7 @@ use axum::http::StatusCode;
 use axum::{Extension, Json};
 use chrono::{DateTime, Utc};
 use domain::access::Right;
+use domain::alerts::OVERDUE;
 use domain::backend::BackendStatus;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -21,8 +22,14 @@ use crate::tasks;
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Health {
-    /// `ok`; from `/readyz` also `starting`, `stopping` or `failed`.
+    /// `ok`; from `/readyz` also `degraded`, `starting`, `stopping` or `failed`.
     status: &'static str,
+    /// Of `/readyz`: what is broken on a server that serves leases and pages all the same, with status `degraded`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<String>,
+    /// Of `/readyz`: how long ago any server evaluated the alert rules; since the start of this one, before the first time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alerts_evaluated_seconds_ago: Option<i64>,
     /// Backends that were not tried to the end yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     waiting: Option<Vec<String>>,
@@ -50,6 +57,8 @@ impl Health {
         let is_reader = who.is_some_and(|who| who.grants.may_everywhere(Right::View));
         Self {
             status,
+            errors: Vec::new(),
+            alerts_evaluated_seconds_ago: None,
             waiting: is_reader.then_some(waiting),
             tasks_alive: is_reader.then(|| tokio::runtime::Handle::current().metrics().num_alive_tasks()),
             tasks: is_reader.then(|| tasks::fallen().into_iter().map(TaskHealth::from).collect()),
@@ -96,13 +105,27 @@ pub(super) async fn ready(
         "stopping"
     } else if !waiting.is_empty() {
         "starting"
+    } else if state.evaluation.is_overdue() {
+        "degraded"
     } else {
         "ok"
     };
-    let code = if status == "ok" {
+    // Leases go on without alerts: a balancer must not take every server out because nobody evaluates.
+    let code = if matches!(status, "ok" | "degraded") {
         StatusCode::OK
     } else {
         StatusCode::SERVICE_UNAVAILABLE
     };
-    (code, Json(Health::new(status, who.as_deref(), waiting)))
+    let is_overdue = state.evaluation.is_overdue();
+    let health = Health::new(status, who.as_deref(), waiting);
+    let health = Health {
+        errors: is_overdue.then(|| OVERDUE.to_owned()).into_iter().collect(),
+        // For readers of everything, like the other details.
+        alerts_evaluated_seconds_ago: health
+            .waiting
+            .is_some()
+            .then(|| state.evaluation.age_ms() / 1_000),
+        ..health
+    };
+    (code, Json(health))
 }

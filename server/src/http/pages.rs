@@ -6,7 +6,7 @@ pub mod accept;
 pub mod site;
 
 use app::api::error::SetStatus;
-use app::app::{App, MayAudit, WhoLooks, shell};
+use app::app::{AlertsOverdue, App, MayAudit, WhoLooks, shell};
 use axum::Router;
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
@@ -56,6 +56,9 @@ pub fn router(console: ConsoleFor) -> Router {
             provide_context(console.of(&parts.extensions));
             if let Some(who) = parts.extensions.get::<Who>() {
                 provide_context(WhoLooks(who.name().to_owned()));
+                if who.alerts_overdue {
+                    provide_context(AlertsOverdue);
+                }
                 if who.may_anywhere(Right::AuditRead) {
                     provide_context(MayAudit);
                 }

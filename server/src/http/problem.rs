@@ -229,6 +229,10 @@ impl From<LeaseError> for Problem {
                 ..plain(StatusCode::BAD_REQUEST, "invalid")
             },
             LeaseError::OutOfScope => plain(StatusCode::FORBIDDEN, "out_of_scope"),
+            LeaseError::Reserved => Self {
+                field: Some("resource".to_owned()),
+                ..plain(StatusCode::BAD_REQUEST, "reserved")
+            },
             LeaseError::NotFound => plain(StatusCode::NOT_FOUND, "not_found"),
             LeaseError::KeyReused => Self {
                 field: Some("Idempotency-Key".to_owned()),

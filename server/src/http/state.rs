@@ -10,6 +10,7 @@ use axum::http::request::Parts;
 use domain::access::Visible;
 use tokio_util::sync::CancellationToken;
 
+use crate::alerts::Evaluation;
 use crate::clock::Clock;
 use crate::console::ServerConsole;
 use crate::history::History;
@@ -24,6 +25,7 @@ pub struct AppState {
     pub history: Arc<History>,
     pub clock: Clock,
     pub readiness: Arc<Readiness>,
+    pub evaluation: Arc<Evaluation>,
     /// Ends open event streams, which graceful shutdown would wait for.
     pub stop: CancellationToken,
 }

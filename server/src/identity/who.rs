@@ -40,6 +40,8 @@ pub struct Who {
     pub predecessors: Arc<[Arc<str>]>,
     /// Nobody may change anything for now.
     pub read_only: bool,
+    /// No server evaluates the alert rules: pages say so.
+    pub alerts_overdue: bool,
 }
 
 impl Who {
@@ -51,6 +53,7 @@ impl Who {
             origin,
             predecessors: Arc::default(),
             read_only: false,
+            alerts_overdue: false,
         }
     }
 
@@ -66,6 +69,7 @@ impl Who {
             origin: Origin::default(),
             predecessors: Arc::default(),
             read_only: false,
+            alerts_overdue: false,
         }
     }
 

@@ -59,7 +59,7 @@ impl LeaseService {
     }
 
     async fn try_acquire(&self, caller: &Caller, request: AcquireRequest) -> Result<Acquired, LeaseError> {
-        caller.may_name(&request.resource)?;
+        caller.may_acquire(&request.resource)?;
         if self.core.stop.is_cancelled() {
             return Err(LeaseError::ShuttingDown);
         }
@@ -115,7 +115,9 @@ impl LeaseService {
 /// An attempt that the store does not tell of.
 fn unanswered(resource: &Resource, error: &LeaseError) {
     let outcome = match error {
-        LeaseError::OutOfScope | LeaseError::KeyReused | LeaseError::Invalid(_) => "denied",
+        LeaseError::OutOfScope | LeaseError::Reserved | LeaseError::KeyReused | LeaseError::Invalid(_) => {
+            "denied"
+        }
         _ => "error",
     };
     let template = Arc::from(template::template(resource.as_bytes()));

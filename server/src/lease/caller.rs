@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::lease::{Lease, Scope};
+use domain::lease::{Lease, Scope, names};
 use domain::names::Resource;
 
 use super::error::LeaseError;
@@ -55,6 +55,14 @@ impl Caller {
             principal: LeasePrincipal::new(SERVER),
             scope: Scope::everything(),
         }
+    }
+
+    /// Names below `leasehold/` are for the server alone: whoever held one could stop what the server does only once.
+    pub(super) fn may_acquire(&self, resource: &Resource) -> Result<(), LeaseError> {
+        if names::is_reserved(&resource.text()) && *self.principal.id != *SERVER {
+            return Err(LeaseError::Reserved);
+        }
+        self.may_name(resource)
     }
 
     /// By name: outside of the scope is refused alike, held or not.

@@ -14,6 +14,11 @@ pub enum LeaseError {
     Invalid(#[from] Invalid),
     #[error("this name is outside of what your token may touch")]
     OutOfScope,
+    #[error(
+        "resource is reserved: names that begin with {} belong to the server; choose a name that begins otherwise",
+        domain::lease::names::RESERVED_PREFIX
+    )]
+    Reserved,
     #[error("there is no such lease")]
     NotFound,
     #[error("this idempotency key was used for another request")]

@@ -12,6 +12,7 @@ use domain::unlock::{Tier, UnlockState};
 use opentelemetry::metrics::AsyncInstrument;
 use opentelemetry::{KeyValue, StringValue};
 
+use crate::alerts::Evaluation;
 use crate::clock::Clock;
 use crate::inventory::Inventory;
 use crate::lease::{LeaseMetrics, LeaseService};
@@ -47,6 +48,22 @@ pub(super) fn start(inventory: &Arc<Inventory>, leases: &Arc<LeaseService>, cloc
     attempts(meters, &names::RELEASE_ATTEMPTS, leases, |metrics| {
         metrics.give_backs.read("released")
     });
+}
+
+/// How long ago any server evaluated the alert rules.
+pub(super) fn evaluation(evaluation: &Arc<Evaluation>) {
+    let evaluation = Arc::downgrade(evaluation);
+    let what = &names::ALERT_EVALUATION_AGE;
+    let gauge = meters().meter.f64_observable_gauge(what.name);
+    let _gauge = gauge
+        .with_unit(what.unit)
+        .with_description(what.help)
+        .with_callback(move |observer| {
+            if let Some(evaluation) = evaluation.upgrade() {
+                observer.observe(seconds(evaluation.age_ms()), &[]);
+            }
+        })
+        .build();
 }
 
 fn of(view: &BackendView) -> Of {

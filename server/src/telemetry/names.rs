@@ -222,6 +222,13 @@ pub const ALERT_ACTIVE: Metric = of(
     &[SEVERITY, RULE],
     "Alerts that fire now, from the server that evaluates",
 );
+pub const ALERT_EVALUATION_AGE: Metric = of(
+    "distributed_lock.alert.evaluation.age",
+    Sort::Gauge,
+    "s",
+    &[],
+    "Time since any server evaluated the alert rules, as this server knows it",
+);
 pub const TASK_PANICS: Metric = of(
     "leasehold.task.panics",
     Sort::Counter,
@@ -263,6 +270,7 @@ pub const ALL: &[Metric] = &[
     BACKEND_COVERAGE,
     CLOCK_OFFSET,
     ALERT_ACTIVE,
+    ALERT_EVALUATION_AGE,
     TASK_PANICS,
     HTTP_DURATION,
     DB_DURATION,

@@ -1,11 +1,12 @@
 //! What may be ticked for several unlocks at once: a list for looking at, never what is acted on.
 
-use domain::access::{Right, Visible};
+use domain::access::Visible;
 use domain::lock::Lock;
 use domain::names::BackendName;
 use domain::query::InventoryQuery;
 
 use super::Unlocks;
+use super::intent::may_unlock;
 use super::limits::BULK_MAX;
 use crate::identity::Who;
 
@@ -37,7 +38,7 @@ impl Unlocks {
             return (Vec::new(), 0);
         };
         let mut locks = page.locks;
-        locks.retain(|lock| who.may(Right::Unlock, &lock.id.backend, &lock.id.resource.text()));
+        locks.retain(|lock| may_unlock(who, &lock.id.backend, &lock.id.resource.text()).is_ok());
         (locks, page.total)
     }
 }

@@ -13,6 +13,12 @@ pub enum UnlockError {
     Ambiguous { sources: Vec<Source> },
     #[error("{why}")]
     Forbidden { why: String },
+    #[error(
+        "resource is reserved: leases below {} are the server's own, are renewed by it and end by themselves when it is gone; \
+         choose another lock",
+        domain::lease::names::RESERVED_PREFIX
+    )]
+    Reserved,
     #[error("{why}: prove again who you are, which counts for 15 minutes; a token cannot")]
     NeedsReauthentication { why: String },
     #[error("{why}")]
@@ -56,6 +62,7 @@ impl UnlockError {
             Self::NotFound { .. } => "not_found",
             Self::Ambiguous { .. } => "ambiguous_source",
             Self::Forbidden { .. } => "forbidden",
+            Self::Reserved => "reserved",
             Self::NeedsReauthentication { .. } => "needs_reauthentication",
             Self::NeedsApproval { .. } => "needs_approval",
             Self::WeakReason { .. } => "reason_too_weak",

@@ -5,6 +5,7 @@ use domain::access::{Grants, Right};
 use domain::audit::Phase;
 use domain::generation::Generation;
 use domain::known::Known;
+use domain::lease::names;
 use domain::names::{BackendName, Source};
 use domain::release::{BlastRadius, CasualtyKind, Holding};
 use domain::unlock::{Ending, Reason, Unlock, UnlockState};
@@ -129,7 +130,12 @@ pub(super) fn parse_reason(field: &'static str, text: &str) -> Result<Reason, Un
 
 pub(super) fn may_unlock(who: &Who, backend: &BackendName, resource: &str) -> Result<(), UnlockError> {
     if who.may(Right::Unlock, backend, resource) {
-        return Ok(());
+        let is_reserved = *backend == BackendName::builtin() && names::is_reserved(resource);
+        return if is_reserved {
+            Err(UnlockError::Reserved)
+        } else {
+            Ok(())
+        };
     }
     Err(UnlockError::forbidden(if who.read_only {
         "the console is read-only for now"

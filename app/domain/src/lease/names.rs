@@ -13,6 +13,13 @@ pub fn resource(text: &str) -> Result<Resource, Invalid> {
     checked("resource", text, RESOURCE_BYTES_MAX).map(Resource::from)
 }
 
+/// Names that begin with this belong to the server itself: it coordinates its replicas by leases of the built-in service.
+pub const RESERVED_PREFIX: &str = "leasehold/";
+
+pub fn is_reserved(resource: &str) -> bool {
+    resource.starts_with(RESERVED_PREFIX)
+}
+
 /// # Errors
 /// Names `ownerId` and what is wrong with it.
 pub fn owner(text: &str) -> Result<OwnerId, Invalid> {

@@ -119,8 +119,8 @@ fn list(rows: &[&Row], now: i64) -> AnyView {
         };
         let successor = row
             .successor_of
-            .clone()
-            .map(|name| view! { <small class="ink2">" successor of "{name}</small> });
+            .as_ref()
+            .map(|name| view! { <small class="ink2">{format!(" successor of {name}")}</small> });
         view! {
             <tr>
                 <th scope="row">{row.name.clone()}{successor}</th>

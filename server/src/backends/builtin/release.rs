@@ -3,20 +3,19 @@
 //! who, why and the audit entry; the token's counter stays; the next grant waits for the lock-delay, where one is configured.
 
 use domain::generation::Generation;
-use domain::lease::{How, LeaseId, Revocation};
+use domain::lease::{How, Lease, LeaseId, Revocation};
 use domain::names::{Resource, Source};
 use domain::release::{Act, Release};
-use domain::token::FencingToken;
 
 use super::{Builtin, failed};
 use crate::backends::BackendError;
 use crate::backends::release::{Acted, same, settle};
 use crate::lease::{Ended, LeaseError};
 
-/// Each grant of a resource has another token, and a renewal keeps it. Not the lease id: everyone who sees the lock sees its
-/// generation, and only the lease's principal may know the id.
-pub(super) fn generation(token: FencingToken) -> Generation {
-    Generation::new(format!("token:{token}"))
+/// Each grant of a resource has another token, and a renewal keeps it; the time of the grant tells apart equal tokens of two
+/// resources. Not the lease id: everyone who sees the lock sees its generation, and only the lease's principal may know the id.
+pub(super) fn generation(lease: &Lease) -> Generation {
+    Generation::new(format!("token:{}:{}", lease.token, lease.acquired_at.ms()))
 }
 
 pub(super) async fn release(

@@ -27,7 +27,7 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
     request_body = AcquireWire,
     responses(
         (status = 200, body = AcquiredWire),
-        (status = 400, body = Problem, content_type = "application/problem+json", description = "A field is invalid"),
+        (status = 400, body = Problem, content_type = "application/problem+json", description = "A field is invalid, or the name is `reserved`"),
         (status = 403, body = Problem, content_type = "application/problem+json", description = "`out_of_scope`"),
         (status = 409, body = Problem, content_type = "application/problem+json", description = "The key was used for another body"),
         (status = 410, body = Problem, content_type = "application/problem+json", description = "The key's lease is lost"),

@@ -11,6 +11,7 @@ use crate::unlock::UnlockError;
 pub(in crate::http) fn status(error: &UnlockError) -> StatusCode {
     match error {
         UnlockError::NotFound { .. } => StatusCode::NOT_FOUND,
+        UnlockError::Reserved => StatusCode::BAD_REQUEST,
         UnlockError::Forbidden { .. }
         | UnlockError::NeedsReauthentication { .. }
         | UnlockError::NeedsApproval { .. } => StatusCode::FORBIDDEN,
@@ -36,7 +37,7 @@ impl From<UnlockError> for Problem {
         match &error {
             UnlockError::Ambiguous { sources } => plain.with_sources(sources),
             UnlockError::WeakReason { field, .. } => plain.with_field(field),
-            UnlockError::NameMismatch { .. } => plain.with_field("resource"),
+            UnlockError::NameMismatch { .. } | UnlockError::Reserved => plain.with_field("resource"),
             UnlockError::HolderChanged { before, now } => plain.with_holders(holding(before), holding(now)),
             UnlockError::Unavailable { mend, .. } | UnlockError::Stale { mend, .. } => {
                 plain.with_mend(mend.clone())

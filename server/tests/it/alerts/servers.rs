@@ -9,7 +9,7 @@ use domain::names::{BackendName, OwnerId, Resource};
 use domain::notice::{Notice, NoticeStatus};
 use domain::token::FencingToken;
 use futures::future::BoxFuture;
-use leasehold::alerts::{Alerts, Notices, Parts};
+use leasehold::alerts::{Alerts, Evaluation, Notices, Parts};
 use leasehold::audit::{Audit, Heads};
 use leasehold::backends::broken::BrokenBackend;
 use leasehold::backends::{BackendError, Roster};
@@ -94,6 +94,7 @@ impl Server {
             leases: leases.clone(),
             notices: sent.clone(),
             backends: roster(),
+            evaluation: Arc::new(Evaluation::new(clock.clone())),
             clock,
             stop: stop.clone(),
         });

@@ -242,8 +242,11 @@ impl Stage {
     }
 
     pub(crate) async fn is_held(&self, caller: &Caller, held: &Held) -> bool {
-        let (_, lease) = self.get(caller, &format!("/v1/locks/{}", held.lease)).await;
-        lease["state"] == "held"
+        // By name and token: the id answers the principal of the lease alone.
+        let path = format!("/v1/resources/{}", held.resource.replace('/', "%2F"));
+        let (_, resource) = self.get(caller, &path).await;
+        let grant = format!("token:{}:", resource["holder"]["fencingToken"]);
+        held.generation.starts_with(&grant)
     }
 
     pub(crate) async fn audit(&self) -> Audit {

@@ -1,0 +1,110 @@
+//! Names below `leasehold/` coordinate the servers: nobody else acquires one, and nobody unlocks one.
+
+use std::time::Duration;
+
+use domain::access::Role;
+use domain::lease::{Metadata, Ttl};
+use domain::names::{OwnerId, Resource};
+use leasehold::lease::{AcquireRequest, Acquired, Caller};
+use reqwest::{Client, Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::people::stage::{Stage, acquire, call, get, on};
+use crate::support::eventually::eventually;
+
+const ALERTS: &str = "leasehold/alerts";
+
+fn is_reserved((status, problem): &(StatusCode, Value)) {
+    assert_eq!(
+        (*status, &problem["code"], &problem["field"]),
+        (StatusCode::BAD_REQUEST, &json!("reserved"), &json!("resource")),
+        "{problem}"
+    );
+}
+
+#[tokio::test]
+async fn reserved_name_cannot_be_acquired_by_anyone() {
+    // Every role that holds leases, at once, with a wait, with a key, and as a signed-in user; names that only look alike are
+    // free.
+    let stage = Stage::start().await;
+    for role in [Role::Client, Role::Operator, Role::Admin] {
+        let token = stage.token(role.wire(), on(role, None, None)).await;
+        for name in [
+            ALERTS,
+            "leasehold/history",
+            "leasehold/",
+            "leasehold/anything:else",
+        ] {
+            is_reserved(&acquire(&stage, &token, name).await);
+            let body = json!({"resource": name, "ownerId": "w", "ttlSeconds": 30, "waitSeconds": 5});
+            let waiting = Client::new().post(stage.url("/v1/locks/acquire")).json(&body);
+            is_reserved(&call(waiting.header("idempotency-key", "k"), &token).await);
+        }
+        for name in [
+            "leasehold",
+            "leasehold:alerts",
+            "Leasehold/alerts",
+            "my/leasehold/alerts",
+        ] {
+            let (status, lease) = acquire(&stage, &token, &format!("{name}-{}", role.wire())).await;
+            assert_eq!(
+                (status, &lease["acquired"]),
+                (StatusCode::OK, &json!(true)),
+                "{name}: {lease}"
+            );
+        }
+    }
+    stage.person("root", on(Role::Admin, None, None)).await;
+    let root = stage.signed_in("root").await;
+    let body = json!({"resource": ALERTS, "ownerId": "root", "ttlSeconds": 30}).to_string();
+    let parts = [
+        ("sec-fetch-site", "same-origin"),
+        ("content-type", "application/json"),
+        ("body", &*body),
+    ];
+    let answer = root.send(Method::POST, "/v1/locks/acquire", &parts).await;
+    is_reserved(&(answer.status(), answer.json().await.unwrap()));
+}
+
+#[tokio::test]
+async fn reserved_lock_cannot_be_unlocked() {
+    // Held by the server; an admin's intent over the API and several at once: refused, in the record, and still held.
+    let stage = Stage::start().await;
+    let request = AcquireRequest {
+        resource: Resource::from(ALERTS),
+        owner: OwnerId::new("leasehold-1"),
+        ttl: Ttl::parse(600, 3_600).unwrap(),
+        wait: Duration::ZERO,
+        metadata: Metadata::default(),
+        idempotency_key: None,
+    };
+    let granted = stage.serving.leases.acquire(&Caller::server(), request).await;
+    assert!(matches!(granted, Ok(Acquired::Granted { .. })));
+    let admin = stage.token("admin", on(Role::Admin, None, None)).await;
+    let path = "/v1/inventory/builtin/leasehold%2Falerts";
+    eventually("it is listed", || async {
+        get(&stage, &admin, path).await.0 == StatusCode::OK
+    })
+    .await;
+    let (_, lock) = get(&stage, &admin, path).await;
+    let one = json!({"backend": "builtin", "resource": ALERTS, "generation": lock["generation"]});
+    let mut intent = one.clone();
+    intent["reason"] = json!("it is stuck since 03:00");
+    let begin = Client::new().post(stage.url("/v1/unlocks")).json(&intent);
+    is_reserved(&call(begin, &admin).await);
+    let several = json!({"reason": intent["reason"], "items": [one]});
+    let several = Client::new().post(stage.url("/v1/unlocks/bulk")).json(&several);
+    let (_, several) = call(several, &admin).await;
+    assert!(several.to_string().contains("reserved"), "{several}");
+    assert!(stage.record().await.iter().any(|row| row.outcome == "reserved"));
+    let page = Client::new().get(stage.url("/locks/builtin/leasehold%2Falerts"));
+    let page = page.bearer_auth(admin.expose()).send().await.unwrap();
+    assert!(
+        page.text().await.unwrap().contains("is reserved"),
+        "the page says why"
+    );
+    assert_eq!(
+        get(&stage, &admin, path).await.1["generation"],
+        lock["generation"]
+    );
+}
