@@ -6,8 +6,10 @@ use super::table::{LeaseTable, Role};
 use crate::config::postgres::LeaseTablePreset;
 use domain::limits;
 
-/// Resources with several rows that are read one by one.
-const REPEATED_MAX: usize = 10_000;
+/// Resources with several rows that are folded into one lock, and the longest name of such a resource, in bytes: their rows
+/// are read at once.
+const REPEATED_MAX: usize = 1_000;
+const REPEATED_NAME_BYTES_MAX: usize = 1_024;
 /// Characters read of a token: more than any number has.
 const TOKEN_CHARS_MAX: usize = 101;
 
@@ -203,7 +205,7 @@ impl Plan {
                 "SELECT {key} FROM {} WHERE {} AND octet_length({key}) <= {} GROUP BY {key} HAVING count(*) > 1 LIMIT {REPEATED_MAX}",
                 self.quoted_table(),
                 self.held,
-                limits::RESOURCE_BYTES_MAX,
+                REPEATED_NAME_BYTES_MAX,
                 key = self.key,
             )
         })
