@@ -17,7 +17,7 @@ pub(super) async fn fill(
     many: usize,
     ttl_s: impl Fn() -> i64,
 ) -> Result<Vec<LeaseId>, BenchError> {
-    let (leases, caller) = (served.leases(), &served.caller()?);
+    let (leases, caller) = (served.leases(), &served.caller().await?);
     let one = |number: usize| {
         let ttl_s = ttl_s();
         async move { take(leases, caller, &format!("{prefix}:{number:06}"), ttl_s).await }
