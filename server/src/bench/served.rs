@@ -66,7 +66,10 @@ impl Served {
     /// The principal of the token, as the lease service knows it.
     pub(super) async fn caller(&self) -> Result<Caller, BenchError> {
         let token = self.serving.identity.token(self.token.expose()).await;
-        let token = token.ok().flatten().ok_or_else(|| BenchError::answer("our server", "does not know its token"))?;
+        let token = token
+            .ok()
+            .flatten()
+            .ok_or_else(|| BenchError::answer("our server", "does not know its token"))?;
         Ok(Caller {
             principal: LeasePrincipal::new(token.id.clone()),
             scope: Scope::everything(),

@@ -157,7 +157,7 @@ impl Oidc {
                 after: Some(json!({"way": "oidc", "issuer": self.config.issuer, "why": why})),
                 ..Entry::new(Action::Login, "refused", who.actor(None), origin.clone())
             };
-            self.identity.audit.append_anonymous(entry, *why).await;
+            self.identity.audit.append_anonymous(entry, why).await;
         }
         finished
     }
