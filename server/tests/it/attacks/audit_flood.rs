@@ -68,6 +68,8 @@ async fn attack(stage: &Stage, minute: usize, number: usize) {
         StatusCode::UNAUTHORIZED,
         StatusCode::GONE,
         StatusCode::TOO_MANY_REQUESTS,
+        // The store is busy with the others.
+        StatusCode::SERVICE_UNAVAILABLE,
     ];
     assert!(refusals.contains(&status), "{status}");
 }
