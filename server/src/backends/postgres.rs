@@ -16,6 +16,7 @@ mod party;
 mod pass;
 mod plan;
 mod probe;
+mod query_text;
 mod record;
 mod relation;
 mod relay;

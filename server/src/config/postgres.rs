@@ -19,10 +19,24 @@ pub struct PostgresConfig {
     pub advisory_locks: bool,
     /// `blocked_sessions`: list sessions that wait for rows or tables, with their blockers. Default true.
     pub blocked_sessions: bool,
+    /// `query_text`: how much of the SQL of other sessions is shown. Default `normalized`.
+    pub query_text: QueryText,
     /// `[[backend.lease_table]]`
     pub lease_tables: Vec<LeaseTableConfig>,
     /// `[[backend.advisory_name]]`: names for advisory keys.
     pub advisory_names: Vec<AdvisoryNameConfig>,
+}
+
+/// How much of the SQL of other sessions leaves the adapter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum QueryText {
+    /// Without literals and comments.
+    #[default]
+    Normalized,
+    /// As the session sent it.
+    Full,
+    /// Not read.
+    Hidden,
 }
 
 #[derive(Debug, Clone)]
@@ -86,6 +100,14 @@ pub const COLUMNS: [&str; 7] = [
     "updated_at",
 ];
 
+impl Choice for QueryText {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("normalized", Self::Normalized),
+        ("full", Self::Full),
+        ("hidden", Self::Hidden),
+    ];
+}
+
 impl Choice for LeaseTablePreset {
     const WORDS: &'static [(&'static str, Self)] = &[
         ("common", Self::Common),
@@ -110,6 +132,7 @@ impl PostgresConfig {
         let unlock_url = section.secret("unlock_url", "unlock_url_file", UNLOCK_FIT, &schemes, show);
         let advisory_locks = section.or("advisory_locks", true, &rules::boolean());
         let blocked_sessions = section.or("blocked_sessions", true, &rules::boolean());
+        let query_text = section.or("query_text", QueryText::default(), &rules::choice());
         let tables = section.sections("lease_table", "backend.lease_table");
         let lease_tables: Vec<_> = tables.into_iter().filter_map(LeaseTableConfig::read).collect();
         let names = section.sections("advisory_name", "backend.advisory_name");
@@ -134,6 +157,7 @@ impl PostgresConfig {
             unlock_url,
             advisory_locks,
             blocked_sessions,
+            query_text,
             lease_tables,
             advisory_names,
         })

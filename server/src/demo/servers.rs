@@ -14,7 +14,7 @@ use super::{chance, fault::Fault};
 use crate::config::backend::{BUDGET_DEFAULT, POLL_DEFAULT, TIMEOUT_DEFAULT};
 use crate::config::etcd::EtcdConfig;
 use crate::config::postgres::{
-    AdvisoryNameConfig, LeaseTableConfig, LeaseTablePreset, LeaseTableRelease, PostgresConfig,
+    AdvisoryNameConfig, LeaseTableConfig, LeaseTablePreset, LeaseTableRelease, PostgresConfig, QueryText,
 };
 use crate::config::redis::{RedisConfig, RedisMode, RedisValues};
 use crate::config::tls::TlsConfig;
@@ -143,6 +143,7 @@ impl Orders {
             unlock_url: Some(SecretString::from(unlock_url)),
             advisory_locks: true,
             blocked_sessions: true,
+            query_text: QueryText::default(),
             lease_tables: vec![
                 table(
                     "distributed_locks",

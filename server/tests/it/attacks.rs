@@ -23,6 +23,7 @@ mod rejection_flood;
 mod reserved_names;
 mod rights_lost_before_claim;
 mod scope_lost_after_intent;
+mod sql_literals;
 mod stage;
 mod title_injection;
 mod token_in_clear;

@@ -16,6 +16,7 @@ use super::fault::{self, Failure};
 use super::relay::Relay;
 use super::settings::Settings;
 use crate::backends::BackendError;
+use crate::config::postgres::QueryText;
 
 /// Sessions open at the same time, the one that listens included.
 const SESSIONS_MAX: usize = 3;
@@ -123,6 +124,10 @@ pub(super) struct Link<'a> {
 }
 
 impl Link<'_> {
+    pub(super) fn query_text(&self) -> QueryText {
+        self.links.settings.query_text
+    }
+
     /// The rows of one prepared statement with bound values.
     pub(super) async fn rows(
         &mut self,

@@ -8,6 +8,9 @@ use domain::observation::{Condition, Session};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
+use super::query_text;
+use crate::config::postgres::QueryText;
+
 /// Idle for longer than this with a session-level lock looks like a leak, in seconds.
 const IDLE_LEAK_S: i64 = 600;
 /// Poolers by the name they give themselves, or the role they log in as.
@@ -16,7 +19,7 @@ pub(super) const HIDDEN: &str = "this account is not a member of pg_monitor or p
 
 pub(super) const SESSIONS: &str = "
 SELECT pid, coalesce(application_name, '') AS application_name, usename::text AS account, host(client_addr) AS client,
-       state, left(query, 4000) AS query, datname::text AS database, backend_start, xact_start, query_start, state_change,
+       state, CASE WHEN $3 THEN left(query, 4000) END AS query, datname::text AS database, backend_start, xact_start, query_start, state_change,
        query IS NOT DISTINCT FROM '<insufficient privilege>' AS hidden,
        application_name = $2 AND usename = current_user AS ours
 FROM pg_stat_activity WHERE pid = ANY($1)";
@@ -38,6 +41,7 @@ pub(super) struct SessionRow {
     pub(super) account: Option<String>,
     pub(super) client: Option<String>,
     pub(super) state: Option<String>,
+    /// As far as `query_text` shows it: no literals unless it says so.
     pub(super) query: Option<String>,
     pub(super) database: Option<String>,
     pub(super) backend_start: Option<DateTime<Utc>>,
@@ -85,14 +89,14 @@ impl Level {
 }
 
 impl SessionRow {
-    pub(super) fn read(row: &PgRow) -> Result<Self, sqlx::Error> {
+    pub(super) fn read(row: &PgRow, query_text: QueryText) -> Result<Self, sqlx::Error> {
         Ok(Self {
             pid: row.try_get("pid")?,
             application_name: row.try_get("application_name")?,
             account: row.try_get("account")?,
             client: row.try_get("client")?,
             state: row.try_get("state")?,
-            query: row.try_get("query")?,
+            query: query_text::shown(row.try_get("query")?, query_text),
             database: row.try_get("database")?,
             backend_start: row.try_get("backend_start")?,
             xact_start: row.try_get("xact_start")?,
@@ -165,12 +169,16 @@ impl SessionRow {
         }
     }
 
+    pub(super) fn state_word(&self) -> &str {
+        self.state.as_deref().unwrap_or("unknown")
+    }
+
     /// State and query in one line, for the blocker tree.
     pub(super) fn doing(&self) -> String {
         if self.hidden {
             return format!("unknown: {HIDDEN}");
         }
-        let state = self.state.as_deref().unwrap_or("unknown");
+        let state = self.state_word();
         match self.query.as_deref().filter(|query| !query.is_empty()) {
             Some(query) => format!("{state}: {query}"),
             None => state.to_owned(),

@@ -10,7 +10,7 @@ use url::Url;
 
 use crate::backends::BackendError;
 use crate::config::BackendConfig;
-use crate::config::postgres::PostgresConfig;
+use crate::config::postgres::{PostgresConfig, QueryText};
 
 /// Our sessions' name in `pg_stat_activity`.
 pub(super) const APPLICATION_NAME: &str = "leasehold";
@@ -50,6 +50,7 @@ pub(super) struct Settings {
     pub(super) address: String,
     /// How long one answer may take.
     pub(super) timeout: Duration,
+    pub(super) query_text: QueryText,
 }
 
 impl fmt::Debug for Settings {
@@ -87,6 +88,7 @@ pub(super) fn read(config: &BackendConfig, postgres: &PostgresConfig) -> Result<
         server_name,
         address,
         timeout: config.timeout,
+        query_text: postgres.query_text,
     })
 }
 

@@ -17,6 +17,7 @@ use super::fault::Failure;
 use super::link::Link;
 use super::party::{self, Party, PreparedRow, SessionRow};
 use super::settings::APPLICATION_NAME;
+use crate::config::postgres::QueryText;
 
 /// Waiting sessions whose blockers are asked for in one pass.
 pub(super) const WAITING_MAX: i64 = 500;
@@ -105,10 +106,15 @@ async fn sessions(link: &mut Link<'_>, rows: &[LockRow]) -> Result<Vec<(i32, Par
     if pids.is_empty() {
         return Ok(Vec::new());
     }
-    let rows = link
-        .rows(sqlx::query(party::SESSIONS).bind(pids).bind(APPLICATION_NAME))
-        .await?;
-    let sessions = rows.iter().filter_map(|row| SessionRow::read(row).ok());
+    let query_text = link.query_text();
+    let query = sqlx::query(party::SESSIONS)
+        .bind(pids)
+        .bind(APPLICATION_NAME)
+        .bind(query_text != QueryText::Hidden);
+    let rows = link.rows(query).await?;
+    let sessions = rows
+        .iter()
+        .filter_map(|row| SessionRow::read(row, query_text).ok());
     Ok(sessions
         .map(|session| (session.pid, Party::Session(Box::new(session))))
         .collect())

@@ -109,6 +109,14 @@ fn values_out_of_range_name_the_range() {
             "[lease]\nmax_ttl = \"2h\"\nmax_lifetime = \"1h\"".to_owned(),
             &["toml:3", "shorter than max_ttl (2h)"],
         ),
+        (
+            postgres("query_text = \"ful\""),
+            &[
+                "toml:5: backend.db.query_text",
+                "did you mean \"full\"?",
+                "\"normalized\"",
+            ],
+        ),
         ("log = \"leasehold=loud\"".to_owned(), &["is not a filter"]),
         ("log_format = \"jsn\"".to_owned(), &["did you mean \"json\"?"]),
         (

@@ -132,7 +132,8 @@ async fn the_tree_of_a_chain_says_what_each_does_holds_and_waits_for() {
     let top = &blockers[0];
     assert_eq!((top.pid, top.waited_ms), (Some(chain.root_pid), None));
     assert!(
-        top.doing.starts_with("idle in transaction: BEGIN; UPDATE"),
+        top.doing
+            .starts_with("idle in transaction: BEGIN; UPDATE shop.orders SET n = ? WHERE id = ?"),
         "{top:?}"
     );
     assert!(top.holds.contains("ExclusiveLock on transaction"), "{top:?}");

@@ -8,7 +8,7 @@ use domain::observation::ObservedLock;
 use leasehold::backends::postgres::{PostgresBackend, connect};
 use leasehold::backends::{Backend, BackendError, Batch, Budget, Pass, Sink, SourcePass};
 use leasehold::clock::Clock;
-use leasehold::config::postgres::{LeaseTableConfig, LeaseTablePreset, PostgresConfig};
+use leasehold::config::postgres::{LeaseTableConfig, LeaseTablePreset, PostgresConfig, QueryText};
 use leasehold::config::tls::TlsConfig;
 use leasehold::config::{BackendConfig, SystemConfig};
 use leasehold::throwaway::{Postgres, PostgresOptions, Throwaway};
@@ -100,6 +100,7 @@ pub(super) fn postgres_config(url: &str, lease_tables: Vec<LeaseTableConfig>) ->
         unlock_url: None,
         advisory_locks: true,
         blocked_sessions: true,
+        query_text: QueryText::default(),
         lease_tables,
         advisory_names: Vec::new(),
     }

@@ -63,6 +63,7 @@ pub(in crate::backends::postgres) fn of_sessions(
     Known::Known(radius)
 }
 
+/// Without its statement: casualties are copied into the audit record, from which nothing is removed.
 fn of_session(session: &SessionRow, radius: &mut BlastRadius) {
     let account = session.account.as_deref().unwrap_or("unknown");
     let client = session.client.as_deref().unwrap_or("this host");
@@ -71,7 +72,7 @@ fn of_session(session: &SessionRow, radius: &mut BlastRadius) {
         format!(
             "{} of {account} from {client}, {}",
             session.owner_id().as_str(),
-            session.doing()
+            session.state_word()
         ),
     );
     if let Some(pooler) = session.pooler() {
