@@ -10,6 +10,7 @@ mod filter;
 mod layers;
 pub mod meters;
 pub mod names;
+mod one_line;
 pub mod prefixes;
 mod push;
 pub mod trace;

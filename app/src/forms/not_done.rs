@@ -9,12 +9,51 @@ use super::document::document;
 #[derive(Debug, Clone, Default)]
 pub struct Typed {
     fields: Vec<(String, String)>,
-    /// A secret was among it: it is typed again, never repeated.
+    /// What may be a secret was among it: it is typed again, never repeated.
     has_secret: bool,
 }
 
-/// Parts of the names of fields that hold a secret.
-const SECRETS: [&str; 4] = ["password", "secret", "link", "token"];
+/// Fields that may be repeated. Any other field may hold a secret, and is left out.
+const REPEATED: [&str; 36] = [
+    "act",
+    "any_prefix",
+    "backend",
+    "backends",
+    "breakGlassReason",
+    "comment",
+    "condition",
+    "days",
+    "enabled",
+    "for",
+    "generation",
+    "group_by",
+    "id",
+    "item",
+    "keep_firing_for",
+    "kind",
+    "label1",
+    "label2",
+    "label3",
+    "lasts",
+    "name",
+    "note",
+    "owner",
+    "prefix",
+    "reason",
+    "receivers",
+    "resource",
+    "role",
+    "runbook",
+    "safety",
+    "severity",
+    "template",
+    "tier",
+    "value1",
+    "value2",
+    "value3",
+];
+/// Parts of the rule editor, and the names typed for several unlocks.
+const REPEATED_PREFIXES: [&str; 3] = ["with.", "line.", "resource-"];
 
 /// Fields that a page filled in by itself: sent again, and nothing to read.
 const UNTYPED: [&str; 3] = ["generation", "id", "item"];
@@ -22,12 +61,10 @@ const UNTYPED: [&str; 3] = ["generation", "id", "item"];
 impl Typed {
     pub fn of(fields: Vec<(String, String)>) -> Self {
         let all = fields.len();
-        // `old` is the present password where one sets a new one; `urls` may be a receiver's, and open it.
-        let is_secret = |name: &str| {
-            ["old", "urls"].contains(&name) || SECRETS.iter().any(|part| name.to_lowercase().contains(part))
-        };
         let mut fields = fields;
-        fields.retain(|(name, _)| !is_secret(name));
+        fields.retain(|(name, _)| {
+            REPEATED.contains(&name.as_str()) || REPEATED_PREFIXES.iter().any(|start| name.starts_with(start))
+        });
         Self {
             has_secret: fields.len() < all,
             fields,
@@ -61,7 +98,7 @@ impl Typed {
 /// Whoever sent it is not signed in any more: they sign in beside this page, and send it again from here.
 pub fn signed_out(action: &str, sign_in: &str, typed: &Typed) -> String {
     let again = if typed.has_secret {
-        view! { <p class="small ink2">"Then open the page again: a password is not kept here."</p> }
+        view! { <p class="small ink2">"Then open the page again and enter it there: what may be secret is not kept here."</p> }
             .into_any()
     } else {
         send_again(action, typed)
@@ -127,12 +164,24 @@ mod tests {
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
             Typed::of(owned.collect())
         };
-        let with_secret = typed(&[("newPassword", "hunter22"), ("name", "<b>ada</b>")]);
-        let html = signed_out("/settings/you", "/sign-in", &with_secret);
-        assert!(
-            !html.contains("hunter22") && !html.contains("<b>ada") && !html.contains("<form"),
-            "{html}"
-        );
+        for secret in [
+            "password",
+            "old",
+            "urls",
+            "secret",
+            "link",
+            "apiKey",
+            "anything else",
+            "Name",
+        ] {
+            let with_secret = typed(&[(secret, "hunter22"), ("name", "<b>ada</b>")]);
+            let html = signed_out("/settings/you", "/sign-in", &with_secret);
+            assert!(
+                !html.contains("hunter22") && !html.contains("<b>ada") && !html.contains("<form"),
+                "{secret}: {html}"
+            );
+            assert!(html.contains("&lt;b&gt;ada"), "{secret}: {html}");
+        }
         let html = signed_out(
             "/unlock/b/r",
             "/sign-in",

@@ -1,6 +1,7 @@
 //! Rows as CSV and as JSON lines, for other programs.
 //!
-//! CSV is for spreadsheets, so a cell that one of them would take for a formula gets an apostrophe in front.
+//! CSV is for spreadsheets: each cell is quoted, and text that one of them would run as a formula gets an apostrophe in
+//! front, also where it would begin a cell only with another separator than the comma.
 
 use domain::audit::AuditRow;
 
@@ -31,7 +32,7 @@ const COLUMNS: [&str; 22] = [
 ];
 
 pub fn csv_header() -> String {
-    COLUMNS.join(",") + "\r\n"
+    COLUMNS.map(cell).join(",") + "\r\n"
 }
 
 /// RFC 4180.
@@ -67,19 +68,29 @@ pub fn csv_row(row: &AuditRow) -> String {
     cells.join(",") + "\r\n"
 }
 
+/// What a spreadsheet would run: OWASP's list for CSV injection, with the wide forms that some take for the same.
+const RUNS: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
+/// What begins a cell for a reader that separates by `;` (where the comma is decimal) or by tab. Such a reader sees no
+/// opening quote in the middle of its cell, so line breaks count too.
+const SEPARATORS: [char; 4] = [';', '\t', '\r', '\n'];
+
 fn cell(text: &str) -> String {
-    // What a spreadsheet would run: OWASP's list for CSV injection, with the wide forms that some take for the same.
-    const RUNS: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
-    let guarded = if text.starts_with(RUNS) {
-        format!("'{text}")
-    } else {
-        text.to_owned()
-    };
-    if guarded.contains([',', '"', '\r', '\n']) {
-        format!("\"{}\"", guarded.replace('"', "\"\""))
-    } else {
-        guarded
+    let mut out = String::with_capacity(text.len() + 4);
+    out.push('"');
+    let mut begins_cell = true;
+    for c in text.chars() {
+        if begins_cell && RUNS.contains(&c) {
+            out.push('\'');
+        }
+        if c == '"' {
+            out.push('"');
+        }
+        out.push(c);
+        // Spaces and quotes are dropped by some readers.
+        begins_cell = SEPARATORS.contains(&c) || (begins_cell && matches!(c, ' ' | '"'));
     }
+    out.push('"');
+    out
 }
 
 #[cfg(test)]
@@ -90,10 +101,25 @@ mod tests {
     fn no_cell_is_a_formula_and_quotes_are_doubled() {
         // Each leading character that a spreadsheet runs, then what RFC 4180 wants quoted.
         for text in ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1"] {
-            assert!(cell(text).trim_start_matches('"').starts_with('\''), "{text:?}");
+            assert!(cell(text).starts_with("\"'"), "{text:?}");
         }
         assert_eq!(cell("a,\"b\"\n"), "\"a,\"\"b\"\"\n\"");
-        assert_eq!(cell("plain"), "plain");
+        assert_eq!(cell("plain"), "\"plain\"");
         assert_eq!(csv_header().trim_end().split(',').count(), COLUMNS.len());
+    }
+
+    #[test]
+    fn a_formula_after_another_separator_is_guarded() {
+        // With `;`, a tab or a line break as the end of a cell, behind spaces and quotes too.
+        for (text, expected) in [
+            ("x;=HYPERLINK(1)", "\"x;'=HYPERLINK(1)\""),
+            ("x\t+1", "\"x\t'+1\""),
+            ("x\n@a", "\"x\n'@a\""),
+            ("x; \"=1", "\"x; \"\"'=1\""),
+            ("  -1", "\"  '-1\""),
+            ("a-b;c=d", "\"a-b;c=d\""),
+        ] {
+            assert_eq!(cell(text), expected, "{text:?}");
+        }
     }
 }

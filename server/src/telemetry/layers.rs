@@ -13,6 +13,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer, Registry};
 
+use super::one_line::OneLine;
 use super::{TelemetryError, filter};
 use crate::config::{LogConfig, LogFormat};
 
@@ -81,7 +82,13 @@ fn exported_filter(filter: &str) -> Result<EnvFilter, ParseError> {
 fn written(config: &LogConfig) -> Boxed {
     let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     match config.format {
-        LogFormat::Human => layer.with_ansi(std::io::stderr().is_terminal()).boxed(),
+        LogFormat::Human => {
+            let is_terminal = std::io::stderr().is_terminal();
+            layer
+                .with_ansi(is_terminal)
+                .event_format(OneLine::new(is_terminal))
+                .boxed()
+        }
         LogFormat::Json => layer.json().flatten_event(true).boxed(),
     }
 }

@@ -12,6 +12,7 @@ mod foreign_rules;
 mod health_details;
 mod large_postgres_values;
 mod large_redis_values;
+mod log_lines;
 mod memory;
 mod name_flood;
 mod neighbour_silence;

@@ -8,6 +8,7 @@ pub(crate) mod eventually;
 pub(crate) mod form;
 pub(crate) mod html;
 pub(crate) mod proxy;
+pub(crate) mod refusing;
 pub(crate) mod routes;
 pub(crate) mod store;
 pub(crate) mod traces;

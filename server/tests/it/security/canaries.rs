@@ -1,7 +1,7 @@
 //! Secrets of every kind are planted in a real server, which is then used and misused; none is found again in its logs, its
 //! pages, its answers, its record or its store.
 
-mod server;
+pub(crate) mod server;
 
 use std::path::Path;
 

@@ -11,7 +11,7 @@ fn leasehold(folder: &Path) -> Command {
 }
 
 /// What a command of the product prints, on both outputs.
-pub(super) fn output(folder: &Path, args: &[&str], input: &str) -> String {
+pub(crate) fn output(folder: &Path, args: &[&str], input: &str) -> String {
     let mut command = leasehold(folder);
     command
         .args(args)
@@ -24,9 +24,9 @@ pub(super) fn output(folder: &Path, args: &[&str], input: &str) -> String {
     String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
 }
 
-pub(super) struct Server {
+pub(crate) struct Server {
     child: Child,
-    pub(super) home: String,
+    pub(crate) home: String,
     log: Option<std::thread::JoinHandle<String>>,
 }
 
@@ -38,7 +38,7 @@ impl Drop for Server {
     }
 }
 
-pub(super) fn serve(folder: &Path) -> Server {
+pub(crate) fn serve(folder: &Path) -> Server {
     let mut child = leasehold(folder)
         .arg("serve")
         .stdout(Stdio::piped())
@@ -63,7 +63,7 @@ pub(super) fn serve(folder: &Path) -> Server {
 
 impl Server {
     /// Stops it, and answers what it logged.
-    pub(super) fn stop(mut self) -> String {
+    pub(crate) fn stop(mut self) -> String {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").arg(&id).status().unwrap().success());
         self.child.wait().unwrap();
@@ -72,7 +72,7 @@ impl Server {
 }
 
 /// The line with the setup link that a first start prints, and nothing else does.
-pub(super) fn serve_setup(folder: &Path) -> String {
+pub(crate) fn serve_setup(folder: &Path) -> String {
     let mut child = leasehold(folder)
         .arg("serve")
         .stdout(Stdio::piped())

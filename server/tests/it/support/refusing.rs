@@ -1,0 +1,24 @@
+//! A hostile server in the place of a Redis: it refuses each command with a text of its choice.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+
+/// Answers its port. It serves until the process ends.
+pub(crate) fn refusing_redis(text: &str) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let answer = format!("-ERR {text}\r\n");
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let answer = answer.clone();
+            std::thread::spawn(move || {
+                let mut asked = [0; 4_096];
+                while matches!(stream.read(&mut asked), Ok(1..))
+                    && stream.write_all(answer.as_bytes()).is_ok()
+                {}
+            });
+        }
+    });
+    port
+}
