@@ -10,6 +10,7 @@ mod foreign_casualty;
 mod foreign_lease;
 mod foreign_rules;
 mod health_details;
+mod hostile_pages;
 mod large_postgres_values;
 mod large_redis_values;
 mod log_lines;

@@ -1,0 +1,376 @@
+//! A console over real servers, with one text in every name, owner, value, label and error that they have.
+
+use std::time::Duration;
+
+use domain::access::{Grant, Role};
+use leasehold::audit::Origin;
+use leasehold::identity::{NewPerson, Who};
+use leasehold::throwaway::{Etcd, EtcdOptions, Postgres, PostgresOptions, Redis, RedisOptions, Throwaway};
+use reqwest::{Client, Method, RequestBuilder, header, redirect};
+use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+use tokio::task::JoinHandle;
+
+use super::pages::{As, Ask, Page};
+use crate::support::console::Console;
+use crate::support::eventually::eventually;
+use crate::support::form::Form as _;
+use crate::support::html::Html;
+use crate::support::refusing::refusing_redis;
+use crate::support::routes::segment;
+
+const KEY: &str = "advisory:postgres:42";
+
+pub(super) struct World {
+    pub(super) payload: String,
+    pub(super) console: Console,
+    /// Paths of locks below `/locks` and `/unlock`: one of each backend and source, and one that was released.
+    pub(super) locks: Vec<String>,
+    pub(super) admin_id: String,
+    /// Unlocks: one waits for its confirmation, one was done, and the page of two at once.
+    pub(super) pending: String,
+    pub(super) released: String,
+    pub(super) several: String,
+    /// Numbers of audit entries about forced unlocks.
+    pub(super) entries: Vec<i64>,
+    http: Client,
+    admin: String,
+    viewer: String,
+    _servers: Servers,
+}
+
+struct Servers {
+    redis: Redis,
+    etcd: Etcd,
+    postgres: Postgres,
+    _sessions: Vec<PgConnection>,
+    _waiting: JoinHandle<()>,
+}
+
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) is_html: bool,
+    pub(super) text: String,
+}
+
+fn quoted(text: &str) -> String {
+    toml::Value::from(text).to_string()
+}
+
+impl Servers {
+    async fn start(p: &str) -> Self {
+        let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
+        let etcd = EtcdOptions {
+            fast: true,
+            ..EtcdOptions::default()
+        };
+        let etcd = Throwaway::etcd(etcd).await.unwrap();
+        let postgres = PostgresOptions {
+            fast: true,
+            ..Default::default()
+        };
+        let postgres = Throwaway::postgres(postgres).await.unwrap();
+        fill_redis(&redis, p).await;
+        fill_etcd(&etcd, p).await;
+        let holder = named_session(&postgres, &format!("app-{p}")).await;
+        let (mut holder, waiter) = (holder, named_session(&postgres, &format!("who-{p}")).await);
+        fill_postgres(&mut holder, p).await;
+        Self {
+            redis,
+            etcd,
+            _waiting: wait_for_key(waiter, p),
+            _sessions: vec![holder],
+            postgres,
+        }
+    }
+
+    fn toml(&self, p: &str) -> String {
+        let broken = refusing_redis(&format!("broken {p}"));
+        let (redis, etcd, postgres) = (
+            self.redis.url(),
+            self.etcd.endpoint(),
+            self.postgres.superuser_url(),
+        );
+        format!(
+            "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{redis}\"]\nunlock_url = \"{redis}\"\n\
+             patterns = [\"*\"]\npoll = \"200ms\"\n\
+             [[backend]]\nname = \"coord\"\nkind = \"etcd\"\nendpoints = [\"{etcd}\"]\npoll = \"200ms\"\n\
+             [[backend]]\nname = \"orders-db\"\nkind = \"postgres\"\nurl = \"{postgres}\"\nunlock_url = \"{postgres}\"\n\
+             poll = \"200ms\"\nquery_text = \"full\"\n\
+             [[backend.lease_table]]\ntable = \"public.distributed_locks\"\n\
+             [[backend.advisory_name]]\nkey = 42\nname = {}\n\
+             [[backend]]\nname = \"broken\"\nkind = \"redis\"\nurls = [\"redis://127.0.0.1:{broken}\"]\npoll = \"200ms\"\n",
+            quoted(&format!("known {p}"))
+        )
+    }
+}
+
+async fn fill_redis(redis: &Redis, p: &str) {
+    let client = redis::Client::open(redis.url()).unwrap();
+    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    let value = json!({"ownerId": format!("own-{p}"), "leaseId": format!("lease-{p}"), p: p}).to_string();
+    let mut set = redis::cmd("SET");
+    set.arg(format!("a-lock:{p}")).arg(value).arg("PX").arg(6_000_000);
+    let () = set.query_async(&mut connection).await.unwrap();
+}
+
+async fn fill_etcd(etcd: &Etcd, p: &str) {
+    let mut client = etcd_client::Client::connect([etcd.endpoint()], None)
+        .await
+        .unwrap();
+    let lease = client.lease_grant(6_000, None).await.unwrap().id();
+    let options = etcd_client::PutOptions::new().with_lease(lease);
+    client
+        .put(format!("/locks/b-{p}"), format!("own-{p}"), Some(options))
+        .await
+        .unwrap();
+}
+
+async fn named_session(postgres: &Postgres, name: &str) -> PgConnection {
+    let mut session = PgConnection::connect(&postgres.superuser_url()).await.unwrap();
+    sqlx::query("SELECT set_config('application_name', $1, false)")
+        .bind(name)
+        .execute(&mut session)
+        .await
+        .unwrap();
+    session
+}
+
+async fn fill_postgres(session: &mut PgConnection, p: &str) {
+    let table = "CREATE TABLE distributed_locks (resource text PRIMARY KEY, owner_id text, lease_id text,
+        fencing_token bigint, expires_at timestamptz, created_at timestamptz, updated_at timestamptz)";
+    sqlx::raw_sql(table).execute(&mut *session).await.unwrap();
+    sqlx::query(
+        "INSERT INTO distributed_locks VALUES ($1, $2, $3, 7, now() + interval '99 minutes', now(), now())",
+    )
+    .bind(format!("c-{p}"))
+    .bind(format!("own-{p}"))
+    .bind(format!("lease-{p}"))
+    .execute(&mut *session)
+    .await
+    .unwrap();
+    let lock = format!("SELECT pg_advisory_lock(42) /* {p} */");
+    sqlx::raw_sql(AssertSqlSafe(lock)).execute(session).await.unwrap();
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a session of the test that waits until the server ends"
+)]
+fn wait_for_key(mut session: PgConnection, p: &str) -> JoinHandle<()> {
+    let wait = format!("SELECT pg_advisory_lock(42) /* wait {p} */");
+    tokio::spawn(async move {
+        // The end of the test cuts it off.
+        let _ended = sqlx::raw_sql(AssertSqlSafe(wait)).execute(&mut session).await;
+    })
+}
+
+/// The session of somebody who signed in a moment ago, and the id.
+async fn sign_in(console: &Console, name: &str, grants: Vec<Grant>) -> (String, String) {
+    let identity = &console.serving.identity;
+    let new = NewPerson {
+        name: name.to_owned(),
+        grants,
+        password: None,
+    };
+    let id = identity.add_person(&Who::system("test"), new).await.unwrap();
+    let link = identity.person_link(&Who::system("test"), &id).await.unwrap();
+    let signed_in = identity
+        .open_link(link.expose(), &Origin::default())
+        .await
+        .unwrap();
+    (id, format!("leasehold={}", signed_in.secret.expose()))
+}
+
+impl World {
+    pub(super) async fn start(p: &str) -> Self {
+        let servers = Servers::start(p).await;
+        let console = Console::start(&servers.toml(p)).await;
+        let mut grants: Vec<Grant> = [Role::Admin, Role::Operator, Role::Approver, Role::Auditor]
+            .map(Grant::everywhere)
+            .to_vec();
+        grants.push(Grant {
+            role: Role::Viewer,
+            backend: None,
+            prefix: Some(format!("granted-{p}")),
+        });
+        let (admin_id, admin) = sign_in(&console, "ada", grants).await;
+        let (_, viewer) = sign_in(&console, "vera", vec![Grant::everywhere(Role::Viewer)]).await;
+        let http = Client::builder()
+            .redirect(redirect::Policy::none())
+            .timeout(Duration::from_secs(20))
+            .build()
+            .unwrap();
+        let locks = [
+            ("cache", format!("a-lock:{p}")),
+            ("coord", format!("/locks/b-{p}")),
+            ("orders-db", format!("c-{p}")),
+            ("orders-db", KEY.to_owned()),
+            ("builtin", format!("d-{p}")),
+            ("builtin", format!("g-{p}")),
+        ];
+        let mut world = Self {
+            payload: p.to_owned(),
+            console,
+            locks: locks
+                .iter()
+                .map(|(backend, name)| format!("/{backend}/{}", segment(name)))
+                .collect(),
+            admin_id,
+            pending: String::new(),
+            released: String::new(),
+            several: String::new(),
+            entries: Vec::new(),
+            http,
+            admin,
+            viewer,
+            _servers: servers,
+        };
+        world.plant().await;
+        world
+    }
+
+    pub(super) fn unlockable(&self) -> impl Iterator<Item = String> {
+        let released = self.locks.len() - 1;
+        self.locks.clone().into_iter().take(released)
+    }
+
+    async fn plant(&mut self) {
+        let p = self.payload.clone();
+        for name in ["d", "g", "h", "i"] {
+            let lease = json!({
+                "resource": format!("{name}-{p}"), "ownerId": format!("own-{p}"), "ttlSeconds": 6_000,
+                "metadata": {"host": p}
+            });
+            self.json(Method::POST, "/v1/locks/acquire", &lease).await;
+        }
+        let rejection = json!({
+            "resource": format!("e-{p}"), "ownerId": format!("own-{p}"), "source": format!("src-{p}"), "fencingToken": 3,
+            "highestToken": 5
+        });
+        self.json(Method::POST, "/v1/fencing/rejections", &rejection)
+            .await;
+        let rule = json!({
+            "id": "mine", "name": format!("rule {p}"), "condition": "contention", "prefix": format!("f-{p}"),
+            "anyPrefix": true, "template": format!("message {p}")
+        });
+        self.json(Method::PUT, "/v1/rules", &rule).await;
+        let silence = json!({
+            "matchers": [{"label": "resource", "value": format!("s-{p}")}], "lasts": "2h", "comment": format!("why {p}")
+        });
+        self.json(Method::POST, "/v1/silences", &silence).await;
+        let tier = json!({"prefix": format!("t-{p}"), "tier": "protected"});
+        self.json(Method::PUT, "/v1/tiers", &tier).await;
+        eventually("all locks and the alert are seen", async || {
+            let page = self.console.json("/v1/inventory?sort=resource").await;
+            let alerts = self.console.json("/v1/alerts").await.to_string();
+            page["total"].as_u64() >= Some(8) && alerts.contains("src-") | alerts.contains("e-")
+        })
+        .await;
+        self.pending = self.begin(&format!("d-{p}")).await;
+        self.released = self.begin(&format!("g-{p}")).await;
+        let confirm = format!("/v1/unlocks/{}/confirm", self.released);
+        let done = self
+            .json(Method::POST, &confirm, &json!({"resource": format!("g-{p}")}))
+            .await;
+        assert_eq!(done["state"], "released", "{done}");
+        self.several = self.begin_several().await;
+        let audit = self
+            .json(Method::GET, "/v1/audit?action=FORCE_UNLOCK", &Value::Null)
+            .await;
+        let rows = audit["rows"].as_array().unwrap_or_else(|| panic!("{audit}"));
+        self.entries = rows
+            .iter()
+            .filter_map(|row| row["id"].as_str()?.parse().ok())
+            .collect();
+        assert!(self.entries.len() >= 3, "{audit}");
+    }
+
+    async fn begin(&self, resource: &str) -> String {
+        let path = format!("/v1/inventory/builtin/{}", segment(resource));
+        let lock = self.json(Method::GET, &path, &Value::Null).await;
+        let intent = json!({
+            "backend": "builtin", "resource": resource, "generation": lock["generation"],
+            "reason": format!("stuck since 03:00 {}", self.payload)
+        });
+        let intent = self.json(Method::POST, "/v1/unlocks", &intent).await;
+        intent["unlockId"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{intent}"))
+            .to_owned()
+    }
+
+    /// Two at once, by the page; the address of their confirmation.
+    async fn begin_several(&self) -> String {
+        let list = self
+            .send(As::Admin, Method::GET, "/unlocks?backend=builtin")
+            .send()
+            .await
+            .unwrap();
+        let list = Html::parse(&list.text().await.unwrap());
+        let values = &list.attribute_values;
+        let is_item = |pair: &(String, String)| pair.0 == "name" && pair.1 == "item";
+        let items = (0..values.len()).filter(|at| is_item(&values[*at]));
+        let items = items.map(|at| {
+            let value = values[at..].iter().find(|(name, _)| name == "value").unwrap();
+            ("item", value.1.clone())
+        });
+        let mut form: Vec<(&str, String)> = items
+            .filter(|(_, value)| value.contains("h-") || value.contains("i-"))
+            .collect();
+        assert!(form.len() >= 2, "{form:?}");
+        form.push(("reason", format!("stuck since 03:00 {}", self.payload)));
+        let begun = self
+            .send(As::Admin, Method::POST, "/unlocks")
+            .form(&form)
+            .send()
+            .await
+            .unwrap();
+        let to = begun.headers().get(header::LOCATION).cloned();
+        let text = begun.text().await.unwrap();
+        to.unwrap_or_else(|| panic!("{text}"))
+            .to_str()
+            .unwrap()
+            .to_owned()
+    }
+
+    fn send(&self, by: As, method: Method, path: &str) -> RequestBuilder {
+        let request = self
+            .http
+            .request(method, self.console.url(path))
+            .header(header::USER_AGENT, &self.payload)
+            .header(header::ACCEPT, "text/html")
+            .header("sec-fetch-site", "same-origin");
+        match by {
+            As::Admin => request.header(header::COOKIE, &self.admin),
+            As::Viewer => request.header(header::COOKIE, &self.viewer),
+            As::Nobody => request,
+        }
+    }
+
+    async fn json(&self, method: Method, path: &str, body: &Value) -> Value {
+        let mut request = self.send(As::Admin, method.clone(), path);
+        if method != Method::GET {
+            request = request.json(body);
+        }
+        let answer = request.send().await.unwrap();
+        let status = answer.status();
+        let text = answer.text().await.unwrap();
+        assert!(status.is_success(), "{method} {path}: {status} {text}");
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+
+    pub(super) async fn ask(&self, page: &Page) -> Answer {
+        let request = match &page.ask {
+            Ask::Get(path) => self.send(page.by, Method::GET, path),
+            Ask::Post(path, fields) => self.send(page.by, Method::POST, path).form(fields),
+        };
+        let answer = request.send().await.unwrap();
+        let kind = answer.headers().get(header::CONTENT_TYPE).cloned();
+        Answer {
+            status: answer.status().as_u16(),
+            is_html: kind.is_some_and(|kind| kind.to_str().unwrap().starts_with("text/html")),
+            text: answer.text().await.unwrap(),
+        }
+    }
+}
