@@ -204,10 +204,18 @@ impl LeaseService {
         match answer.done {
             Done::Renewed(lease) => {
                 let remaining_ms = lease.remaining_ms(answer.now) - age_ms;
-                if remaining_ms <= 0 {
-                    return Err(LeaseError::Lost(How::Expired));
+                if remaining_ms > 0 {
+                    return Ok(Renewed { lease, remaining_ms });
                 }
-                Ok(Renewed { lease, remaining_ms })
+                // By our clock it has run out; the store decides.
+                let read = self.lease(caller, lease.id).await?;
+                match read.ending() {
+                    Some(how) => Err(LeaseError::Lost(how)),
+                    None => Ok(Renewed {
+                        remaining_ms: read.remaining_ms,
+                        lease: read.lease,
+                    }),
+                }
             }
             Done::LifetimeReached(lease) => Err(LeaseError::LifetimeReached {
                 remaining_ms: (lease.remaining_ms(answer.now) - age_ms).max(0),

@@ -27,13 +27,14 @@ pub struct HeldBy {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AcquireError {
-    /// Somebody else has it, and still had it when the wait was over.
-    #[error("{}", told(held_by.as_ref(), *waiters))]
+    /// Not granted, also not within the wait.
+    #[error("{}", refusal_text(held_by.as_ref(), *waiters, *retry_after))]
     Held {
+        /// None: no lease is live, but waiters are next, or the lock delay after a forced release runs.
         held_by: Option<HeldBy>,
-        /// Others that stand in line.
+        /// Other acquires in the queue of this resource.
         waiters: u32,
-        /// Sooner is in vain.
+        /// An earlier acquire without a wait is refused again.
         retry_after: Duration,
     },
     /// The same request will be refused again.
@@ -49,17 +50,16 @@ pub enum AcquireError {
     Unknown { why: String },
 }
 
-fn told(by: Option<&HeldBy>, waiters: u32) -> String {
-    let by = by.map_or_else(
-        || "held by somebody else".to_owned(),
-        |by| {
-            format!(
-                "held by {} for {} ms more, unless it renews",
-                by.owner,
-                by.remaining.as_millis()
-            )
-        },
-    );
+fn refusal_text(by: Option<&HeldBy>, waiters: u32, retry_after: Duration) -> String {
+    let by = match (by, waiters) {
+        (Some(by), _) => format!(
+            "held by {} for {} ms more, unless it renews",
+            by.owner,
+            by.remaining.as_millis()
+        ),
+        (None, 0) => format!("not held, but not free for {} ms", retry_after.as_millis()),
+        (None, _) => "not held, but waiters are next".to_owned(),
+    };
     match waiters {
         0 => by,
         1 => format!("{by}; 1 other waits"),
@@ -150,17 +150,22 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_the_holder() {
-        // With a holder and a line; and where nothing is known of it.
+    fn a_refusal_names_the_holder_or_the_queue() {
+        // With a holder and a queue; without a holder, with and without a queue.
+        let retry = Duration::from_millis(10);
         let by = HeldBy {
             owner: "worker-7".to_owned(),
             fencing_token: 4,
             remaining: Duration::from_millis(900),
         };
         assert_eq!(
-            told(Some(&by), 2),
+            refusal_text(Some(&by), 2, retry),
             "held by worker-7 for 900 ms more, unless it renews; 2 others wait"
         );
-        assert_eq!(told(None, 0), "held by somebody else");
+        assert_eq!(
+            refusal_text(None, 1, retry),
+            "not held, but waiters are next; 1 other waits"
+        );
+        assert_eq!(refusal_text(None, 0, retry), "not held, but not free for 10 ms");
     }
 }

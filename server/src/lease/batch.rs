@@ -146,7 +146,7 @@ impl Run<'_> {
 
     fn acquire(&mut self, op: &AcquireOp) -> Result<Done, Broken> {
         if let Some(key) = &op.key
-            && let Some(done) = self.replay(key, op)
+            && let Some(done) = self.replay(key, op)?
         {
             return Ok(done);
         }
@@ -199,28 +199,39 @@ impl Run<'_> {
     }
 
     /// What a key that was used before answers; none when the request is to be run.
-    fn replay(&mut self, key: &Key, op: &AcquireOp) -> Option<Done> {
+    fn replay(&mut self, key: &Key, op: &AcquireOp) -> Result<Option<Done>, Broken> {
         let now = self.loaded.now;
         let known = self.loaded.keys.get(&key.name);
         let Some(known) = known.filter(|row| now.since(row.created_at) < KEY_WINDOW_MS) else {
             self.bind(key, None);
-            return None;
+            return Ok(None);
         };
         if known.fingerprint != key.fingerprint {
-            return Some(Done::KeyReused);
+            return Ok(Some(Done::KeyReused));
         }
-        let lease = self.lease(&op.resource, known.lease?)?.clone();
+        let lease = known.lease.and_then(|id| self.lease(&op.resource, id));
+        let Some(lease) = lease.cloned() else {
+            return Ok(None);
+        };
         if op.turn == Turn::Waiting {
             self.remove(&op.resource, op.id);
         }
-        Some(match lease.ending_at(now) {
+        if lease.ending.is_none() && !lease.lives_at(now) {
+            // An expiry is stored before an answer reports it.
+            if let Done::Expired(lease) = self.step(&op.resource, &Command::Expire)?
+                && let Some(ending) = lease.ending.clone()
+            {
+                return Ok(Some(Done::Lost(lease, ending)));
+            }
+        }
+        Ok(Some(match lease.ending_at(now) {
             Some(ending) => Done::Lost(lease, ending),
             None => Done::Acquired {
                 lease,
                 reclaimed: false,
                 replayed: true,
             },
-        })
+        }))
     }
 
     fn bind(&mut self, key: &Key, lease: Option<LeaseId>) {

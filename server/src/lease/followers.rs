@@ -10,6 +10,9 @@ use domain::names::Resource;
 use tokio::sync::{Notify, mpsc};
 
 use super::core::Core;
+use super::operation::Operation;
+use super::reading::has_unstored_expiry;
+use super::store::Lane;
 
 /// Well within the second in which an owner must hear of a loss.
 const EVERY: Duration = Duration::from_millis(300);
@@ -113,9 +116,21 @@ pub(super) async fn serve(core: Arc<Core>) {
             continue;
         }
         if let Ok(read) = core.store.leases(&ids).await {
+            let mut expired = Vec::new();
             for (resource, lease) in read.value {
-                core.followers.tell(resource, lease, read.now);
+                if has_unstored_expiry(&lease, read.now) {
+                    expired.push(resource);
+                } else {
+                    core.followers.tell(resource, lease, read.now);
+                }
             }
+            // The event follows with the next reading: an expiry is in the store before an event reports it.
+            let expired = expired
+                .into_iter()
+                .map(|resource| core.ask(Lane::Main, Operation::Expire { resource }));
+            let stored = futures::future::join_all(expired);
+            // One that another batch holds does not delay the events of the others; it is stored with a later reading.
+            let _ = tokio::time::timeout(EVERY, stored).await;
         }
         tokio::time::sleep(GAP).await;
         let _ = tokio::time::timeout(EVERY, core.followers.kick.notified()).await;

@@ -102,7 +102,7 @@ pub enum Done {
         /// Granted before, to the same key.
         replayed: bool,
     },
-    /// Held by somebody, or somebody else's turn. `waiters` leaves out whoever asked.
+    /// Held, or a waiter is next. `waiters` leaves out the caller.
     Refused {
         refusal: Refusal,
         waiters: u32,

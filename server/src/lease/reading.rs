@@ -9,7 +9,8 @@ use tokio::sync::mpsc;
 use super::caller::Caller;
 use super::error::LeaseError;
 use super::followers::LeaseEvent;
-use super::store::{HeldRow, Read};
+use super::operation::Operation;
+use super::store::{HeldRow, Lane, Read};
 use super::{LeaseChange, LeaseService};
 
 /// A reading that became too old to judge by, because our process or its way to the store stood still, is repeated.
@@ -57,11 +58,20 @@ impl LeaseService {
             let age_ms = self.age_ms(&read);
             let (resource, lease) = read.value.into_iter().next().ok_or(LeaseError::NotFound)?;
             caller.may_use(&resource, &lease)?;
-            if !is_too_old(&lease, read.now, age_ms) {
+            if has_unstored_expiry(&lease, read.now) {
+                self.store_expiry(resource).await?;
+            } else if !is_too_old(&lease, read.now, age_ms) {
                 return Ok(seen(resource, lease, read.now, age_ms));
             }
         }
         Err(LeaseError::Unavailable)
+    }
+
+    /// **Invariant:** an expiry is in the store before an answer reports it. A reading holds no lock, so a renewal of before
+    /// the expiry may be on its way; and the clock of a later reading may show a few milliseconds less.
+    async fn store_expiry(&self, resource: Resource) -> Result<(), LeaseError> {
+        self.ask(Lane::Main, Operation::Expire { resource }).await?;
+        Ok(())
     }
 
     /// Leases that live now, whose names start with `prefix` and lie in the caller's scope, in order of name.
@@ -122,12 +132,14 @@ impl LeaseService {
             let read = read.map_err(|error| self.unread(&error))?;
             let (age_ms, now) = (self.age_ms(&read), read.now);
             let state = read.value.state;
-            if state
-                .lease
-                .as_ref()
-                .is_some_and(|lease| is_too_old(lease, now, age_ms))
-            {
-                continue;
+            if let Some(lease) = &state.lease {
+                if has_unstored_expiry(lease, now) {
+                    self.store_expiry(resource.clone()).await?;
+                    continue;
+                }
+                if is_too_old(lease, now, age_ms) {
+                    continue;
+                }
             }
             let waiter = |waiter: super::store::WaiterView| WaiterNow {
                 owner: waiter.owner,
@@ -197,6 +209,11 @@ impl LeaseService {
 /// renewed since, which another reading tells.
 fn is_too_old(lease: &Lease, now: StoreTime, age_ms: i64) -> bool {
     lease.lives_at(now) && !lease.lives_at(now.plus(age_ms))
+}
+
+/// Whether a lease has run out and its row does not say so yet.
+pub(super) fn has_unstored_expiry(lease: &Lease, now: StoreTime) -> bool {
+    lease.ending.is_none() && !lease.lives_at(now)
 }
 
 fn seen(resource: Resource, lease: Lease, now: StoreTime, age_ms: i64) -> Seen {

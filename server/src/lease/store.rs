@@ -72,8 +72,12 @@ pub trait Store: Send + Sync + 'static {
     /// Of each resource the newest write with an older token that was rejected at or after `since`.
     fn stale_writes(&self, since: StoreTime) -> Answer<'_, Vec<StaleWrite>>;
 
-    /// Says that we are here, and forgets what nobody can ask for any more. Called a few times a second.
+    /// Deletes what is past its retention and checks the clock. Called a few times a second.
     fn tend(&self) -> Answer<'_, ()>;
+
+    /// Marks this replica as alive for the others. Called several times within the time after which a silent replica has no
+    /// waiters; never for a store that only we write to.
+    fn beat(&self) -> Answer<'_, ()>;
 
     /// Ends when the store says that something changed elsewhere; never for a store that only we write to.
     fn news(&self) -> BoxFuture<'_, News>;

@@ -14,13 +14,20 @@ const REAP_EVERY: Duration = Duration::from_millis(250);
 const REAP_MAX: u32 = 400;
 const TEND_EVERY: Duration = Duration::from_millis(400);
 const TEND_WHEN_DOWN_EVERY: Duration = Duration::from_secs(1);
-const LINE_EVERY: Duration = Duration::from_millis(400);
+/// With `gone_after` of the store's statements it is less than a second.
+const LINE_EVERY: Duration = Duration::from_millis(200);
+const BEAT_EVERY: Duration = Duration::from_millis(150);
 
 pub(super) fn start(core: &Arc<Core>) {
     keep("note expiries", core, |it| async move { it.reap().await });
     keep("tend the lease store", core, |it| async move { it.tend().await });
     keep("follow leases", core, super::followers::serve);
     if !core.store.has_one_writer() {
+        keep(
+            "lease heartbeat",
+            core,
+            |it| async move { it.send_heartbeats().await },
+        );
         keep(
             "hear of other replicas",
             core,
@@ -75,6 +82,14 @@ impl Core {
             }
             down = tended.is_err();
             tokio::time::sleep(if down { TEND_WHEN_DOWN_EVERY } else { TEND_EVERY }).await;
+        }
+    }
+
+    /// A failure is logged by `tend`, which asks the same server.
+    async fn send_heartbeats(&self) {
+        loop {
+            let beaten = self.store.beat().await;
+            tokio::time::sleep(if beaten.is_ok() { BEAT_EVERY } else { TEND_EVERY }).await;
         }
     }
 

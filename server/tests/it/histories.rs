@@ -11,6 +11,7 @@ mod disk;
 mod fault;
 mod fleet;
 mod history;
+mod killed;
 mod play;
 mod register;
 mod rows;

@@ -13,6 +13,7 @@ mod metrics;
 mod model;
 mod ownership;
 mod reaper;
+mod reported_ends;
 mod stage;
 mod tokens;
 mod traps;

@@ -85,9 +85,11 @@ pub enum Outcome {
 /// Why an acquire was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// The holder; where nobody holds it (a delay after a revocation, a turn of somebody else), the last one.
+    /// The owner of the live lease. None: no lease is live; a waiter is next, or the delay after a revocation runs.
     pub owner: Option<OwnerId>,
+    /// The last token granted: that of the live lease, if there is one.
     pub token: FencingToken,
+    /// Of the live lease; 0 without one.
     pub remaining_ms: i64,
     /// When it is worth asking again.
     pub retry_after_ms: i64,
@@ -118,11 +120,12 @@ pub fn decide(before: &ResourceState, command: &Command, now: StoreTime) -> Resu
 /// What an acquire is told that may not be granted now.
 pub fn refusal(state: &ResourceState, now: StoreTime) -> Refusal {
     let now = now.max(state.touched_at);
-    let last = state.lease.as_ref();
-    let remaining_ms = last.map_or(0, |lease| lease.remaining_ms(now));
+    // A lease that has ended is never named: another answer may have reported its end already.
+    let holder = state.holder_at(now);
+    let remaining_ms = holder.map_or(0, |lease| lease.remaining_ms(now));
     let delay_ms = state.locked_until.map_or(0, |until| until.since(now).max(0));
     Refusal {
-        owner: last.map(|lease| lease.owner.clone()),
+        owner: holder.map(|lease| lease.owner.clone()),
         token: state.last_token,
         remaining_ms,
         retry_after_ms: remaining_ms.max(delay_ms),

@@ -68,9 +68,11 @@ pub struct GrantedWire {
 #[schema(title = "Refused")]
 pub struct RefusedWire {
     acquired: bool,
+    /// The live lease. Null: no lease is live, but waiters are next, or the lock delay after a forced release runs.
     held_by: Option<HeldByWire>,
-    /// Others that stand in line.
+    /// Other acquires in the queue of this resource, without this one.
     waiters: u32,
+    /// An earlier acquire without `waitSeconds` is refused again.
     retry_after_ms: i64,
 }
 
@@ -80,6 +82,7 @@ pub struct RefusedWire {
 pub struct HeldByWire {
     owner_id: String,
     fencing_token: u64,
+    /// Always more than 0.
     remaining_ms: i64,
 }
 

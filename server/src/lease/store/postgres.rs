@@ -21,8 +21,8 @@ use domain::lease::scope::NameRange;
 use domain::lease::{Lease, LeaseId, StoreTime};
 use domain::names::{OwnerId, Resource};
 use futures::future::BoxFuture;
-use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgListener};
+use sqlx::{ConnectOptions as _, PgPool};
 use tokio::sync::Mutex;
 
 use self::apply::Wary;
@@ -45,11 +45,16 @@ const PATIENCE: Duration = Duration::from_millis(1_500);
 /// Cleaning is done each so many calls of `tend`.
 const CLEAN_EVERY: u64 = 16;
 
+/// A heartbeat need not survive a crash, so its commit does not wait for the disk.
+const NOT_DURABLE: [(&str, &str); 1] = [("synchronous_commit", "off")];
+
 pub struct PostgresStore {
     options: PgConnectOptions,
     urgent: Mutex<Option<PgConnection>>,
     main: Vec<Mutex<Option<PgConnection>>>,
     listener: Mutex<Option<PgListener>>,
+    /// Of its own, so that readers do not delay a heartbeat.
+    heartbeat: Mutex<Option<PgConnection>>,
     readers: PgPool,
     replica: Arc<str>,
     identity: String,
@@ -238,10 +243,6 @@ impl Store for PostgresStore {
 
     fn tend(&self) -> Answer<'_, ()> {
         Box::pin(bounded(async move {
-            sqlx::query(sql::HERE)
-                .bind(&*self.replica)
-                .execute(&self.readers)
-                .await?;
             let others: i64 = sqlx::query_scalar(sql::REPLICAS)
                 .bind(&*self.replica)
                 .fetch_one(&self.readers)
@@ -275,6 +276,21 @@ impl Store for PostgresStore {
                 .bind(oldest.to_string())
                 .execute(&self.readers)
                 .await?;
+            Ok(())
+        }))
+    }
+
+    fn beat(&self) -> Answer<'_, ()> {
+        Box::pin(bounded(async move {
+            let mut slot = self.heartbeat.lock().await;
+            // Out of the slot while it is used: a connection in doubt is closed.
+            let mut connection = match slot.take() {
+                Some(connection) => connection,
+                None => self.options.clone().options(NOT_DURABLE).connect().await?,
+            };
+            let here = sqlx::query(sql::HERE).bind(&*self.replica);
+            here.execute(&mut connection).await?;
+            *slot = Some(connection);
             Ok(())
         }))
     }
@@ -320,6 +336,7 @@ impl Store for PostgresStore {
                 Ok(())
             })
             .await;
+            *self.heartbeat.lock().await = None;
             *self.listener.lock().await = None;
             let _ = tokio::time::timeout(PATIENCE, self.readers.close()).await;
             *self.urgent.lock().await = None;

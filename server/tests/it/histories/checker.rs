@@ -1,6 +1,7 @@
 //! Judges a finished history. Pure: no clock, no server, no file.
 //!
-//! Each invariant has a file: tokens (I1), intervals (I2), chain (I3), register (I4), life (I5), ledger (I6).
+//! Each invariant has a file: tokens (I1), intervals (I2), chain (I3), register (I4), life (I5), ledger (I6), reported_ends
+//! (I7).
 
 mod chain;
 mod intervals;
@@ -8,6 +9,7 @@ mod ledger;
 mod life;
 mod planted;
 mod register;
+mod reported_ends;
 mod tokens;
 
 use std::fmt;
@@ -28,6 +30,8 @@ pub(super) enum Invariant {
     I5,
     /// What is recorded is recorded once.
     I6,
+    /// No answer names a lease as live whose end was reported before the call began.
+    I7,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,16 +46,17 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Every violation that was found; none means that none of the six was broken in what was seen.
+/// Every violation that was found; none means that none of the seven was broken in what was seen.
 pub(super) fn check(history: &History) -> Vec<Violation> {
     let mut found = Vec::new();
-    let parts: [(Invariant, Vec<String>); 6] = [
+    let parts: [(Invariant, Vec<String>); 7] = [
         (Invariant::I1, tokens::check(history)),
         (Invariant::I2, intervals::check(history)),
         (Invariant::I3, chain::check(history)),
         (Invariant::I4, register::check(history)),
         (Invariant::I5, life::check(history)),
         (Invariant::I6, ledger::check(history)),
+        (Invariant::I7, reported_ends::check(history)),
     ];
     for (invariant, texts) in parts {
         found.extend(texts.into_iter().map(|what| Violation { invariant, what }));

@@ -45,6 +45,8 @@ pub(super) enum What {
     },
     Renew(Held),
     Release(Held),
+    /// The lease, read by its id.
+    Read(Held),
     Look {
         resource: String,
     },
@@ -70,17 +72,20 @@ pub(super) enum Answer {
         lease: String,
         token: u64,
     },
-    /// By the lease of this token; not `live`: nobody holds it, but it is the turn of somebody else.
+    /// Because of the lease of this token.
     Refused {
         token: u64,
         owner: String,
-        live: bool,
     },
+    /// Without a live lease: waiters are next, this many.
+    RefusedForWaiters(u64),
     Renewed,
+    /// Read, and live.
+    Alive,
     /// It lives, and cannot be prolonged any more.
     AtCap,
     Released,
-    /// Renew or release found that it had ended.
+    /// Renew, release or reading found that it had ended.
     Lost,
     Holder {
         last: u64,

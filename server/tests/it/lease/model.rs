@@ -188,6 +188,7 @@ async fn run_case(home: &Home, store: &dyn Store, number: usize, rounds: &[Round
     };
     store.tend().await.unwrap();
     for (place, (acts, ms)) in rounds.iter().enumerate() {
+        store.beat().await.unwrap();
         if *ms > 0 {
             shift(&mut model, *ms);
             home.sql(&format!(

@@ -15,7 +15,7 @@ use leasehold::lease::store::{Lane, Store};
 use super::stage::{Home, Kind, is_granted, on_both_stores};
 use crate::support::eventually::eventually;
 
-async fn open(home: &Home) -> Box<dyn Store> {
+pub(super) async fn open(home: &Home) -> Box<dyn Store> {
     match home.url.strip_prefix("sqlite:") {
         Some(path) => Box::new(SqliteStore::open(path.as_ref(), Clock::start()).await.unwrap()),
         None => Box::new(PostgresStore::open(&home.url, Clock::start()).await.unwrap()),

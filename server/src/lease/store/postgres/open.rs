@@ -61,6 +61,7 @@ impl PostgresStore {
             urgent: Mutex::new(None),
             main: (0..MAIN_LANES).map(|_| Mutex::new(None)).collect(),
             listener: Mutex::new(None),
+            heartbeat: Mutex::new(None),
             readers,
             options,
             replica,

@@ -28,10 +28,11 @@ macro_rules! now {
     };
 }
 
-/// A replica that was not seen for this long has no waiters, in milliseconds.
+/// A replica without a heartbeat for this long has no waiters, in milliseconds: five heartbeats. With the interval at which
+/// queues are checked it is less than a second, after which the waiters of a killed server must be out of the queue.
 macro_rules! gone_after {
     () => {
-        "2000"
+        "750"
     };
 }
 

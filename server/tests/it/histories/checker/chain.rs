@@ -8,8 +8,8 @@
 //! - `released: true` is the end of its lease and lies within its call;
 //! - an end by time lies at or after the beginning of the last call that renewed it (or granted it), plus the TTL:
 //!   the store counts from when it runs the call, which is later than when we sent it; or at the cap of its life;
-//! - renewed, or refused because of token n: at some moment of that call, n was live: n's grant is not after the call's
-//!   end, and n's end not before the call's beginning;
+//! - renewed, read alive, or refused because of token n: at some moment of that call, n was live: n's grant is not after
+//!   the call's end, and n's end not before the call's beginning;
 //! - who was refused had its lease, if it had one, given back, or it ran out, before it was told;
 //! - a lost lease: its end is not after the answer; a look at a free resource: likewise, and before the next grant.
 //!
@@ -92,7 +92,9 @@ fn grants<'a>(history: &'a History, chains: &mut Chains<'a>) {
         let call = asked.get(row.owner.as_str());
         let begin = call.map_or(i64::MIN, |call| call.begin);
         let mut end = Window::ANY;
-        if let Some(call) = call.filter(|call| matches!(call.answer, Answer::Refused { .. })) {
+        let is_refused =
+            |call: &&&Call| matches!(call.answer, Answer::Refused { .. } | Answer::RefusedForWaiters(_));
+        if let Some(call) = call.filter(is_refused) {
             end.not_after(call.end.unwrap_or(i64::MAX));
         }
         let link = Link {
@@ -126,21 +128,14 @@ fn bound<'a>(call: &'a Call, chains: &mut Chains<'a>) -> Option<String> {
     let end = call.end?;
     let (resource, token, seen) = match (&call.what, &call.answer) {
         (What::Renew(held), Answer::Renewed) => (&held.resource, held.token, Seen::Renewed),
-        (What::Renew(held), Answer::AtCap) => (&held.resource, held.token, Seen::Live),
+        (What::Renew(held), Answer::AtCap) | (What::Read(held), Answer::Alive) => {
+            (&held.resource, held.token, Seen::Live)
+        }
         (What::Release(held), Answer::Released) => (&held.resource, held.token, Seen::Released),
-        (What::Renew(held) | What::Release(held), Answer::Lost) => (&held.resource, held.token, Seen::Ended),
-        (
-            What::Acquire { resource, .. },
-            Answer::Refused {
-                token, live: true, ..
-            },
-        ) => (resource, *token, Seen::Live),
-        (
-            What::Acquire { resource, .. },
-            Answer::Refused {
-                token, live: false, ..
-            },
-        ) => (resource, *token, Seen::Last),
+        (What::Renew(held) | What::Release(held) | What::Read(held), Answer::Lost) => {
+            (&held.resource, held.token, Seen::Ended)
+        }
+        (What::Acquire { resource, .. }, Answer::Refused { token, .. }) => (resource, *token, Seen::Live),
         (
             What::Look { resource },
             Answer::Holder {
@@ -175,10 +170,9 @@ fn bound<'a>(call: &'a Call, chains: &mut Chains<'a>) -> Option<String> {
             link.released = true;
         }
         Seen::Ended => link.end.not_after(end),
-        Seen::Last => {}
     }
     // What shows this one as the last was asked before the next was granted, or while it was.
-    if matches!(seen, Seen::Last) || matches!((&call.what, seen), (What::Look { .. }, Seen::Ended)) {
+    if matches!((&call.what, seen), (What::Look { .. }, Seen::Ended)) {
         let next = chain.range_mut(token + 1..).next();
         if let Some((_, next)) = next {
             next.grant.not_before(call.begin);
@@ -193,7 +187,6 @@ enum Seen {
     Renewed,
     Released,
     Ended,
-    Last,
 }
 
 /// Takes the earliest moment for each event in turn.

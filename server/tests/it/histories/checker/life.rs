@@ -19,9 +19,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
         let free_from = death.at + death.bound_ms * 1_000;
         for call in history.calls.iter().filter(|call| call.begin > free_from) {
             let holder = match &call.answer {
-                Answer::Refused {
-                    owner, live: true, ..
-                } => owner,
+                Answer::Refused { owner, .. } => owner,
                 Answer::Holder {
                     holder: Some((_, owner)),
                     ..

@@ -35,7 +35,6 @@ fn refused(token: u64, owner: &str) -> Answer {
     Answer::Refused {
         token,
         owner: owner.into(),
-        live: true,
     }
 }
 
@@ -270,6 +269,55 @@ fn i5_a_lock_of_a_dead_client_and_a_life_past_its_cap_are_found() {
     let mut history = good();
     history.rows[2].ended = Some((5_200, "expired".into()));
     finds(&history, Invariant::I5);
+}
+
+#[test]
+fn i7_an_answer_in_the_name_of_a_reported_end_is_found() {
+    // Each begins after B's end was reported at 3.21 s: a refusal, a look, a reading, a renewal; a moved clock is no excuse.
+    let lookup = |answer| call(9, (3_220, 3_230), look(), answer);
+    let ended = call(2, (3_012, 3_020), What::Read(held(2)), Answer::Lost);
+    let late = [
+        acquire(9, "z", (3_220, 3_230), refused(2, "b")),
+        lookup(holder(2, "b")),
+        call(2, (3_220, 3_230), What::Read(held(2)), Answer::Alive),
+        call(2, (3_220, 3_230), What::Renew(held(2)), Answer::Renewed),
+    ];
+    for answer in late {
+        let mut history = good();
+        history.clock_moved = true;
+        history.calls.push(ended.clone());
+        assert_eq!(check(&history), []);
+        history.calls.push(answer);
+        finds(&history, Invariant::I7);
+    }
+    // Reported by a look at a free resource, by a higher token's grant, and by a release.
+    let reports = [
+        lookup(Answer::Holder {
+            last: 2,
+            holder: None,
+        }),
+        acquire(3, "c", (3_100, 3_110), granted(3)),
+        call(2, (3_000, 3_010), What::Release(held(2)), Answer::Released),
+    ];
+    for report in reports {
+        let mut history = good();
+        history.calls.truncate(5);
+        history.calls.push(report);
+        history
+            .calls
+            .push(acquire(9, "z", (3_240, 3_250), refused(2, "b")));
+        finds(&history, Invariant::I7);
+    }
+    // Begun before the report, or refused for waiters: sound.
+    let mut history = good();
+    history.calls.push(ended);
+    history
+        .calls
+        .push(acquire(9, "y", (3_005, 3_250), refused(2, "b")));
+    history
+        .calls
+        .push(acquire(9, "z", (3_050, 3_060), Answer::RefusedForWaiters(1)));
+    assert_eq!(check(&history), []);
 }
 
 #[test]
