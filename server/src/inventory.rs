@@ -7,6 +7,7 @@ mod cursor;
 mod entry;
 mod events;
 mod feed;
+mod force_released;
 mod gaps;
 mod groups;
 mod ingest;
@@ -36,10 +37,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use domain::backend::BackendKind;
-use domain::names::{BackendName, Resource, Source};
+use domain::names::BackendName;
 use tokio::sync::watch;
 
 pub use feed::Feed;
+pub use force_released::{FORCE_RELEASES_MAX, ForceRelease};
 pub use groups::{GROUPS_MAX, GroupReading, OTHER};
 pub use journal::{Change, Journal, Taken};
 pub use long_held::{Alerted, LongHeld};
@@ -47,6 +49,7 @@ pub use query::{LookUp, SEEN_MAX};
 pub use slot::BackendInfo;
 pub use watched::WatchedBackend;
 
+use force_released::ForceReleases;
 use slot::Slot;
 
 /// Every lock of every backend.
@@ -59,6 +62,7 @@ pub struct Inventory {
     hint: watch::Sender<u64>,
     journal: Journal,
     long_held: Arc<LongHeld>,
+    force_releases: ForceReleases,
 }
 
 impl Inventory {
@@ -73,6 +77,7 @@ impl Inventory {
             hint: watch::Sender::new(1),
             journal: Journal::default(),
             long_held,
+            force_releases: ForceReleases::default(),
         })
     }
 
@@ -97,10 +102,12 @@ impl Inventory {
     }
 
     /// A holding was released by force: when it is seen to be gone, that is told.
-    pub fn note_unlocked(&self, backend: &BackendName, source: &Source, resource: &Resource) {
+    pub fn note_unlocked(&self, backend: &BackendName, release: ForceRelease) {
         if let Some(slot) = self.slot(backend) {
-            slot.write().shard.note_unlocked(source, resource);
+            let mut state = slot.write();
+            state.shard.note_unlocked(&release.source, &release.resource);
         }
+        self.note_force_release(backend, release);
     }
 
     pub fn kind_of(&self, backend: &BackendName) -> Option<BackendKind> {

@@ -31,7 +31,7 @@ mod unseen;
 mod visible;
 mod waiting;
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::sync::{Arc, Mutex};
 
 use domain::access::Right;
@@ -68,6 +68,8 @@ pub struct Unlocks {
     unwritten: Mutex<Vec<act::Told>>,
     /// Looks for open unlocks.
     rounds: AtomicU64,
+    /// The end of the newest forced release that the inventory was told, in milliseconds since 1970.
+    newest_release: AtomicI64,
 }
 
 impl Unlocks {
@@ -93,10 +95,12 @@ impl Unlocks {
             clock,
             unwritten: Mutex::default(),
             rounds: AtomicU64::new(0),
+            newest_release: AtomicI64::new(0),
         });
         // With SQLite nobody else can be in the middle of an act; with Postgres another server may be, until its deadline.
         let is_alone = matches!(unlocks.db(), Db::Sqlite(_));
         unlocks.note_cut_off(is_alone).await?;
+        unlocks.pass_on_releases().await?;
         let keeper = unlocks.clone();
         tasks::keep("forced unlocks", stop, move || {
             let keeper = keeper.clone();

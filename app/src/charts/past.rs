@@ -16,6 +16,8 @@ pub struct Last {
     pub token: Option<FencingToken>,
     /// How and when it ended; none: its end was not seen.
     pub end: Option<(EventKind, DateTime<Utc>)>,
+    /// Who released it by force, where that is recorded.
+    pub released_by: Option<String>,
     /// When it was seen to begin.
     pub began: Option<DateTime<Utc>>,
     /// When it was seen last.
@@ -62,6 +64,7 @@ impl Last {
             owner: newest.owner_id.clone(),
             token: newest.fencing_token,
             end: is_end(newest.kind).then_some((newest.kind, newest.at)),
+            released_by: None,
             began: seen.iter().find(is_its).map(|event| event.at),
             seen_at: Some(newest.at),
         }
@@ -154,7 +157,14 @@ fn last_held_by(it: &mut Markup, last: &Last) {
     });
     let how = match last.end {
         Some((EventKind::Expired, at)) => format!("its lease had run out by {}", moment::dated(at)),
-        Some((EventKind::Revoked, at)) => format!("released by force at {}", moment::dated(at)),
+        Some((EventKind::Revoked, at)) => match &last.released_by {
+            Some(by) => format!(
+                "released by force by {} at {}",
+                domain::escape::visible(by),
+                moment::dated(at)
+            ),
+            None => format!("released by force at {}", moment::dated(at)),
+        },
         Some((_, at)) => format!("released at {}", moment::dated(at)),
         None => "its end was not seen".to_owned(),
     };
@@ -233,6 +243,29 @@ mod tests {
             "{html}"
         );
         assert!(!html.contains("<script") && !html.contains('\u{202e}'), "{html}");
+    }
+
+    #[test]
+    fn a_forced_release_names_who_did_it() {
+        let seen = [
+            event(EventKind::Revoked, 140, "w1", 1),
+            event(EventKind::Acquired, 10, "w1", 1),
+        ];
+        let last = Last {
+            released_by: Some("ada <b>".to_owned()),
+            ..Last::of(&seen)
+        };
+        let past = Past {
+            last: &last,
+            holder: Known::absent("nobody"),
+            source: &Source::fixed("lease"),
+            looked_at: DateTime::from_timestamp(200, 0).unwrap(),
+            newest_token: None,
+        };
+        let html = facts(&past).into_string();
+        assert!(html.contains("released by force by ada &lt;b&gt; at"), "{html}");
+        let (_, html) = told(&seen, Known::absent("nobody"));
+        assert!(html.contains("released by force at"), "{html}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use domain::generation::Generation;
 use domain::names::{Resource, Source};
 use domain::release::Release;
 
@@ -16,13 +17,13 @@ pub struct Announcing {
 }
 
 /// Is told what was released by force.
-type Unlocked = dyn Fn(&Source, &Resource) + Send + Sync;
+type Unlocked = dyn Fn(&Source, &Resource, &Generation) + Send + Sync;
 
 impl Announcing {
     pub fn new(
         inner: Arc<dyn Backend>,
         hints: Hints,
-        unlocked: impl Fn(&Source, &Resource) + Send + Sync + 'static,
+        unlocked: impl Fn(&Source, &Resource, &Generation) + Send + Sync + 'static,
     ) -> Self {
         Self {
             inner,
@@ -37,9 +38,15 @@ impl Around for Announcing {
         &*self.inner
     }
 
-    fn acted(&self, source: &Source, resource: &Resource, answer: &Result<Release, BackendError>) {
+    fn acted(
+        &self,
+        source: &Source,
+        resource: &Resource,
+        generation: &Generation,
+        answer: &Result<Release, BackendError>,
+    ) {
         if matches!(answer, Ok(Release::Released)) {
-            (self.unlocked)(source, resource);
+            (self.unlocked)(source, resource, generation);
         }
         // Whatever came of it: also a refusal may rest on something that the inventory has not seen yet.
         self.hints.changed(source.clone(), resource.clone());

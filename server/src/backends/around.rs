@@ -21,7 +21,14 @@ pub(super) trait Around: Send + Sync + 'static {
     }
 
     /// After each forced unlock, whatever came of it.
-    fn acted(&self, _source: &Source, _resource: &Resource, _answer: &Result<Release, BackendError>) {}
+    fn acted(
+        &self,
+        _source: &Source,
+        _resource: &Resource,
+        _generation: &Generation,
+        _answer: &Result<Release, BackendError>,
+    ) {
+    }
 }
 
 impl<A: Around> Backend for A {
@@ -71,7 +78,7 @@ impl<A: Around> Backend for A {
         Box::pin(async move {
             let asked = self.inner().release(source, resource, generation, act);
             let answer = self.around("release", asked).await;
-            self.acted(source, resource, &answer);
+            self.acted(source, resource, generation, &answer);
             answer
         })
     }

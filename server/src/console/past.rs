@@ -7,11 +7,12 @@ use app::charts::past::{Last, Past, facts};
 use app::console::{Console, ConsoleError};
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::backend::{BackendStatus, BackendView};
-use domain::detail::{Fresh, LockCharts, LockDetail, SeenEvent};
+use domain::detail::{EventKind, Fresh, LockCharts, LockDetail, SeenEvent};
 use domain::known::Known;
 use domain::lease::StoreTime;
 use domain::lock::Lock;
 use domain::names::{BackendName, LockId, Resource, Source};
+use domain::observation::ObservedLock;
 use domain::safety::{Safety, SafetyClass};
 use domain::state::LockState;
 use domain::token::FencingToken;
@@ -22,6 +23,9 @@ use crate::lease::{Caller, RejectionsAsked};
 
 /// How long a page waits to hear whether anything is remembered: without it there is no page.
 const MEMORY_PATIENCE: std::time::Duration = std::time::Duration::from_secs(3);
+
+/// Forced releases of one name that are read: two sources may hold the same name.
+const RELEASES_READ: u32 = 10;
 
 /// What is remembered of one name.
 struct Memory {
@@ -118,7 +122,7 @@ impl ServerConsole {
             seen,
             newest_token,
         } = memory;
-        let last = Last::of(&seen);
+        let last = self.last(&id, &seen).await;
         let (fresh, age_ms) = self.is_free(view, &id, last.sentence()).await;
         let now = self.clock.now().wall;
         let looked_at = now - TimeDelta::milliseconds(age_ms);
@@ -148,6 +152,31 @@ impl ServerConsole {
         }
     }
 
+    /// The last holding, with who ended it where that was by force.
+    async fn last(&self, id: &LockId, seen: &[SeenEvent]) -> Last {
+        let mut last = Last::of(seen);
+        let Some(sources) = &self.charts else { return last };
+        let released = sources.unlocks.released(&id.backend, &id.resource, RELEASES_READ);
+        let Ok(Ok(released)) = tokio::time::timeout(MEMORY_PATIENCE, released).await else {
+            return last;
+        };
+        let newest = released.into_iter().find(|unlock| unlock.source == id.source);
+        let Some((unlock, at)) = newest.and_then(|unlock| unlock.ended_at.map(|at| (unlock, at))) else {
+            return last;
+        };
+        let is_its_end = match last.end {
+            Some((kind, _)) => kind == EventKind::Revoked,
+            // Its end was not seen, and this was later than the last that was.
+            None => last.seen_at.is_none_or(|seen_at| seen_at <= at),
+        };
+        if is_its_end {
+            last.owner = last.owner.or_else(|| unlock.observed.owner_id.known().cloned());
+            last.end = last.end.or(Some((EventKind::Revoked, at)));
+            last.released_by = Some(unlock.by_name);
+        }
+        last
+    }
+
     /// Absent, with `why`, where the backend was read without it; and how old that reading is, in milliseconds.
     async fn is_free(&self, view: &BackendView, id: &LockId, why: String) -> (Known<Fresh>, i64) {
         let looked_ms = view.age_ms.unwrap_or(0);
@@ -160,8 +189,14 @@ impl ServerConsole {
             return (Known::Unknown(unread.into()), looked_ms);
         };
         let asked = backend.inspect(&id.source, &id.resource);
+        let is_force_released = |lock: &ObservedLock| {
+            let read_at = self.clock.now().wall;
+            self.inventory.is_force_released(&id.backend, lock, read_at)
+        };
         match tokio::time::timeout(FRESH_PATIENCE, asked).await {
-            Ok(Ok(found)) if found.lock.is_none() => (Known::Absent(why.into()), 0),
+            Ok(Ok(found)) if found.lock.as_ref().is_none_or(is_force_released) => {
+                (Known::Absent(why.into()), 0)
+            }
             Ok(Ok(_)) => {
                 let taken = "somebody has taken it since the last look; this page follows with the next one";
                 (Known::unknown(taken), looked_ms)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::backend::{BackendKind, Fault, WatchState};
 use domain::known::Known;
 use domain::names::{BackendName, Resource, Source};
@@ -75,13 +75,23 @@ impl Feed {
         state.pass_began = Some(now.tick);
     }
 
-    pub fn accept(&self, batch: Batch) {
+    pub fn accept(&self, mut batch: Batch) {
+        let sent_at = batch.sent_at;
+        let read_at = self.epoch + TimeDelta::milliseconds(sent_at.0);
+        let free = self
+            .inventory
+            .force_releases
+            .take_from(self.backend(), &mut batch, read_at);
         let mut state = self.slot.write();
         for lock in &batch.locks {
             self.know_source(&mut state, &lock.source);
         }
         let mut context = self.context(&state);
-        let outcome = state.shard.apply(batch, &mut context);
+        let mut outcome = state.shard.apply(batch, &mut context);
+        for (source, resource) in &free {
+            let shard = &mut state.shard;
+            shard.remove_force_released(source, resource, sent_at, &context, &mut outcome);
+        }
         state.last_flush = context.last_flush;
         self.publish(state, outcome);
     }

@@ -302,13 +302,48 @@ impl Shard {
         self.note_end(id, at, context, outcome);
     }
 
+    /// Its record is still there, and is no lock any more. A release of before this process was told by another one.
+    pub(super) fn remove_force_released(
+        &mut self,
+        source: &Source,
+        resource: &Resource,
+        at: Tick,
+        context: &Context,
+        outcome: &mut Outcome,
+    ) {
+        let id = self
+            .source_number(source)
+            .and_then(|number| self.lookup(number, resource.as_bytes()));
+        let Some((id, entry)) = id.and_then(|id| Some((id, self.slab.get(id)?))) else {
+            return;
+        };
+        if entry.read_at > at {
+            return;
+        }
+        let is_told = entry.deadline < Tick(0);
+        self.pending.retain(|pending| *pending != id);
+        self.order.remove(id, &self.slab);
+        if let Some(entry) = self.end(id, at, outcome)
+            && !is_told
+        {
+            take_unlocked(&mut self.unlocked, &entry);
+            outcome.events.push(ending(&entry, true, at, context));
+        }
+    }
+
     fn note_end(&mut self, id: Id, at: Tick, context: &Context, outcome: &mut Outcome) {
-        let Some(entry) = self.forget(id, at) else { return };
+        if let Some(entry) = self.end(id, at, outcome) {
+            let is_unlocked = take_unlocked(&mut self.unlocked, &entry);
+            outcome.events.push(ending(&entry, is_unlocked, at, context));
+        }
+    }
+
+    fn end(&mut self, id: Id, at: Tick, outcome: &mut Outcome) -> Option<Entry> {
+        let entry = self.forget(id, at)?;
         self.lines.gone(entry.source, &entry.name);
-        let is_unlocked = take_unlocked(&mut self.unlocked, &entry);
-        outcome.events.push(ending(&entry, is_unlocked, at, context));
         outcome.changes += 1;
         outcome.touched = true;
+        Some(entry)
     }
 
     /// Ends a pass: locks of the sources read whole that did not turn up are gone; locks of the others that have

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::generation::Generation;
 use domain::names::{BackendName, Resource, Source};
 use secrecy::{ExposeSecret, SecretString};
 use tokio_util::sync::CancellationToken;
@@ -14,7 +15,7 @@ use crate::backends::connect::connect;
 use crate::backends::measured::Measured;
 use crate::clock::Clock;
 use crate::config::BackendConfig;
-use crate::inventory::{BackendInfo, Inventory};
+use crate::inventory::{BackendInfo, ForceRelease, Inventory};
 use crate::lease::LeaseService;
 use crate::observer::{self, Pace};
 
@@ -85,8 +86,16 @@ impl Watched {
         };
         let feed = inventory.feed(&name, clock.now(), describe)?;
         let hints = observer::start(adapter.clone(), feed, pace, clock.clone(), stop);
-        let of = inventory.clone();
-        let unlocked = move |source: &Source, resource: &Resource| of.note_unlocked(&name, source, resource);
+        let (of, clock) = (inventory.clone(), clock.clone());
+        let unlocked = move |source: &Source, resource: &Resource, generation: &Generation| {
+            let release = ForceRelease {
+                source: source.clone(),
+                resource: resource.clone(),
+                generation: generation.clone(),
+                at: clock.now().wall,
+            };
+            of.note_unlocked(&name, release);
+        };
         Some(Arc::new(Announcing::new(adapter, hints, unlocked)))
     }
 }

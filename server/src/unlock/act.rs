@@ -9,6 +9,7 @@ use domain::release::{Act, Holding, Release};
 use domain::unlock::{Ending, Unlock, UnlockState};
 
 use super::limits::ACT_MAX;
+use super::tending::is_over;
 use super::{UnlockError, Unlocks, note, store};
 use crate::audit::{Actor, Entry, Origin};
 use crate::backends::BackendError;
@@ -171,7 +172,11 @@ impl Unlocks {
         };
         match self.fresh(&*backend, &unlock.source, &unlock.resource).await {
             Ok(seen) => Ending {
-                now: seen.lock.as_ref().map(Holding::from),
+                now: seen
+                    .lock
+                    .as_ref()
+                    .filter(|lock| !is_over(lock))
+                    .map(Holding::from),
                 is_read: true,
                 ..Ending::default()
             },

@@ -23,6 +23,9 @@ pub const REREAD_FIRST: Duration = Duration::from_secs(2);
 pub const REREAD_EVERY: Duration = Duration::from_secs(5);
 /// Found as it was for this long, a lock has not been touched by an act whose answer was lost: it would have come through.
 pub const STILL_HELD_FOR: Duration = Duration::from_secs(10);
+/// So much before the newest known release others may be in the store that were not there yet: clocks of servers differ, and
+/// a commit takes its time.
+pub const RELEASES_OVERLAP: Duration = Duration::from_secs(30);
 /// Unlocks that one round of tending takes on.
 pub const TENDED_MAX: i64 = 100;
 

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use domain::known::Known;
-use domain::observation::Inspection;
+use domain::observation::{Inspection, Lifetime, ObservedLock};
 use domain::release::Holding;
 use domain::unlock::{Ending, Unlock, UnlockState};
 
@@ -40,6 +40,7 @@ impl Unlocks {
         self.expire_old().await?;
         self.note_cut_off(false).await?;
         self.reread().await?;
+        self.pass_on_releases().await?;
         match self.db() {
             // Each begins and ends with a row of the record, which this server alone writes.
             Db::Sqlite(pool) => {
@@ -201,7 +202,7 @@ impl Unlocks {
     }
 }
 
-fn ms(time: Duration) -> i64 {
+pub(super) fn ms(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
@@ -221,11 +222,23 @@ enum Finding {
     CannotTell,
 }
 
+/// A record that stays when its lease has ended holds nothing.
+pub(super) fn is_over(lock: &ObservedLock) -> bool {
+    matches!(
+        lock.lifetime,
+        Lifetime::Leased {
+            remaining_ms: ..=0,
+            ..
+        }
+    )
+}
+
 fn finding(seen: &Inspection, unlock: &Unlock) -> Finding {
     let Some(lock) = &seen.lock else {
         return Finding::Gone(None);
     };
     match &lock.generation {
+        Known::Known(now) if *now == unlock.observed.generation && is_over(lock) => Finding::Gone(None),
         Known::Known(now) if *now == unlock.observed.generation => Finding::StillThere,
         Known::Known(_) => Finding::Gone(Some(Holding::from(lock))),
         Known::Unknown(_) | Known::Absent(_) => Finding::CannotTell,

@@ -3,6 +3,7 @@
 mod alarmed;
 mod bulk;
 mod crash;
+mod force_released;
 mod home;
 mod outcomes;
 pub(crate) mod pages;

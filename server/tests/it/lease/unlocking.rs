@@ -130,7 +130,7 @@ on_both_stores!(after_an_unlock_nobody_gets_it_until_the_delay_is_over, |home| {
     let held = stage.acquire("r", "w1", 600).await;
     let seen = backend.inspect(&source(), &"r".into()).await.unwrap();
     assert!(seen.blast_radius.known().unwrap().warnings[0].contains("2 s"));
-    let announcing = Announcing::new(Arc::new(builtin(&stage.service)), hints.clone(), |_, _| {});
+    let announcing = Announcing::new(Arc::new(builtin(&stage.service)), hints.clone(), |_, _, _| {});
     assert_eq!(
         unlock(&announcing, &source(), &"r".into()).await,
         Release::Released

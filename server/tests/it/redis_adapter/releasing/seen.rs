@@ -43,7 +43,7 @@ async fn the_inventory_learns_of_an_unlock_at_once() {
         budget: Duration::from_secs(60),
     };
     let hints = observer::start(backend.clone(), feed, pace, clock.clone(), &stop);
-    let announcing = Announcing::new(backend, hints, |_, _| {});
+    let announcing = Announcing::new(backend, hints, |_, _, _| {});
     let held = || {
         let looked = inventory.look_up(&name, Some(&key()), "lock:a", clock.now());
         matches!(looked, LookUp::Found(..))
