@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use domain::lease::{LeaseId, Metadata, Revocation, Scope, Ttl};
 use domain::names::{OwnerId, Resource};
+use leasehold::lease::LeasePrincipal;
 use leasehold::lease::operation::{AcquireOp, Done, Operation, Turn};
 use leasehold::lease::store::Lane;
 use serde_json::{Value, json};
@@ -150,6 +151,7 @@ on_both_stores!(a_refusal_because_of_waiters_names_no_holder, |home| {
     let store = open(home).await;
     let release = Operation::Release {
         lease: LeaseId::from_parts(1_700_000_000_000, [1; 10]),
+        principal: LeasePrincipal::new(""),
         scope: Scope::everything(),
         unbind: None,
     };
