@@ -14,6 +14,7 @@ pub mod field;
 pub mod forbidden;
 pub mod grants;
 pub mod not_done;
+pub mod prove;
 pub mod receivers;
 pub mod settings;
 pub mod setup;

@@ -18,6 +18,7 @@ mod metrics;
 pub mod pages;
 pub mod people;
 pub mod problem;
+mod prove;
 mod receiver_pages;
 mod receivers;
 mod request_id;

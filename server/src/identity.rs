@@ -7,12 +7,16 @@
 //! transaction; there is no default password.
 
 mod attempt;
+mod commit;
 pub mod current;
 mod directory;
 mod error;
 mod hashing_queue;
 pub mod limits;
+mod lineage;
 mod links;
+mod names;
+mod notice;
 pub mod oidc;
 mod password;
 mod people;
@@ -24,9 +28,9 @@ mod throttle;
 mod tokens;
 pub mod who;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::audit::{Appended, Audit};
@@ -36,6 +40,8 @@ use crate::tasks;
 
 pub use directory::{Directory, Person, Token};
 pub use error::IdentityError;
+pub use lineage::{Lineage, is_opened_by, tie};
+pub use notice::AccessChange;
 pub use oidc::{Begun, Oidc, OidcError, OidcSetupError, Returned};
 pub use people::NewPerson;
 pub use secret::{Secret, id as new_id};
@@ -52,6 +58,8 @@ pub struct Identity {
     hashing: hashing_queue::HashingQueue,
     throttle: throttle::Throttle,
     reread: reread::Reread,
+    /// Wakes the sender of notifications; absent in a command, whose messages the server finds by itself.
+    outbox: OnceLock<Arc<Notify>>,
 }
 
 impl Identity {
@@ -95,6 +103,7 @@ impl Identity {
             hashing: hashing_queue::HashingQueue::default(),
             throttle: throttle::Throttle::default(),
             reread: reread::Reread::default(),
+            outbox: OnceLock::new(),
         })
     }
 
@@ -119,6 +128,12 @@ impl Identity {
                 tracing::warn!("cannot write down which tokens were used: {error}");
             }
         }
+    }
+
+    /// Wakes this after changes that receivers are sent.
+    pub fn wake_outbox(&self, outbox: Arc<Notify>) {
+        // Set once, when the server starts.
+        let _already_set = self.outbox.set(outbox);
     }
 
     async fn reload(&self) -> Result<(), sqlx::Error> {

@@ -64,7 +64,7 @@ pub struct Notifier {
     resend: Duration,
     give_up: Duration,
     growth_factor: u32,
-    woken: Notify,
+    woken: Arc<Notify>,
     /// How often the outbox was looked at.
     looks: AtomicU64,
     turns: delivering::Turns,
@@ -96,7 +96,7 @@ impl Notifier {
             resend: config.resend,
             give_up: config.give_up,
             growth_factor: config.growth_factor,
-            woken: Notify::new(),
+            woken: Arc::default(),
             looks: AtomicU64::new(0),
             turns: delivering::Turns::default(),
         });
@@ -115,6 +115,11 @@ impl Notifier {
     /// After a commit that held an [`enqueue`]: it is sent at once. Without this it is sent within ten seconds.
     pub fn wake(&self) {
         self.woken.notify_one();
+    }
+
+    /// The same for those who know no notifier.
+    pub fn outbox(&self) -> Arc<Notify> {
+        self.woken.clone()
     }
 
     fn db(&self) -> &Db {

@@ -217,14 +217,9 @@ impl Ground<'_> {
     ) -> Result<(Arc<Notifier>, Delivering), sqlx::Error> {
         let (audit, clock) = (self.gate.audit.clone(), self.clock.clone());
         let vault = keys::open(audit.db(), store, config).await?;
-        Ok(Notifier::start(
-            audit,
-            vault,
-            config,
-            home,
-            clock,
-            self.stop.clone(),
-        ))
+        let (notifier, delivering) = Notifier::start(audit, vault, config, home, clock, self.stop.clone());
+        self.gate.identity.wake_outbox(notifier.outbox());
+        Ok((notifier, delivering))
     }
 
     async fn acting(

@@ -62,12 +62,12 @@ fn unescape(text: &str) -> Option<Vec<u8>> {
 
 /// For people: control, bidirectional and zero-width characters, and look-alike spaces, become `\u{…}`.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(hidden) {
+    if !text.chars().any(is_hidden) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
     for c in text.chars() {
-        if hidden(c) {
+        if is_hidden(c) {
             out.push_str(&format!("\\u{{{:x}}}", c as u32));
         } else {
             out.push(c);
@@ -76,14 +76,17 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Characters that a screen does not show, or that change how their neighbours are shown.
-fn hidden(c: char) -> bool {
+/// Characters that a screen does not show, or that change how their neighbours are shown: controls, every white space but
+/// the plain one, what Unicode calls default-ignorable, annotations, and the empty Braille pattern.
+pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || (c.is_whitespace() && c != ' ')
         || matches!(c,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e01ef}')
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+            | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]
@@ -100,7 +103,7 @@ mod tests {
 
         #[test]
         fn visible_form_holds_no_hidden_character(name in "\\PC*|[\\x00-\\x1f\\u{200b}-\\u{202e}a]{0,20}") {
-            prop_assert!(!visible(&name).chars().any(hidden));
+            prop_assert!(!visible(&name).chars().any(is_hidden));
         }
     }
 

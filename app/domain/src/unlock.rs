@@ -233,6 +233,8 @@ pub struct Unlock {
     pub tier_reason: Option<TierReason>,
     pub by_id: String,
     pub by_name: String,
+    /// The person behind the session or token that began it; none where that is unknown.
+    pub by_root_id: Option<String>,
     pub backend: BackendName,
     pub source: Source,
     pub resource: Resource,

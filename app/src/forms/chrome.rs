@@ -68,6 +68,11 @@ impl Section {
         }
     }
 
+    /// Changes there need fresh authentication.
+    pub const fn asks_for_fresh(self) -> bool {
+        matches!(self, Self::People | Self::Tokens | Self::Tiers | Self::Receivers)
+    }
+
     /// Only for those who administer.
     const fn is_guarded(self) -> bool {
         !matches!(self, Self::You | Self::Roles)
@@ -86,6 +91,8 @@ pub struct Chrome {
     pub is_read_only: bool,
     /// No server evaluates the alert rules.
     pub is_alerts_overdue: bool,
+    /// Where to authenticate again, on pages whose changes ask for it and would be refused now.
+    pub prove: Option<String>,
 }
 
 /// A whole page with its heading, which is a finding and not a label.
@@ -113,6 +120,11 @@ pub(super) fn page_under(chrome: &Chrome, title: &str, head: AnyView, content: A
     let overdue = chrome
         .is_alerts_overdue
         .then(|| view! { <p class="notice critical" role="alert">{OVERDUE}</p> });
+    let stale = chrome.prove.clone().map(|href| {
+        view! {
+            <p class="notice" role="status">"Changes here need authentication within the last 15 minutes. "<a class="link" href=href>"Prove who you are"</a></p>
+        }
+    });
     let body = match chrome.place {
         Place::Locks
         | Place::Contention
@@ -135,6 +147,7 @@ pub(super) fn page_under(chrome: &Chrome, title: &str, head: AnyView, content: A
             {head}
             {overdue}
             {read_only}
+            {stale}
             {body}
         </main>
         {tabs(chrome)}

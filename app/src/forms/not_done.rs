@@ -71,7 +71,12 @@ impl Typed {
         }
     }
 
-    fn view(&self) -> AnyView {
+    /// Something was left out of it.
+    pub(super) fn has_secret(&self) -> bool {
+        self.has_secret
+    }
+
+    pub(super) fn view(&self) -> AnyView {
         let is_shown =
             |(name, value): &&(String, String)| !UNTYPED.contains(&name.as_str()) && !value.trim().is_empty();
         let typed = self.fields.iter().filter(is_shown);
@@ -93,6 +98,25 @@ impl Typed {
         }
         .into_any()
     }
+
+    /// The same fields, for another form.
+    pub(super) fn hidden(&self) -> AnyView {
+        let fields = self.fields.iter();
+        let hidden = fields.map(|(name, value)| {
+            view! { <input r#type="hidden" name=name.clone() value=value.clone()/> }
+        });
+        hidden.collect_view().into_any()
+    }
+
+    pub(super) fn send_again(&self, action: &str) -> AnyView {
+        view! {
+            <form method="post" action=action.to_owned()>
+                {self.hidden()}
+                <div class="do"><button class="btn" r#type="submit">"I am signed in: send it again"</button></div>
+            </form>
+        }
+        .into_any()
+    }
 }
 
 /// Whoever sent it is not signed in any more: they sign in beside this page, and send it again from here.
@@ -101,7 +125,7 @@ pub fn signed_out(action: &str, sign_in: &str, typed: &Typed) -> String {
         view! { <p class="small ink2">"Then open the page again and enter it there: what may be secret is not kept here."</p> }
             .into_any()
     } else {
-        send_again(action, typed)
+        typed.send_again(action)
     };
     let content = view! {
         <section class="sheet">
@@ -113,21 +137,6 @@ pub fn signed_out(action: &str, sign_in: &str, typed: &Typed) -> String {
         </section>
     };
     document("You are signed out", content.into_any())
-}
-
-fn send_again(action: &str, typed: &Typed) -> AnyView {
-    let hidden = typed
-        .fields
-        .iter()
-        .map(|(name, value)| view! { <input r#type="hidden" name=name.clone() value=value.clone()/> })
-        .collect_view();
-    view! {
-        <form method="post" action=action.to_owned()>
-            {hidden}
-            <div class="do"><button class="btn" r#type="submit">"I am signed in: send it again"</button></div>
-        </form>
-    }
-    .into_any()
 }
 
 /// Without the right. `right` is its word.

@@ -42,6 +42,8 @@ pub struct Step {
     pub unapproved: Option<String>,
     pub may_approve: bool,
     pub may_review: bool,
+    /// Why who looks does not count as second person, with the role for it.
+    pub refused_as_second: Option<String>,
     pub approvers: Vec<String>,
     /// How many receivers are told of acting alone.
     pub receivers: u64,
@@ -60,7 +62,7 @@ impl Step {
     }
 }
 
-/// How its owner has proved who they are.
+/// How the reader has authenticated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Proof {
     /// So many milliseconds ago, which still counts.

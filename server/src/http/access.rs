@@ -28,6 +28,7 @@ use super::REQUEST_ID;
 use super::form_page;
 use super::pages::set_headers;
 use super::problem::Problem;
+use super::prove;
 use super::settings::form::Form;
 use crate::alerts::Evaluation;
 use crate::audit::{Audit, Entry, Origin};
@@ -96,7 +97,13 @@ async fn admit<S: Next>(gate: Arc<Gate>, route: Route, mut request: Request, nex
     };
     let need = route.need;
     let checked = match need {
-        Some(need) => gate.check(&who, need, &request),
+        Some(need) => gate.check(&who, need, &request).and_then(|()| {
+            let is_stale = who.session.is_some() && !who.is_fresh;
+            match route.is_for_fresh && is_stale {
+                true => Err(Refusal::NotFresh),
+                false => Ok(()),
+            }
+        }),
         None if route.is_known => Err(Refusal::NoSuchMethod),
         None => Err(Refusal::NoSuchRoute),
     };
@@ -156,6 +163,8 @@ static BUILTIN: LazyLock<BackendName> = LazyLock::new(BackendName::builtin);
 enum Refusal {
     NobodyKnown,
     Forbidden,
+    /// The session authenticated too long ago for this.
+    NotFresh,
     CrossSite,
     NoSuchMethod,
     NoSuchRoute,
@@ -185,6 +194,7 @@ impl Gate {
                 },
                 grants: token.grants.clone(),
                 session: None,
+                is_fresh: false,
                 origin,
                 predecessors: token.predecessors.clone(),
                 read_only: self.identity.directory().read_only,
@@ -203,6 +213,7 @@ impl Gate {
                 name: person.name.into(),
             },
             grants: person.grants,
+            is_fresh: self.identity.is_fresh(&session),
             session: Some(Arc::new(session)),
             origin,
             predecessors: Arc::default(),
@@ -242,6 +253,10 @@ impl Gate {
         self.note(who, &asked.method, asked.uri.path(), refusal).await;
         if refused_form::is_form(&asked) {
             let form = Form::read(body).await;
+            if refusal == Refusal::NotFresh {
+                let action = asked.uri.path_and_query().map_or("/", |path| path.as_str());
+                return set_headers(prove::refused(self, who, action, form)).await;
+            }
             return set_headers(refused_form::answer(refusal, need, who, &asked, form)).await;
         }
         set_headers(answer(refusal, need, who, &asked)).await
@@ -253,6 +268,7 @@ impl Gate {
             _ if method.is_safe() => return,
             Refusal::NobodyKnown => "unauthenticated",
             Refusal::Forbidden => "forbidden",
+            Refusal::NotFresh => "needs_reauthentication",
             Refusal::CrossSite => "cross_site",
             Refusal::NoSuchMethod | Refusal::NoSuchRoute => return,
         };
@@ -290,6 +306,7 @@ fn answer(refusal: Refusal, need: Option<Need>, who: &Who, asked: &Parts) -> Res
             }
             refused(Problem::forbidden(format!("This needs the right {right}")).with_request_id(headers))
         }
+        Refusal::NotFresh => refused(Problem::needs_reauthentication().with_request_id(headers)),
         Refusal::CrossSite => refused(
             Problem::forbidden("This request comes from another site".to_owned()).with_request_id(headers),
         ),

@@ -25,7 +25,15 @@ pub(super) fn answer(status: StatusCode, html: String) -> Response {
 
 /// What stands around a page for who looks at it.
 pub(super) fn chrome(who: &Who, place: Place) -> Chrome {
+    let is_stale = who.session.is_some() && !who.is_fresh && who.may_anywhere(Right::Administer);
+    let prove = match place {
+        Place::Settings(section) if is_stale && section.asks_for_fresh() => {
+            Some(app::links::with_query("/prove", [("next", section.path())]))
+        }
+        _ => None,
+    };
     Chrome {
+        prove,
         name: who.name().to_owned(),
         is_admin: who.may_anywhere(Right::Administer),
         may_audit: who.may_anywhere(Right::AuditRead),

@@ -120,6 +120,14 @@ impl Problem {
         Self::new(StatusCode::UNAUTHORIZED, "unauthenticated", sentence(detail))
     }
 
+    /// A session that authenticated too long ago for what it asks.
+    pub(super) fn needs_reauthentication() -> Self {
+        let detail = "this change needs authentication within the last 15 minutes";
+        Self::unlock(StatusCode::FORBIDDEN, "needs_reauthentication", detail).with_mend(Some(
+            "Give your password at /prove, or sign in again, and send it once more.".to_owned(),
+        ))
+    }
+
     pub(super) fn forbidden(detail: String) -> Self {
         Self::new(StatusCode::FORBIDDEN, "forbidden", detail)
     }

@@ -19,6 +19,7 @@ use super::access::{Gate, cookie};
 use super::form_page;
 use super::pages;
 use super::problem::Problem;
+use super::prove;
 use crate::identity::{IdentityError, SignedIn, Who};
 
 pub fn router(gate: Gate) -> Router {
@@ -28,6 +29,7 @@ pub fn router(gate: Gate) -> Router {
         .route("/sign-in/oidc/callback", get(oidc::finish))
         .route("/setup", get(show_setup).post(set_up))
         .route("/sign-out", post(sign_out))
+        .route("/prove", get(prove::show).post(prove::submit))
         .layer(axum::middleware::map_response(pages::set_headers))
         .with_state(Arc::new(gate))
 }

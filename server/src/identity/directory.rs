@@ -41,6 +41,8 @@ pub struct Token {
     pub grants: Arc<Grants>,
     /// Ids of the tokens that it succeeds, the latest first: their leases are its own.
     pub predecessors: Arc<[Arc<str>]>,
+    /// Id of the person behind the chain of tokens and links that made it; none where it is unknown.
+    pub root_id: Option<String>,
     /// Last use that this server saw and has not written down, in milliseconds since 1970; 0 for none.
     pub(super) used_at: AtomicI64,
 }
@@ -113,7 +115,7 @@ pub(super) async fn load(db: &Db) -> Result<Directory, sqlx::Error> {
         let links = "SELECT id, successor_of FROM tokens WHERE successor_of IS NOT NULL";
         let links: Vec<(String, String)> = sqlx::query_as(links).fetch_all(pool).await?;
         let links: HashMap<String, String> = links.into_iter().collect();
-        let tokens = "SELECT id, name, secret, expires_at FROM tokens WHERE revoked_at IS NULL";
+        let tokens = "SELECT id, name, secret, expires_at, root_id FROM tokens WHERE revoked_at IS NULL";
         for row in sqlx::query(tokens).fetch_all(pool).await? {
             let id: String = row.try_get(0)?;
             let token = Token {
@@ -121,6 +123,7 @@ pub(super) async fn load(db: &Db) -> Result<Directory, sqlx::Error> {
                 name: row.try_get::<String, _>(1)?.into(),
                 expires_at: row.try_get(3)?,
                 predecessors: predecessors(&links, &id),
+                root_id: row.try_get(4)?,
                 used_at: AtomicI64::new(0),
                 id: id.into(),
             };

@@ -10,6 +10,8 @@ pub const SESSION_MAX: Duration = Duration::from_secs(12 * 3600);
 pub const SESSION_SEEN_EVERY: Duration = Duration::from_secs(60);
 /// "Just signed in": good for what asks for it again.
 pub const FRESH: Duration = Duration::from_secs(15 * 60);
+/// Whoever created a user, or gave them a link, a password or an approving role, is not independent of them for this long.
+pub const INDEPENDENT_AFTER: Duration = Duration::from_secs(24 * 3600);
 /// A one-time link may be opened for this long.
 pub const LINK_MAX: Duration = Duration::from_secs(60 * 60);
 /// From being sent to the identity provider to coming back.

@@ -2,6 +2,7 @@
 
 use domain::access::{Grant, Role};
 use domain::audit::Action;
+use domain::escape::visible;
 use secrecy::SecretString;
 use serde_json::json;
 use sqlx::Row as _;
@@ -9,6 +10,8 @@ use sqlx::Row as _;
 use super::attempt::too_many;
 use super::error::IdentityError;
 use super::limits::LINK_MAX;
+use super::lineage::{ChangeKind, Lineage};
+use super::notice::AccessChange;
 use super::people::NewPerson;
 use super::secret::{self, Secret};
 use super::sessions::SignedIn;
@@ -20,6 +23,13 @@ use crate::db::{Tx, on_either};
 
 const PREFIX: &str = "lhl_";
 
+/// A link that was just used.
+struct SpentLink {
+    person_id: Option<String>,
+    /// Who created it; none for one of a version that did not record it.
+    by: Option<Lineage>,
+}
+
 impl Identity {
     /// A link for the first admin, while there is none. Earlier ones stop working.
     ///
@@ -29,7 +39,8 @@ impl Identity {
         if self.directory().admins().next().is_some() {
             return Ok(None);
         }
-        let (tx, secret) = self.make_link("setup", None).await?;
+        let system = Who::system("leasehold");
+        let (tx, secret) = self.make_link(&system, "setup", None).await?;
         tx.commit().await?;
         Ok(Some(secret))
     }
@@ -40,26 +51,42 @@ impl Identity {
     /// Nobody has this id.
     pub async fn person_link(&self, who: &Who, person: &str) -> Result<Secret, IdentityError> {
         let name = self.known_person(person).await?.name;
-        let (tx, secret) = self.make_link("person", Some(person)).await?;
+        let (mut tx, secret) = self.make_link(who, "person", Some(person)).await?;
+        self.note_account_change(&mut tx, who, person, ChangeKind::Link)
+            .await?;
         let after = json!({"name": name, "link": "made"});
-        self.record(tx, who, Action::PersonChange, None, Some(after))
+        let change = (who.id() != person).then(|| AccessChange {
+            change: "link_created",
+            subject: &name,
+            by: who.name(),
+            summary: format!(
+                "{} created a sign-in link for {}",
+                visible(who.name()),
+                visible(&name)
+            ),
+            path: "/settings/people",
+        });
+        self.record_and_notify(tx, who, (Action::PersonChange, None, Some(after)), change)
             .await?;
         Ok(secret)
     }
 
     async fn make_link(
         &self,
+        who: &Who,
         purpose: &'static str,
         person: Option<&str>,
     ) -> Result<(Tx, Secret), IdentityError> {
+        let by = self.lineage(who);
         let secret = Secret::new(PREFIX)?;
         let now = self.now_ms();
         let expires_at = now + i64::try_from(LINK_MAX.as_millis()).unwrap_or(i64::MAX);
         let mut tx = self.db.begin().await?;
         let spend = "UPDATE links SET used_at = $1
             WHERE purpose = $2 AND used_at IS NULL AND coalesce(person_id, '') = $3";
-        let insert = "INSERT INTO links (secret, purpose, person_id, created_at, expires_at)
-            VALUES ($1, $2, $3, $4, $5)";
+        let insert =
+            "INSERT INTO links (secret, purpose, person_id, created_at, expires_at, created_by_id, root_id)
+            VALUES ($1, $2, $3, $4, $5, $6, $7)";
         on_either!(&mut tx, Tx, |tx| {
             sqlx::query(spend)
                 .bind(now)
@@ -71,6 +98,8 @@ impl Identity {
             query
                 .bind(now)
                 .bind(expires_at)
+                .bind(&by.id)
+                .bind(by.root.as_deref())
                 .execute(&mut **tx)
                 .await?
                 .rows_affected()
@@ -95,7 +124,8 @@ impl Identity {
     /// Makes the first admin. The link works once, and only while there is no admin.
     ///
     /// # Errors
-    /// `BadLink`; `TooManyGuesses` after several of those; the name or the password does not fit, and the link stays good.
+    /// `BadLink`; `TooManyGuesses` after several of those; the name is taken, or the name or the password does not fit, and
+    /// the link stays good.
     pub async fn set_up(
         &self,
         link: &str,
@@ -103,12 +133,16 @@ impl Identity {
         password: SecretString,
         origin: &Origin,
     ) -> Result<SignedIn, IdentityError> {
-        super::people::check_name(&name)?;
+        super::names::check_name(&name)?;
         super::password::check(&password)?;
         if self.directory().admins().next().is_some() {
             return Err(IdentityError::BadLink);
         }
-        self.spend(link, "setup", origin).await?;
+        let key = self.count_link(origin)?;
+        if !self.is_setup_link(link).await? {
+            return Err(IdentityError::BadLink);
+        }
+        self.throttle.forgive(&key);
         let mut who = Who::system("setup link");
         who.origin = origin.clone();
         let new = NewPerson {
@@ -116,8 +150,12 @@ impl Identity {
             grants: vec![Grant::everywhere(Role::Admin)],
             password: Some(password),
         };
-        let id = self.add_person(&who, new).await?;
-        self.sign_in_as(&id, origin).await
+        let hashed = self.hashed_password(&new).await?;
+        // One transaction: a name that is taken leaves the link as it was.
+        let mut tx = self.db.begin().await?;
+        self.spend(&mut tx, link, "setup").await?;
+        let id = self.insert_person(tx, &who, new, hashed).await?;
+        self.sign_in_as(&id, None, origin).await
     }
 
     /// Signs the link's person in.
@@ -125,48 +163,64 @@ impl Identity {
     /// # Errors
     /// `BadLink`; `TooManyGuesses` after several of those.
     pub async fn open_link(&self, link: &str, origin: &Origin) -> Result<SignedIn, IdentityError> {
-        let person = self.spend(link, "person", origin).await?;
-        let person = person.ok_or(IdentityError::BadLink)?;
-        self.sign_in_as(&person, origin).await
+        let key = self.count_link(origin)?;
+        let mut tx = self.db.begin().await?;
+        let spent = self.spend(&mut tx, link, "person").await?;
+        tx.commit().await?;
+        self.throttle.forgive(&key);
+        let person = spent.person_id.ok_or(IdentityError::BadLink)?;
+        self.sign_in_as(&person, spent.by.as_ref(), origin).await
     }
 
-    async fn sign_in_as(&self, person: &str, origin: &Origin) -> Result<SignedIn, IdentityError> {
+    async fn sign_in_as(
+        &self,
+        person: &str,
+        link_by: Option<&Lineage>,
+        origin: &Origin,
+    ) -> Result<SignedIn, IdentityError> {
         let person = self.person(person).await?;
         let person = person
             .filter(|person| person.disabled_at.is_none())
             .ok_or(IdentityError::BadLink)?;
-        self.begin_session(person, "link", origin).await
+        let proved_at = Some(self.now_ms());
+        self.begin_session_at(person, "link", (proved_at, link_by), origin)
+            .await
     }
 
-    /// Marks a link as used, or says that it is none. Of several who open it at once, one gets it.
-    /// Links that do not work are counted for their source before the store is asked.
-    async fn spend(
-        &self,
-        link: &str,
-        purpose: &str,
-        origin: &Origin,
-    ) -> Result<Option<String>, IdentityError> {
+    /// Counts an attempt for its source before the store is asked; a link that works is forgiven.
+    fn count_link(&self, origin: &Origin) -> Result<Key, IdentityError> {
         let key = Key::Link(origin.network());
         self.throttle
             .count(key.clone(), self.clock.tick())
             .map_err(too_many)?;
+        Ok(key)
+    }
+
+    /// Marks a link as used, or says that it is none. Of several who open it at once, one gets it.
+    async fn spend(&self, tx: &mut Tx, link: &str, purpose: &str) -> Result<SpentLink, IdentityError> {
         let now = self.now_ms();
         let update = "UPDATE links SET used_at = $1
-            WHERE secret = $2 AND purpose = $3 AND used_at IS NULL AND expires_at > $1 RETURNING person_id";
-        let mut tx = self.db.begin().await?;
-        let spent = on_either!(&mut tx, Tx, |tx| {
+            WHERE secret = $2 AND purpose = $3 AND used_at IS NULL AND expires_at > $1
+            RETURNING person_id, created_by_id, root_id";
+        let spent = on_either!(&mut *tx, Tx, |tx| {
             let query = sqlx::query(update)
                 .bind(now)
                 .bind(secret::hash(link))
                 .bind(purpose);
             let row = query.fetch_optional(&mut **tx).await?;
-            row.map(|row| row.try_get::<Option<String>, _>(0)).transpose()?
+            match row {
+                None => return Err(IdentityError::BadLink),
+                Some(row) => {
+                    let (by, root): (Option<String>, Option<String>) = (row.try_get(1)?, row.try_get(2)?);
+                    SpentLink {
+                        person_id: row.try_get(0)?,
+                        by: by.map(|id| Lineage::new(id, root)),
+                    }
+                }
+            }
         });
-        let person = spent.ok_or(IdentityError::BadLink)?;
-        directory::touch(&mut tx).await?;
-        tx.commit().await?;
-        self.throttle.forgive(&key);
-        Ok(person)
+        directory::touch(tx).await?;
+        Ok(spent)
     }
 
     /// Counts a link that did not work for the audit record.

@@ -187,7 +187,7 @@ impl Oidc {
             .await?;
         let session = self
             .identity
-            .begin_session_at(person, "oidc", known.authenticated_at, origin)
+            .begin_session_at(person, "oidc", (known.authenticated_at, None), origin)
             .await?;
         Ok((session, flow.next))
     }

@@ -2,15 +2,17 @@
 
 use domain::access::{Grant, Right};
 use domain::audit::Action;
+use domain::escape::visible;
 use secrecy::SecretString;
 use serde_json::json;
 use sqlx::Row as _;
 
 use super::error::IdentityError;
-use super::limits::NAME_BYTES_MAX;
+use super::lineage::{ChangeKind, tie};
+use super::names::check_name;
+use super::notice::{AccessChange, gained, roles_granted};
 use super::who::Who;
 use super::{Identity, directory, secret};
-use crate::audit::Entry;
 use crate::db::{Tx, on_either};
 
 #[derive(Debug)]
@@ -26,12 +28,27 @@ impl Identity {
     /// The name is taken or does not fit, the password is too weak.
     pub async fn add_person(&self, who: &Who, new: NewPerson) -> Result<String, IdentityError> {
         check_name(&new.name)?;
-        let password = match &new.password {
-            Some(password) => Some(self.hash_password(password).await?),
-            None => None,
-        };
+        let password = self.hashed_password(&new).await?;
+        let tx = self.db.begin().await?;
+        self.insert_person(tx, who, new, password).await
+    }
+
+    pub(super) async fn hashed_password(&self, new: &NewPerson) -> Result<Option<String>, IdentityError> {
+        match &new.password {
+            Some(password) => Ok(Some(self.hash_password(password).await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// In a transaction that may have changed something before, and is committed here.
+    pub(super) async fn insert_person(
+        &self,
+        mut tx: Tx,
+        who: &Who,
+        new: NewPerson,
+        password: Option<String>,
+    ) -> Result<String, IdentityError> {
         let id = secret::id("p_")?;
-        let mut tx = self.db.begin().await?;
         let insert = "INSERT INTO people (id, name, password, created_at) VALUES ($1, $2, $3, $4)
             ON CONFLICT (name) DO NOTHING";
         let inserted = on_either!(&mut tx, Tx, |tx| {
@@ -52,8 +69,16 @@ impl Identity {
             insert_grant(&mut tx, Holder::Person(&id), place, grant).await?;
         }
         directory::touch(&mut tx).await?;
+        self.note_account_change(&mut tx, who, &id, ChangeKind::Created)
+            .await?;
+        if new.grants.iter().any(approves) {
+            self.note_account_change(&mut tx, who, &id, ChangeKind::Approver)
+                .await?;
+        }
         let after = json!({"id": id, "name": new.name, "grants": new.grants});
-        self.record(tx, who, Action::PersonCreate, None, Some(after))
+        let gained = gained(std::iter::empty(), &new.grants);
+        let change = roles_granted(who.name(), ("user", &new.name), &gained);
+        self.record_and_notify(tx, who, (Action::PersonCreate, None, Some(after)), change)
             .await?;
         Ok(id)
     }
@@ -83,12 +108,36 @@ impl Identity {
             insert_grant(&mut tx, Holder::Person(person), place, grant).await?;
         }
         directory::touch(&mut tx).await?;
+        if self.is_approver_change(who, &before, &grants).await? {
+            self.note_account_change(&mut tx, who, person, ChangeKind::Approver)
+                .await?;
+        }
         let (old, new) = (
             json!({"name": before.name, "grants": *before.grants}),
             json!({"grants": grants}),
         );
-        self.record(tx, who, Action::PersonChange, Some(old), Some(new))
+        let gained = gained(before.grants.iter(), &grants);
+        let change = roles_granted(who.name(), ("user", &before.name), &gained);
+        self.record_and_notify(tx, who, (Action::PersonChange, Some(old), Some(new)), change)
             .await
+    }
+
+    /// Whether these grants give a role that approves, which was not there; or confirm one that an API token gave.
+    async fn is_approver_change(
+        &self,
+        who: &Who,
+        before: &super::Person,
+        grants: &[Grant],
+    ) -> Result<bool, IdentityError> {
+        let is_new = |grant: &Grant| approves(grant) && !before.grants.iter().any(|old| old == grant);
+        if grants.iter().any(is_new) {
+            return Ok(true);
+        }
+        if who.is_token() || !grants.iter().any(approves) {
+            return Ok(false);
+        }
+        let changes = self.account_changes(&before.id).await?;
+        Ok(tie(&changes, &[], i64::MAX).is_some())
     }
 
     /// Ends their other sessions: whoever knew the old password is out.
@@ -114,8 +163,21 @@ impl Identity {
             query.execute(&mut **tx).await?;
         });
         directory::touch(&mut tx).await?;
+        self.note_account_change(&mut tx, who, person, ChangeKind::Password)
+            .await?;
         let after = json!({"name": known.name, "password": "set"});
-        self.record(tx, who, Action::PersonChange, None, Some(after))
+        let change = (who.id() != person).then(|| AccessChange {
+            change: "password_set",
+            subject: &known.name,
+            by: who.name(),
+            summary: format!(
+                "{} set the password of {}",
+                visible(who.name()),
+                visible(&known.name)
+            ),
+            path: "/settings/people",
+        });
+        self.record_and_notify(tx, who, (Action::PersonChange, None, Some(after)), change)
             .await
     }
 
@@ -243,25 +305,6 @@ impl Identity {
         Ok(())
     }
 
-    /// Commits a change of people or tokens together with its record.
-    pub(super) async fn record(
-        &self,
-        mut tx: Tx,
-        who: &Who,
-        action: Action,
-        before: Option<serde_json::Value>,
-        after: Option<serde_json::Value>,
-    ) -> Result<(), IdentityError> {
-        let entry = Entry {
-            before,
-            after,
-            ..Entry::new(action, "ok", who.actor(None), who.origin.clone())
-        };
-        let appended = self.audit.append_in(&mut tx, entry).await?;
-        tx.commit().await?;
-        self.changed(appended).await
-    }
-
     /// Id and stored password of somebody who may sign in.
     pub(super) async fn password_of(&self, name: &str) -> Result<Option<(String, String)>, IdentityError> {
         let select = "SELECT id, password FROM people
@@ -273,6 +316,10 @@ impl Identity {
         });
         Ok(row)
     }
+}
+
+fn approves(grant: &Grant) -> bool {
+    grant.role.rights().contains(&Right::Approve)
 }
 
 pub(super) enum Holder<'a> {
@@ -306,18 +353,6 @@ pub(super) async fn insert_grant(
         query.execute(&mut **tx).await?.rows_affected()
     });
     Ok(())
-}
-
-/// Shown in lists and typed in shells: no control characters, no white space, not too long.
-pub(super) fn check_name(name: &str) -> Result<(), IdentityError> {
-    let fits = (1..=NAME_BYTES_MAX).contains(&name.len())
-        && name.chars().all(|c| c.is_alphanumeric() || "-_.@+".contains(c));
-    if fits {
-        Ok(())
-    } else {
-        let why = format!("has 1 to {NAME_BYTES_MAX} bytes of letters, digits and -_.@+");
-        Err(IdentityError::invalid("name", why))
-    }
 }
 
 fn check_prefix(prefix: Option<&str>) -> Result<(), IdentityError> {

@@ -12,6 +12,7 @@ use super::hashing_queue::Share;
 use super::limits::{
     FRESH, KNOWN_PAIRS_MAX, KNOWN_PAIRS_SINCE, SESSION_IDLE, SESSION_MAX, SESSION_SEEN_EVERY,
 };
+use super::lineage::Lineage;
 use super::secret::{self, Secret};
 use super::throttle::Key;
 use super::who::{Subject, Who};
@@ -28,6 +29,10 @@ pub struct Session {
     pub person_id: String,
     /// Milliseconds since 1970.
     pub authenticated_at: i64,
+    /// Who created the link that opened it; none where no link did.
+    pub link_by_id: Option<String>,
+    /// The person behind that link; none where it is unknown.
+    pub root_id: Option<String>,
 }
 
 /// What a sign-in gives: the cookie's value, and who it is.
@@ -123,15 +128,17 @@ impl Identity {
         origin: &Origin,
     ) -> Result<SignedIn, IdentityError> {
         let now = self.now_ms();
-        self.begin_session_at(person, way, Some(now), origin).await
+        self.begin_session_at(person, way, (Some(now), None), origin)
+            .await
     }
 
     /// `proved_at` is when they proved who they are, as far as anybody knows: without it the session is never fresh.
+    /// `link_by` created the link that opens it.
     pub(super) async fn begin_session_at(
         &self,
         person: Person,
         way: &'static str,
-        proved_at: Option<i64>,
+        (proved_at, link_by): (Option<i64>, Option<&Lineage>),
         origin: &Origin,
     ) -> Result<SignedIn, IdentityError> {
         let (id, secret) = (secret::id("s_")?, Secret::new(PREFIX)?);
@@ -139,7 +146,7 @@ impl Identity {
         let mut tx = self.db.begin().await?;
         let insert =
             "INSERT INTO sessions (id, secret, person_id, way, created_at, seen_at, authenticated_at, ip,
-            user_agent) VALUES ($1, $2, $3, $4, $5, $5, $6, $7, $8)";
+            user_agent, link_by_id, root_id) VALUES ($1, $2, $3, $4, $5, $5, $6, $7, $8, $9, $10)";
         on_either!(&mut tx, Tx, |tx| {
             let query = sqlx::query(insert)
                 .bind(&id)
@@ -150,7 +157,9 @@ impl Identity {
                 .bind(now)
                 .bind(proved_at.unwrap_or(0))
                 .bind(origin.ip.map(|ip| ip.to_string()))
-                .bind(origin.user_agent.as_deref());
+                .bind(origin.user_agent.as_deref())
+                .bind(link_by.map(|by| by.id.as_str()))
+                .bind(link_by.and_then(|by| by.root.as_deref()));
             query.execute(&mut **tx).await?.rows_affected()
         });
         let actor = Actor {
@@ -175,7 +184,7 @@ impl Identity {
     /// The store does not answer: nobody is let in.
     pub async fn session(&self, secret: &str) -> Result<Option<Session>, IdentityError> {
         let now = self.now_ms();
-        let select = "SELECT id, person_id, authenticated_at, seen_at FROM sessions
+        let select = "SELECT id, person_id, authenticated_at, seen_at, link_by_id, root_id FROM sessions
             WHERE secret = $1 AND ended_at IS NULL AND created_at > $2 AND seen_at > $3";
         let found = on_either!(&self.db, Db, |pool| {
             let query = sqlx::query(select).bind(secret::hash(secret));
@@ -187,6 +196,8 @@ impl Identity {
                         id: row.try_get(0)?,
                         person_id: row.try_get(1)?,
                         authenticated_at: row.try_get(2)?,
+                        link_by_id: row.try_get(4)?,
+                        root_id: row.try_get(5)?,
                     },
                     row.try_get::<i64, _>(3)?,
                 )),

@@ -8,11 +8,13 @@ use std::time::Duration;
 use domain::access::Grant;
 use domain::audit::Action;
 use serde_json::json;
-use sqlx::Row as _;
+use sqlx::{AssertSqlSafe, Row as _};
 
 use super::error::IdentityError;
 use super::limits::NAME_BYTES_MAX;
-use super::people::{Holder, check_name, insert_grant};
+use super::names::check_name;
+use super::notice::{gained, roles_granted};
+use super::people::{Holder, insert_grant};
 use super::secret::{self, Secret};
 use super::who::Who;
 use super::{Identity, Token, directory};
@@ -36,6 +38,10 @@ pub struct TokenView {
     pub grants: Vec<Grant>,
     pub created_at: i64,
     pub created_by: String,
+    /// Id of the person or token that created it; none where it is unknown.
+    pub created_by_id: Option<String>,
+    /// Name of the person behind the chain of tokens and links that created it; none where it is unknown.
+    pub root: Option<String>,
     pub expires_at: Option<i64>,
     /// At once on the server that saw it, on others within [`TOKEN_USED_EVERY`](super::limits::TOKEN_USED_EVERY).
     pub used_at: Option<i64>,
@@ -83,13 +89,16 @@ impl Identity {
         let expires_at = new
             .expires_in
             .map(|time| now.saturating_add(i64::try_from(time.as_millis()).unwrap_or(i64::MAX)));
+        let by = self.lineage(who);
         let mut tx = self.db.begin().await?;
         let successor_of = match predecessor {
             Some(token) => Some(token_id(&mut tx, token).await?),
             None => None,
         };
-        let insert = "INSERT INTO tokens (id, name, secret, created_at, created_by, expires_at, successor_of)
-            VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (name) DO NOTHING";
+        let insert =
+            "INSERT INTO tokens (id, name, secret, created_at, created_by, expires_at, created_by_id,
+                root_id, successor_of)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (name) DO NOTHING";
         let inserted = on_either!(&mut tx, Tx, |tx| {
             let query = sqlx::query(insert)
                 .bind(&id)
@@ -99,6 +108,8 @@ impl Identity {
             query
                 .bind(who.name())
                 .bind(expires_at)
+                .bind(&by.id)
+                .bind(by.root.as_deref())
                 .bind(&successor_of)
                 .execute(&mut **tx)
                 .await?
@@ -118,28 +129,24 @@ impl Identity {
         if let Some(predecessor) = successor_of {
             after["successorOf"] = json!(predecessor);
         }
-        self.record(tx, who, Action::TokenCreate, None, Some(after))
+        let gained = gained(std::iter::empty(), &new.grants);
+        let change = roles_granted(who.name(), ("token", &new.name), &gained);
+        self.record_and_notify(tx, who, (Action::TokenCreate, None, Some(after)), change)
             .await?;
         Ok(secret)
     }
 
-    /// By id or name. It is refused here at once, elsewhere within a second. A second time it changes nothing.
+    /// By id or name, with all that it made: tokens, in turn with all that those made, links, and the sessions that its links
+    /// opened. All are refused here at once, elsewhere within a second. Users that it created stay. A second time it changes
+    /// nothing.
     ///
     /// # Errors
     /// There is no such token.
     pub async fn revoke_token(&self, who: &Who, token: &str) -> Result<(), IdentityError> {
         let mut tx = self.db.begin().await?;
         let now = self.now_ms();
-        let update = "UPDATE tokens SET revoked_at = $1 WHERE (id = $2 OR name = $2) AND revoked_at IS NULL";
-        let revoked = on_either!(&mut tx, Tx, |tx| {
-            sqlx::query(update)
-                .bind(now)
-                .bind(token)
-                .execute(&mut **tx)
-                .await?
-                .rows_affected()
-        });
-        if revoked == 0 {
+        let revoked = revoke_with_made(&mut tx, token, now).await?;
+        if revoked.is_empty() {
             drop(tx);
             let known = self
                 .tokens()
@@ -153,7 +160,8 @@ impl Identity {
             return known.then_some(()).ok_or_else(missing);
         }
         directory::touch(&mut tx).await?;
-        self.record(tx, who, Action::TokenRevoke, Some(json!({"token": token})), None)
+        let before = json!({"token": token, "revoked": revoked});
+        self.record(tx, who, Action::TokenRevoke, Some(before), None)
             .await
     }
 
@@ -170,8 +178,9 @@ impl Identity {
         });
         let seen: HashMap<&str, i64> = seen.collect();
         let select =
-            "SELECT t.id, t.name, t.created_at, t.created_by, t.expires_at, t.used_at, t.revoked_at, p.name
-            FROM tokens t LEFT JOIN tokens p ON p.id = t.successor_of ORDER BY t.created_at DESC, t.id";
+            "SELECT t.id, t.name, t.created_at, t.created_by, t.expires_at, t.used_at, t.revoked_at, p.name,
+            t.created_by_id, r.name FROM tokens t LEFT JOIN tokens p ON p.id = t.successor_of
+            LEFT JOIN people r ON r.id = t.root_id ORDER BY t.created_at DESC, t.id";
         let mut views = Vec::new();
         on_either!(&self.db, Db, |pool| {
             for row in sqlx::query(select).fetch_all(pool).await? {
@@ -187,6 +196,8 @@ impl Identity {
                         .max(seen.get(id.as_str()).copied()),
                     revoked_at: row.try_get(6)?,
                     successor_of: row.try_get(7)?,
+                    created_by_id: row.try_get(8)?,
+                    root: row.try_get(9)?,
                     id,
                 });
             }
@@ -264,5 +275,29 @@ async fn token_id(tx: &mut Tx, token: &str) -> Result<String, IdentityError> {
         let shown: String = token.chars().take(NAME_BYTES_MAX).collect();
         let why = format!("must be the id or the name of a token; no token is named {shown:?}");
         IdentityError::invalid("successorOf", why)
+    })
+}
+
+/// Revokes a token, by id or name, with the tokens that it made except its own successor, their open links, and the sessions that their links opened.
+/// Answers the names of the tokens.
+async fn revoke_with_made(tx: &mut Tx, token: &str, now: i64) -> Result<Vec<String>, sqlx::Error> {
+    const MADE: &str = "WITH RECURSIVE made(id) AS (
+            SELECT id FROM tokens WHERE id = $2 OR name = $2
+            UNION SELECT t.id FROM tokens t JOIN made ON t.created_by_id = made.id
+                WHERE t.successor_of IS NULL OR t.successor_of <> made.id) ";
+    let with_made = |rest: &str| AssertSqlSafe(format!("{MADE}{rest}"));
+    let revoke = "UPDATE tokens SET revoked_at = $1 WHERE id IN (SELECT id FROM made) AND revoked_at IS NULL
+        RETURNING name";
+    let links =
+        "UPDATE links SET used_at = $1 WHERE created_by_id IN (SELECT id FROM made) AND used_at IS NULL";
+    let sessions =
+        "UPDATE sessions SET ended_at = $1 WHERE link_by_id IN (SELECT id FROM made) AND ended_at IS NULL";
+    on_either!(tx, Tx, |tx| {
+        for rest in [links, sessions] {
+            let query = sqlx::query(with_made(rest)).bind(now).bind(token);
+            query.execute(&mut **tx).await?.rows_affected();
+        }
+        let query = sqlx::query_scalar(with_made(revoke)).bind(now).bind(token);
+        Ok(query.fetch_all(&mut **tx).await?)
     })
 }

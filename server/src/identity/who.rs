@@ -27,6 +27,8 @@ impl Subject {
 }
 
 const ANONYMOUS: &str = "anonymous";
+/// Of what the program does by itself, or at its own terminal.
+pub const SYSTEM_ID: &str = "system";
 
 /// Cheap to clone.
 #[derive(Debug, Clone)]
@@ -35,6 +37,8 @@ pub struct Who {
     pub grants: Arc<Grants>,
     /// Of a person who came with a cookie.
     pub session: Option<Arc<Session>>,
+    /// Authenticated within the last 15 minutes; never a token.
+    pub is_fresh: bool,
     pub origin: Origin,
     /// Of a token: ids of the tokens that it succeeds, the latest first. Their leases are its own.
     pub predecessors: Arc<[Arc<str>]>,
@@ -50,6 +54,7 @@ impl Who {
             subject: Subject::Anonymous,
             grants: Arc::default(),
             session: None,
+            is_fresh: false,
             origin,
             predecessors: Arc::default(),
             read_only: false,
@@ -61,11 +66,12 @@ impl Who {
     pub fn system(name: &str) -> Self {
         Self {
             subject: Subject::Person {
-                id: "system".into(),
+                id: SYSTEM_ID.into(),
                 name: name.into(),
             },
             grants: Arc::new(Grants::new(vec![domain::access::Grant::everywhere(Role::Admin)])),
             session: None,
+            is_fresh: false,
             origin: Origin::default(),
             predecessors: Arc::default(),
             read_only: false,

@@ -24,9 +24,10 @@ pub(super) async fn set(
         ON CONFLICT (receiver_id, fingerprint) DO UPDATE SET alert = excluded.alert, sends_left = excluded.sends_left";
     for alert in alerts {
         let json = serde_json::to_string(alert).map_err(|error| sqlx::Error::Encode(Box::new(error)))?;
-        let sends_left = match alert.status {
-            NoticeStatus::Firing => None,
-            NoticeStatus::Resolved => Some(RESOLVED_SENDS),
+        let sends_left = match (alert.status, alert.ends_at) {
+            (NoticeStatus::Firing, None) => None,
+            // Its end is known from the beginning: nothing will resolve it.
+            (NoticeStatus::Firing, Some(_)) | (NoticeStatus::Resolved, _) => Some(RESOLVED_SENDS),
         };
         on_either!(&mut *tx, Tx, |tx| {
             let query = sqlx::query(statement).bind(receiver).bind(&alert.fingerprint);

@@ -6,6 +6,7 @@ use domain::audit::Phase;
 use domain::notice::Notice;
 use domain::unlock::{Ending, Unlock, UnlockState};
 
+use super::second::first;
 use super::store::{self, Value};
 use super::{UnlockError, Unlocks, alarm, note};
 use crate::audit::{Actor, Entry, Origin};
@@ -35,11 +36,7 @@ impl Unlocks {
                 "this needs the right approve on this resource",
             ));
         }
-        if self.is_same_subject(&unlock.by_id, who.id()).await? {
-            return Err(UnlockError::forbidden(
-                "nobody approves what they began themselves, however they sign in",
-            ));
-        }
+        self.check_second(who, unlock).await?;
         self.is_pending(unlock).await?;
         let protection = self.protection(unlock, &unlock.observed.blast_radius).await?;
         if !protection.is_protected() {
@@ -50,7 +47,17 @@ impl Unlocks {
             let missing = format!("this needs the right approve on everything protected here: {why}");
             return Err(UnlockError::forbidden(missing));
         }
-        if unlock.approval.is_some() && self.is_approved(unlock, &protection).await.is_ok() {
+        let is_fresh = who
+            .session
+            .as_ref()
+            .is_some_and(|session| self.identity.is_fresh(session));
+        if !is_fresh {
+            return Err(UnlockError::NeedsReauthentication {
+                why: "an approval needs fresh authentication".to_owned(),
+            });
+        }
+        let is_approved = self.is_approved(unlock, &protection, &[first(unlock)]).await;
+        if unlock.approval.is_some() && is_approved.is_ok() {
             return Ok(());
         }
         let statement = "UPDATE unlocks SET approver_id = $1, approver_name = $2, approved_at = $3
@@ -107,9 +114,10 @@ impl Unlocks {
                     "this needs the right approve on this resource",
                 ));
             }
-            if self.is_same_subject(&unlock.by_id, who.id()).await? {
+            if unlock.by_id == who.id() {
                 return Err(UnlockError::forbidden("nobody reviews what they did themselves"));
             }
+            self.check_second(who, &unlock).await?;
             match &unlock.break_glass {
                 None => return Err(UnlockError::NothingToReview),
                 Some(alone) if alone.review.is_some() => return Ok(()),

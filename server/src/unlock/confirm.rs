@@ -13,6 +13,7 @@ use super::intent::{may_unlock, parse_reason, stays_in_scope};
 use super::limits::MISMATCHES_MAX;
 use super::look::{no_answer, the_same};
 use super::protection::Protection;
+use super::second::first;
 use super::store::{self, Value};
 use super::{UnlockError, Unlocks, note};
 use crate::audit::Entry;
@@ -168,7 +169,8 @@ impl Unlocks {
             });
         }
         if alone.is_none() {
-            self.is_approved(unlock, protection).await?;
+            let firsts = [first(unlock), self.identity.lineage(who)];
+            self.is_approved(unlock, protection, &firsts).await?;
         }
         Ok(())
     }

@@ -67,6 +67,7 @@ impl Unlocks {
             tier_reason: protection.reason,
             by_id: who.id().to_owned(),
             by_name: who.name().to_owned(),
+            by_root_id: self.identity.lineage(who).root,
             backend: asked.backend.clone(),
             source,
             resource,

@@ -1,4 +1,5 @@
-//! The second person: somebody else, however they sign in, who may approve when it was said and when it counts.
+//! The second approver: another user, signed in and freshly authenticated, who does not depend on the first, and who may
+//! approve when it was said and when it counts.
 
 use std::sync::Arc;
 
@@ -7,51 +8,90 @@ use domain::unlock::Unlock;
 
 use super::protection::Protection;
 use super::{UnlockError, Unlocks};
-use crate::identity::{IdentityError, Person};
+use crate::identity::{Lineage, Person, Who, is_opened_by, tie};
+
+/// The principal that an intent is bound to, with the person behind it.
+pub(super) fn first(unlock: &Unlock) -> Lineage {
+    Lineage::new(unlock.by_id.clone(), unlock.by_root_id.clone())
+}
 
 impl Unlocks {
-    /// Whether two ids stand for one and the same: a token stands for whoever made it.
-    pub(super) async fn is_same_subject(&self, one: &str, other: &str) -> Result<bool, UnlockError> {
-        if one == other {
-            return Ok(true);
+    /// Whether a principal may be the second one for this unlock, as far as its permissions are not concerned.
+    pub(super) async fn check_second(&self, who: &Who, unlock: &Unlock) -> Result<(), UnlockError> {
+        if who.is_token() {
+            return Err(UnlockError::forbidden(
+                "an API token neither approves nor reviews: sign in as a user",
+            ));
         }
-        let (one, other) = (self.behind(one).await?, self.behind(other).await?);
-        let directory = self.identity.directory();
-        let people = directory.people.get(&one).zip(directory.people.get(&other));
-        Ok(one == other || people.is_some_and(|(one, other)| is_one_person(one, other)))
+        let second = self.identity.lineage(who);
+        match self.dependence(&second, &[first(unlock)]).await? {
+            Some(why) => Err(UnlockError::forbidden(why)),
+            None => Ok(()),
+        }
     }
 
-    /// The person behind an id: itself, or who made the token.
-    async fn behind(&self, id: &str) -> Result<String, UnlockError> {
-        let directory = self.identity.directory();
-        if directory.people.contains_key(id) {
-            return Ok(id.to_owned());
+    /// Why one user does not count as independent of others; none when they do.
+    async fn dependence(&self, second: &Lineage, firsts: &[Lineage]) -> Result<Option<String>, UnlockError> {
+        if firsts.iter().any(|first| self.is_one_user(first, second)) {
+            return Ok(Some(
+                "nobody approves what they began themselves, however they sign in".to_owned(),
+            ));
         }
-        let tokens = self.identity.tokens().await.map_err(store)?;
-        let made_by = tokens.into_iter().find(|token| token.id == id);
-        let maker = made_by.and_then(|token| {
-            directory
-                .person_named(&token.created_by)
-                .map(|person| person.id.clone())
-        });
-        Ok(maker.unwrap_or_else(|| id.to_owned()))
+        if firsts.iter().any(|first| first.is_related(second)) {
+            return Ok(Some(
+                "the same person is behind both sessions, by a token or a link: another approver is needed"
+                    .to_owned(),
+            ));
+        }
+        let now = self.now_ms();
+        let changes = self.identity.account_changes(&second.id).await?;
+        if let Some(tie) = tie(&changes, firsts, now) {
+            return Ok(Some(format!("{tie}: another approver is needed")));
+        }
+        for first in firsts {
+            let changes = self.identity.account_changes(&first.id).await?;
+            if is_opened_by(&changes, std::slice::from_ref(second), now) {
+                return Ok(Some(
+                    "the approver opened the account that began this within 24 h, by creating it, a link or a password: \
+                     another approver is needed"
+                        .to_owned(),
+                ));
+            }
+        }
+        Ok(None)
     }
 
-    /// Somebody approved, and may still approve, and is not whoever began.
+    /// One id, or the local account and the provider's account of one person.
+    fn is_one_user(&self, first: &Lineage, second: &Lineage) -> bool {
+        let directory = self.identity.directory();
+        let is_namesake = |one: &str, other: &str| {
+            let people = directory.people.get(one).zip(directory.people.get(other));
+            people.is_some_and(|(one, other)| is_one_person(one, other))
+        };
+        let pairs = first
+            .ids()
+            .flat_map(|one| second.ids().map(move |other| (one, other)));
+        first.id == second.id || pairs.into_iter().any(|(one, other)| is_namesake(one, other))
+    }
+
+    /// Somebody approved, and may still approve, and does not depend on any of `firsts`.
     pub(super) async fn is_approved(
         &self,
         unlock: &Unlock,
         protection: &Protection,
+        firsts: &[Lineage],
     ) -> Result<(), UnlockError> {
-        let needs = |why: &str| UnlockError::NeedsApproval { why: why.to_owned() };
+        let needs = |why: String| UnlockError::NeedsApproval { why };
         let Some(approval) = &unlock.approval else {
             let why = protection.why();
-            return Err(needs(&format!("{why}: a second person must approve first")));
+            return Err(needs(format!("{why}: a second person must approve first")));
         };
-        if self.is_same_subject(&unlock.by_id, &approval.by_id).await? {
-            return Err(needs("whoever began it cannot be the second person"));
+        let second = Lineage::new(approval.by_id.clone(), None);
+        if let Some(why) = self.dependence(&second, firsts).await? {
+            return Err(needs(why));
         }
-        let grants = self.grants_of(&approval.by_id).await?;
+        // Approvals of tokens, as older versions took them, do not count.
+        let grants = self.grants_of(&approval.by_id);
         if grants.is_some_and(|grants| protection.may_be_approved_with(&grants, unlock)) {
             Ok(())
         } else {
@@ -59,22 +99,47 @@ impl Unlocks {
         }
     }
 
-    /// What somebody may do now; none when they were disabled, or their token ended.
-    async fn grants_of(&self, id: &str) -> Result<Option<Arc<Grants>>, UnlockError> {
-        if let Some(person) = self.identity.directory().people.get(id) {
-            return Ok(person.disabled_at.is_none().then(|| person.grants.clone()));
+    /// What a user may do now; none when they are disabled.
+    fn grants_of(&self, id: &str) -> Option<Arc<Grants>> {
+        let directory = self.identity.directory();
+        let person = directory.people.get(id);
+        person
+            .filter(|person| person.disabled_at.is_none())
+            .map(|person| person.grants.clone())
+    }
+
+    /// Names of users who could approve, at most so many.
+    pub(super) async fn approvers(
+        &self,
+        unlock: &Unlock,
+        protection: &Protection,
+        most: usize,
+    ) -> Result<Vec<String>, UnlockError> {
+        let directory = self.identity.directory();
+        let mut able: Vec<&Person> = directory
+            .people
+            .values()
+            .filter(|person| {
+                person.disabled_at.is_none() && protection.may_be_approved_with(&person.grants, unlock)
+            })
+            .collect();
+        able.sort_by(|one, other| one.name.cmp(&other.name));
+        let (first, mut names) = ([first(unlock)], Vec::new());
+        for person in able.into_iter().take(ASKED_MAX) {
+            let second = Lineage::new(person.id.clone(), Some(person.id.clone()));
+            if self.dependence(&second, &first).await?.is_none() {
+                names.push(person.name.clone());
+            }
+            if names.len() == most {
+                break;
+            }
         }
-        let now = self.now_ms();
-        let tokens = self.identity.tokens().await.map_err(store)?;
-        let token = tokens.into_iter().find(|token| token.id == id);
-        let is_good = |token: &crate::identity::TokenView| {
-            token.revoked_at.is_none() && token.expires_at.is_none_or(|at| at > now)
-        };
-        Ok(token
-            .filter(is_good)
-            .map(|token| Arc::new(Grants::new(token.grants))))
+        Ok(names)
     }
 }
+
+/// Users whose independence is looked up for one page.
+const ASKED_MAX: usize = 24;
 
 /// A local account and one of the identity provider's that are called alike: most likely somebody with two ways in. Wrong
 /// at times, and then a third person approves; the other way round somebody would approve their own act.
@@ -91,13 +156,6 @@ fn called(person: &Person) -> String {
     let name = numbered.map_or(name, |(name, _)| name);
     let name = name.split_once('@').map_or(name, |(name, _)| name);
     name.to_lowercase()
-}
-
-fn store(error: IdentityError) -> UnlockError {
-    match error {
-        IdentityError::Store(error) => UnlockError::AuditUnavailable(error),
-        _ => UnlockError::CutOff,
-    }
 }
 
 #[cfg(test)]

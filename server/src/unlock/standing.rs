@@ -7,7 +7,7 @@ use domain::access::Right;
 use domain::unlock::{Tier, TierReason, Unlock, UnlockState};
 
 use super::intent::may_unlock;
-use super::protection::Protection;
+use super::second::first;
 use super::{UnlockError, Unlocks, VisibleUnlock, seen_by};
 use crate::identity::Who;
 
@@ -26,7 +26,7 @@ pub struct Standing {
     pub is_owner: bool,
     /// Why its owner could not confirm it any more.
     pub hindrance: Option<UnlockError>,
-    /// When its owner last proved who they are; none for a token.
+    /// When the reader last authenticated; none for a token.
     pub proved_ago: Option<Duration>,
     pub is_proved: bool,
     /// Why there is no second person yet, or not any more; none when there is one, or none is wanted.
@@ -34,6 +34,8 @@ pub struct Standing {
     /// Who looks is a second person.
     pub may_approve: bool,
     pub may_review: bool,
+    /// Why a user with the role does not count as second person here.
+    pub refused_as_second: Option<String>,
     /// Names of some who may approve.
     pub approvers: Vec<String>,
     /// How many receivers are told of acting alone.
@@ -52,14 +54,22 @@ impl Unlocks {
         let name = unlock.resource.text();
         let protection = self.protection(&unlock, &unlock.observed.blast_radius).await?;
         let is_wanted = protection.is_protected() && unlock.state == UnlockState::Pending;
-        let unapproved = match self.is_approved(&unlock, &protection).await {
+        let unapproved = match self.is_approved(&unlock, &protection, &[first(&unlock)]).await {
             Err(UnlockError::NeedsApproval { why }) if is_wanted => Some(why),
             Err(error @ UnlockError::AuditUnavailable(_)) => return Err(error),
             _ => None,
         };
-        let is_second = who.may(Right::Approve, &unlock.backend, &name)
-            && protection.may_be_approved_with(&who.grants, &unlock)
-            && !self.is_same_subject(&unlock.by_id, who.id()).await?;
+        let may = who.may(Right::Approve, &unlock.backend, &name)
+            && protection.may_be_approved_with(&who.grants, &unlock);
+        let refused_as_second = match self.check_second(who, &unlock).await {
+            Err(UnlockError::Forbidden { why }) => Some(why),
+            checked => checked.map(|()| None)?,
+        };
+        let is_second = may && refused_as_second.is_none();
+        let approvers = match &unapproved {
+            Some(_) => self.approvers(&unlock, &protection, APPROVERS_MAX).await?,
+            None => Vec::new(),
+        };
         let session = who.session.as_ref();
         let ago = |at: i64| u64::try_from(now.timestamp_millis() - at).unwrap_or_default();
         Ok(Standing {
@@ -69,11 +79,8 @@ impl Unlocks {
             is_proved: session.is_some_and(|session| self.identity.is_fresh(session)),
             may_approve: is_second && unapproved.is_some(),
             may_review: is_second && is_unreviewed(&unlock),
-            approvers: if unapproved.is_some() {
-                self.approvers(&unlock, &protection)
-            } else {
-                Vec::new()
-            },
+            refused_as_second: refused_as_second.filter(|_| may && unapproved.is_some()),
+            approvers,
             unapproved,
             receivers: self.notifier.count().await?,
             tier: protection.tier,
@@ -81,20 +88,6 @@ impl Unlocks {
             now,
             unlock: VisibleUnlock::new(unlock, who).into_inner(),
         })
-    }
-
-    /// People alone: a program that approves is not asked by name.
-    fn approvers(&self, unlock: &Unlock, protection: &Protection) -> Vec<String> {
-        let directory = self.identity.directory();
-        let others = directory.people.values().filter(|person| {
-            person.disabled_at.is_none()
-                && person.id != unlock.by_id
-                && protection.may_be_approved_with(&person.grants, unlock)
-        });
-        let mut names: Vec<String> = others.map(|person| person.name.clone()).collect();
-        names.sort();
-        names.truncate(APPROVERS_MAX);
-        names
     }
 }
 

@@ -6,7 +6,7 @@ use domain::unlock::{Approval, BreakGlass, Ending, Observed, Tier, Unlock, Unloc
 
 use crate::db::{Db, Tx, on_either};
 
-const SELECT: &str = "SELECT id, state, tier, tier_reason, by_id, by_name, backend, source, resource, reason, observed, created_at,
+const SELECT: &str = "SELECT id, state, tier, tier_reason, by_id, by_name, by_root_id, backend, source, resource, reason, observed, created_at,
     expires_at, mismatches, approver_id, approver_name, approved_at, break_glass_reason, reviewer_id, reviewer_name,
     reviewed_at, acted_at, act_deadline, ended_at, ending, intent_row, act_row, outcome_row, rereads, reread_at,
     still_held_since FROM unlocks WHERE ";
@@ -19,6 +19,7 @@ struct Row {
     tier_reason: Option<String>,
     by_id: String,
     by_name: String,
+    by_root_id: Option<String>,
     backend: String,
     source: String,
     resource: String,
@@ -85,6 +86,7 @@ impl Row {
             id: self.id,
             by_id: self.by_id,
             by_name: self.by_name,
+            by_root_id: self.by_root_id,
             reason: self.reason,
             created_at: moment(self.created_at),
             expires_at: moment(self.expires_at),
@@ -187,8 +189,8 @@ pub(super) async fn change(
 pub(super) async fn insert(tx: &mut Tx, unlock: &Unlock, role: Option<&str>) -> Result<(), sqlx::Error> {
     let statement =
         "INSERT INTO unlocks (id, state, tier, by_id, by_name, role, backend, source, resource, reason,
-        observed, created_at, expires_at, intent_row, tier_reason)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
+        observed, created_at, expires_at, intent_row, tier_reason, by_root_id)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
     let json = |error| sqlx::Error::Encode(Box::new(error));
     let resource = serde_json::to_string(&unlock.resource).map_err(json)?;
     let observed = serde_json::to_string(&unlock.observed).map_err(json)?;
@@ -210,6 +212,7 @@ pub(super) async fn insert(tx: &mut Tx, unlock: &Unlock, role: Option<&str>) -> 
         Value::Int(unlock.expires_at.timestamp_millis()),
         Value::Int(unlock.intent_row),
         Value::MaybeText(tier_reason.as_deref()),
+        Value::MaybeText(unlock.by_root_id.as_deref()),
     ];
     change(tx, statement, &values).await?;
     Ok(())

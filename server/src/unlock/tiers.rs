@@ -2,6 +2,7 @@
 //! length the one for this backend, then the stricter one.
 
 use domain::audit::Action;
+use domain::escape::visible;
 use domain::lease::Scope;
 use domain::names::BackendName;
 use domain::unlock::Tier;
@@ -11,8 +12,9 @@ use sqlx::Row as _;
 use super::store::{Value, change};
 use super::{UnlockError, Unlocks};
 use crate::audit::Entry;
-use crate::db::{Db, on_either};
-use crate::identity::{Who, new_id};
+use crate::db::{Db, Tx, on_either};
+use crate::identity::{AccessChange, Who, new_id};
+use crate::notify::enqueue;
 
 /// Where a rule holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,7 +125,9 @@ impl Unlocks {
         tier: Tier,
     ) -> Result<(), UnlockError> {
         let id = new_id("r_").map_err(|_| UnlockError::CutOff)?;
-        let before = self.said_of(backend, prefix).await?;
+        let rules = self.tiers().await?;
+        let before = tier_of_rule(&rules, backend, prefix);
+        let is_loosened = tier == Tier::Standard && loosens(&rules, backend, prefix);
         let forget = "DELETE FROM tiers WHERE prefix = $1 AND coalesce(backend, '') = $2";
         let insert = "INSERT INTO tiers (id, backend, prefix, tier) VALUES ($1, $2, $3, $4)";
         let backend = backend.map(BackendName::as_str);
@@ -144,8 +148,41 @@ impl Unlocks {
             Value::Text(tier.wire()),
         ];
         change(&mut tx, insert, &values).await?;
+        if is_loosened {
+            self.notify_unprotected(&mut tx, who, backend, prefix).await?;
+        }
         tx.commit().await?;
+        self.notifier.wake();
         self.audit.export(&appended).await;
+        Ok(())
+    }
+
+    /// Every receiver is sent that names are not protected any more.
+    async fn notify_unprotected(
+        &self,
+        tx: &mut Tx,
+        who: &Who,
+        backend: Option<&str>,
+        prefix: &str,
+    ) -> Result<(), UnlockError> {
+        let place = match prefix {
+            "" => "every name".to_owned(),
+            prefix => format!("the names below {}", visible(prefix)),
+        };
+        let backend = backend.map_or_else(|| "every backend".to_owned(), |name| visible(name).into_owned());
+        let change = AccessChange {
+            change: "protection_removed",
+            subject: prefix,
+            by: who.name(),
+            summary: format!(
+                "{} removed the protection of {place} on {backend}",
+                visible(who.name())
+            ),
+            path: "/settings/tiers",
+        };
+        let now = self.now_ms();
+        let notice = change.notice(now).map_err(|_| UnlockError::CutOff)?;
+        enqueue(tx, &notice, now).await?;
         Ok(())
     }
 
@@ -164,27 +201,50 @@ impl Unlocks {
         let mut tx = self.db().begin().await?;
         let appended = self.audit.append_in(&mut tx, entry).await?;
         change(&mut tx, "DELETE FROM tiers WHERE id = $1", &[Value::Text(id)]).await?;
+        if rule.tier == Tier::Protected {
+            self.notify_unprotected(&mut tx, who, rule.backend.as_str(), &rule.prefix)
+                .await?;
+        }
         tx.commit().await?;
+        self.notifier.wake();
         self.audit.export(&appended).await;
         Ok(())
     }
+}
 
-    async fn said_of(
-        &self,
-        backend: Option<&BackendName>,
-        prefix: &str,
-    ) -> Result<Option<Tier>, UnlockError> {
-        let rules = self.tiers().await?;
-        let said = rules
-            .into_iter()
-            .find(|rule| rule.backend.as_str() == backend.map(BackendName::as_str) && rule.prefix == prefix);
-        Ok(said.map(|rule| rule.tier))
-    }
+fn tier_of_rule(rules: &[TierRule], backend: Option<&BackendName>, prefix: &str) -> Option<Tier> {
+    let backend = backend.map(BackendName::as_str);
+    let said = rules
+        .iter()
+        .find(|rule| rule.backend.as_str() == backend && rule.prefix == prefix);
+    said.map(|rule| rule.tier)
+}
+
+/// Whether a `standard` rule for this prefix takes protection away: it lies below a protected one, or replaces it. Pure.
+fn loosens(rules: &[TierRule], backend: Option<&BackendName>, prefix: &str) -> bool {
+    rules.iter().any(|rule| {
+        let is_above = rule.prefix.is_empty() || Scope::prefixes([rule.prefix.clone()]).covers(prefix);
+        let is_here = backend.is_none_or(|name| rule.backend.covers(name));
+        rule.tier == Tier::Protected && is_above && is_here
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_standard_rule_below_a_protected_one_loosens() {
+        let rules = [TierRule {
+            id: String::new(),
+            backend: RuleBackend::Every,
+            prefix: "jobs".to_owned(),
+            tier: Tier::Protected,
+        }];
+        let cache = BackendName::parse("cache").unwrap();
+        assert!(loosens(&rules, None, "jobs") && loosens(&rules, Some(&cache), "jobs/billing"));
+        assert!(!loosens(&rules, None, "reports") && !loosens(&rules, None, ""));
+    }
 
     #[test]
     fn the_longest_prefix_that_covers_a_name_decides() {

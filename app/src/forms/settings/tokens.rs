@@ -16,6 +16,8 @@ pub struct Row {
     pub grants: Vec<Grant>,
     pub created_at: i64,
     pub created_by: String,
+    /// The person behind its maker, where that is another.
+    pub root: Option<String>,
     pub expires_at: Option<i64>,
     pub used_at: Option<i64>,
     pub revoked_at: Option<i64>,
@@ -121,13 +123,17 @@ fn list(rows: &[&Row], now: i64) -> AnyView {
             .successor_of
             .as_ref()
             .map(|name| view! { <small class="ink2">{format!(" successor of {name}")}</small> });
+        let by = match &row.root {
+            Some(root) => format!(" by {}, for {root}", row.created_by),
+            None => format!(" by {}", row.created_by),
+        };
         view! {
             <tr>
                 <th scope="row">{row.name.clone()}{successor}</th>
                 <td class="wrap">{grants::words(&row.grants)}</td>
                 <td>{ago(row.used_at, now, "never")}</td>
                 <td>{end}</td>
-                <td class="wrap">{ago(Some(row.created_at), now, "")}<span class="ink2">" by "{row.created_by.clone()}</span></td>
+                <td class="wrap">{ago(Some(row.created_at), now, "")}<span class="ink2">{by}</span></td>
                 <td class="num">{revoke}</td>
             </tr>
         }

@@ -36,6 +36,16 @@ pub(super) fn of_others(step: &Step) -> AnyView {
     let by = &step.unlock.by_name;
     if step.may_approve {
         let action = format!("{}/approve", path(&step.unlock.id));
+        if !matches!(step.proof, Proof::Fresh(_)) {
+            let prove = crate::links::with_query("/prove", [("next", path(&step.unlock.id))]);
+            return view! {
+                <h3>"You are asked to be the second person"</h3>
+                <p class="ink2">"An approval needs authentication within the last 15 minutes."</p>
+                <div class="do"><a class="btn solid" href=prove>"Prove who you are"</a></div>
+                <p class="small ink2">"It leads back here."</p>
+            }
+            .into_any();
+        }
         return view! {
             <h3>"You are asked to be the second person"</h3>
             <p class="ink2">"You approve that "{name(by)}" ends exactly the holding beside, and everything that dies with it. Both your names go into the record."</p>
@@ -47,7 +57,10 @@ pub(super) fn of_others(step: &Step) -> AnyView {
     let approved = step.unlock.approval.as_ref().map(|approval| {
         view! { <p class="st healthy quiet"><Shape name="ok"/><span>{name(&approval.by_name)}" approved it at "{time(approval.at)}</span></p> }
     });
-    view! { <p class="go">"Only "{name(by)}" can confirm this intent."</p>{approved} }.into_any()
+    let refused = step.refused_as_second.as_ref().map(|why| {
+        view! { <p class="go"><b>"You cannot approve this: "</b>{told(why)}</p> }
+    });
+    view! { <p class="go">"Only "{name(by)}" can confirm this intent."</p>{refused}{approved} }.into_any()
 }
 
 fn proof_line(step: &Step) -> AnyView {

@@ -37,6 +37,8 @@ pub const TABLE: &[Row] = &[
     ("GET", "/setup", Need::Nobody),
     ("POST", "/setup", Need::Nobody),
     ("POST", "/sign-out", Need::Somebody),
+    ("GET", "/prove", Need::Somebody),
+    ("POST", "/prove", Need::Somebody),
     ("GET", "/v1/openapi.json", Need::Somebody),
     ("GET", "/v1/inventory", Need::May(Right::View)),
     (
@@ -206,6 +208,25 @@ pub const TABLE: &[Row] = &[
     ("GET", "/api/{question}", Need::May(Right::View)),
 ];
 
+/// Routes of admins that need no fresh authentication: they change neither users, tokens, tiers nor receivers.
+const NOT_FRESH: [&str; 10] = [
+    "/v1/read-only",
+    "/v1/rules",
+    "/v1/rules/{id}",
+    "/v1/rules/preview",
+    "/alerts/rules",
+    "/alerts/rules/{id}/remove",
+    "/v1/receivers/{name}/test",
+    "/alerts/receivers/{name}/test",
+    "/v1/notifications/{id}/retry",
+    "/alerts/notifications/{id}/retry",
+];
+
+/// A change by an admin: a session must have authenticated within the last 15 minutes. A new route does, unless it is named.
+fn needs_fresh((method, pattern, need): &Row) -> bool {
+    *method != "GET" && *need == Need::May(Right::Administer) && !NOT_FRESH.contains(pattern)
+}
+
 /// What the table says of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Route {
@@ -213,6 +234,8 @@ pub struct Route {
     pub pattern: &'static str,
     /// None: there is no such route, or nobody has said what it needs.
     pub need: Option<Need>,
+    /// Sessions must be fresh.
+    pub is_for_fresh: bool,
     /// With this method or some other.
     pub is_known: bool,
 }
@@ -234,6 +257,7 @@ pub fn find(method: &Method, matched: Option<&str>) -> Route {
             pattern: "no route",
             // Pages that are not there are told so to people who are signed in.
             need: method.is_safe().then_some(Need::Somebody),
+            is_for_fresh: false,
             is_known: false,
         };
     };
@@ -253,15 +277,18 @@ fn of_rows(rows: impl Iterator<Item = &'static Row>, method: &str) -> Route {
     let mut route = Route {
         pattern: "no route",
         need: None,
+        is_for_fresh: false,
         is_known: false,
     };
-    for (own, pattern, need) in rows {
+    for row in rows {
+        let (own, pattern, need) = row;
         if !route.is_known {
             route.pattern = pattern;
             route.is_known = true;
         }
         if *own == method {
             route.need = Some(*need);
+            route.is_for_fresh = needs_fresh(row);
             break;
         }
     }
@@ -340,6 +367,18 @@ mod tests {
     }
 
     #[test]
+    fn changes_by_admins_are_for_fresh_sessions_unless_named() {
+        // Each exception is a line of the table, and reading is none of it.
+        let is_fresh = |method, path| find(&method, Some(path)).is_for_fresh;
+        assert!(is_fresh(Method::POST, "/settings/people/{id}/grants"));
+        assert!(is_fresh(Method::DELETE, "/v1/tiers/{id}") && is_fresh(Method::PUT, "/v1/receivers/{name}"));
+        assert!(!is_fresh(Method::GET, "/settings/people") && !is_fresh(Method::PUT, "/v1/read-only"));
+        for named in NOT_FRESH {
+            assert!(TABLE.iter().any(|(_, path, _)| *path == named), "{named}");
+        }
+    }
+
+    #[test]
     fn whatever_changes_something_needs_a_right_that_mutates_or_is_about_signing_in() {
         // Reading the table itself: no mutating GET, no mutation by looking alone.
         for (method, path, need) in TABLE {
@@ -348,6 +387,7 @@ mod tests {
                 "/settings/password",
                 "/settings/sessions/{id}/end",
                 "/v1/sessions/{id}",
+                "/prove",
             ];
             let is_sign_in = ["/sign-in", "/sign-out", "/setup"].contains(path) || own.contains(path);
             match need {

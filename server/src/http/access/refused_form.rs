@@ -44,7 +44,9 @@ pub(super) fn answer(refusal: Refusal, need: Option<Need>, who: &Who, asked: &Pa
             let chrome = form_page::chrome(who, Place::Elsewhere);
             form_page::answer(StatusCode::FORBIDDEN, around(&chrome, page))
         }
-        // Not a form of ours.
-        Refusal::NoSuchMethod | Refusal::NoSuchRoute => problem(refusal, need, who, asked),
+        // Not a form of ours; or answered with a page of its own before.
+        Refusal::NotFresh | Refusal::NoSuchMethod | Refusal::NoSuchRoute => {
+            problem(refusal, need, who, asked)
+        }
     }
 }

@@ -114,6 +114,7 @@ async fn page(settings: &Settings, viewer: &Viewer, status: StatusCode, content:
         name: token.name,
         grants: token.grants,
         created_at: token.created_at,
+        root: token.root.filter(|root| *root != token.created_by),
         created_by: token.created_by,
         expires_at: token.expires_at,
         used_at: token.used_at,

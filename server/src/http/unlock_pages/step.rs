@@ -14,6 +14,7 @@ use domain::unlock::{Unlock, UnlockState, difference};
 use super::{UnlockPages, chrome, refusal};
 use crate::http::form_page;
 use crate::http::people::Id;
+use crate::http::prove as reauthentication;
 use crate::http::settings::form::Form;
 use crate::http::settings::{Viewer, on_to};
 use crate::http::unlock::status;
@@ -188,6 +189,7 @@ fn shown(pages: &UnlockPages, viewer: &Viewer, standing: Standing, said: Said) -
         unapproved: standing.unapproved,
         may_approve: standing.may_approve,
         may_review: standing.may_review,
+        refused_as_second: standing.refused_as_second,
         approvers: standing.approvers,
         receivers: standing.receivers,
         may_read_record: viewer.0.may(
@@ -205,20 +207,8 @@ fn shown(pages: &UnlockPages, viewer: &Viewer, standing: Standing, said: Said) -
 
 fn proof(pages: &UnlockPages, viewer: &Viewer, standing: &Standing) -> Proof {
     match standing.proved_ago {
-        None => Proof::Never,
         Some(ago) if standing.is_proved => Proof::Fresh(ms(ago)),
-        Some(_) => {
-            let gate = &pages.settings.gate;
-            let directory = gate.identity.directory();
-            let person = directory.people.get(viewer.0.id());
-            if person.is_some_and(|person| person.has_password) {
-                return Proof::Password;
-            }
-            let is_theirs = person.is_some_and(|person| person.issuer.is_some());
-            Proof::SignIn {
-                at_provider: is_theirs && gate.oidc.is_some(),
-            }
-        }
+        _ => reauthentication::proof(&pages.settings.gate, &viewer.0),
     }
 }
 

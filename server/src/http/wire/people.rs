@@ -91,6 +91,10 @@ pub struct TokenWire {
     grants: Vec<GrantWire>,
     created_at: Option<DateTime<Utc>>,
     created_by: String,
+    /// The person or token that created it; null where it is unknown.
+    created_by_id: Option<String>,
+    /// The person behind the chain of tokens and links that created it; null where it is unknown.
+    root: Option<String>,
     /// Null: until it is revoked.
     expires_at: Option<DateTime<Utc>>,
     /// To ten seconds; null: never.
@@ -108,6 +112,8 @@ impl From<TokenView> for TokenWire {
             grants: token.grants.iter().map(GrantWire::from).collect(),
             created_at: moment(token.created_at),
             created_by: token.created_by,
+            created_by_id: token.created_by_id,
+            root: token.root,
             expires_at: token.expires_at.and_then(moment),
             used_at: token.used_at.and_then(moment),
             revoked_at: token.revoked_at.and_then(moment),

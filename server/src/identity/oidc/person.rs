@@ -7,11 +7,13 @@ use sqlx::Row as _;
 
 use super::OidcError;
 use super::provider::Known;
-use crate::audit::{Entry, Origin};
+use crate::audit::Origin;
 use crate::config::OidcConfig;
 use crate::db::on_either;
 use crate::identity::limits::{NAME_BYTES_MAX, NAMESAKES_MAX};
-use crate::identity::people::{Holder, check_name, insert_grant};
+use crate::identity::names::{check_name, fitting};
+use crate::identity::notice::{gained, roles_granted};
+use crate::identity::people::{Holder, insert_grant};
 use crate::identity::who::{Subject, Who};
 use crate::identity::{Identity, IdentityError, Person, directory, secret};
 
@@ -80,8 +82,15 @@ impl Identity {
             json!({"name": person.name, "grants": *person.grants}),
             json!({"grants": grants, "by": "identity provider"}),
         );
-        self.record(tx, &who, Action::PersonChange, Some(before), Some(after))
-            .await
+        let gained = gained(person.grants.iter(), &grants);
+        let change = roles_granted("the identity provider", ("user", &person.name), &gained);
+        self.record_and_notify(
+            tx,
+            &who,
+            (Action::PersonChange, Some(before), Some(after)),
+            change,
+        )
+        .await
     }
 
     async fn add_of_provider(
@@ -116,18 +125,11 @@ impl Identity {
         }
         directory::touch(&mut tx).await?;
         let after = json!({"id": id, "name": name, "grants": grants, "issuer": config.issuer, "subject": known.subject});
-        let entry = Entry {
-            after: Some(after),
-            ..Entry::new(
-                Action::PersonCreate,
-                "ok",
-                of_themselves(&id, &name, origin).actor(None),
-                origin.clone(),
-            )
-        };
-        let appended = self.audit.append_in(&mut tx, entry).await?;
-        tx.commit().await?;
-        self.changed(appended).await?;
+        let who = of_themselves(&id, &name, origin);
+        let gained = gained(std::iter::empty(), &grants);
+        let change = roles_granted("the identity provider", ("user", &name), &gained);
+        self.record_and_notify(tx, &who, (Action::PersonCreate, None, Some(after)), change)
+            .await?;
         Ok(id)
     }
 }
@@ -156,18 +158,8 @@ fn of_themselves(id: &str, name: &str, origin: &Origin) -> Who {
 /// The name that the provider gives, fit for ours; where somebody here has it already, the same with a number. Never
 /// theirs: a name at the provider may be anybody's choice.
 fn names(known: &Known) -> impl Iterator<Item = String> {
-    let mut name: String = known
-        .name
-        .chars()
-        .map(|c| match c {
-            c if c.is_alphanumeric() || "-_.@+".contains(c) => c,
-            _ => '_',
-        })
-        .collect();
     // Room for the number.
-    while name.len() > NAME_BYTES_MAX - 6 {
-        name.pop();
-    }
+    let mut name = fitting(&known.name, NAME_BYTES_MAX - 6);
     if check_name(&name).is_err() {
         "somebody".clone_into(&mut name);
     }
@@ -201,6 +193,8 @@ mod tests {
         assert_eq!(first("Ada Lovelace"), "Ada_Lovelace");
         assert_eq!(first("a\u{202e}b\n"), "a_b_");
         assert_eq!(first(""), "somebody");
+        // Letters of another script, which look like those of the first.
+        assert_eq!(first("ad\u{430}"), "ad_");
         assert!(first(&"ä".repeat(200)).len() < NAME_BYTES_MAX);
     }
 }

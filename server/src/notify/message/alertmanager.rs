@@ -9,8 +9,8 @@ use super::{Place, link, moment};
 pub(super) fn body(alerts: &[NoticeAlert], place: Place<'_>) -> Value {
     let alerts = alerts.iter().map(|alert| {
         let ends_at = match (alert.status, alert.ends_at) {
-            (NoticeStatus::Firing, _) => place.lapses_at.timestamp_millis(),
-            (NoticeStatus::Resolved, Some(at)) => at,
+            (NoticeStatus::Firing, None) => place.lapses_at.timestamp_millis(),
+            (NoticeStatus::Firing | NoticeStatus::Resolved, Some(at)) => at,
             (NoticeStatus::Resolved, None) => place.now.timestamp_millis(),
         };
         json!({

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use domain::access::Role;
 use domain::names::BackendName;
 use domain::unlock::Tier;
-use leasehold::identity::{Subject, Who};
+use leasehold::identity::{Session, Subject, Who};
 use leasehold::unlock::Asked;
 use reqwest::{Client, StatusCode, header, redirect};
 use serde_json::json;
@@ -232,7 +232,15 @@ async fn only_who_proved_it_just_now_counts_as_fresh() {
 fn person(stage: &Stage, name: &str) -> Who {
     let directory = stage.console.serving.identity.directory();
     let person = directory.person_named(name).unwrap();
+    let session = Session {
+        id: "s_test".to_owned(),
+        person_id: person.id.clone(),
+        authenticated_at: stage.console.serving.clock.now().wall.timestamp_millis(),
+        link_by_id: None,
+        root_id: None,
+    };
     Who {
+        session: Some(Arc::new(session)),
         subject: Subject::Person {
             id: person.id.as_str().into(),
             name: person.name.as_str().into(),

@@ -1,0 +1,147 @@
+//! Names of users and tokens: shown in lists, typed in shells, and told apart by people.
+//!
+//! A name has letters of one script in their normal form, and nothing that cannot be seen, so that no name looks like
+//! another one. Names that look alike within one script, or are written wholly in another one, are not detected.
+
+use icu_properties::props::{DefaultIgnorableCodePoint, Script};
+use icu_properties::{CodePointMapData, CodePointSetData};
+use unicode_normalization::{UnicodeNormalization as _, is_nfkc};
+
+use super::error::IdentityError;
+use super::limits::NAME_BYTES_MAX;
+
+/// Scripts that are written together.
+const TOGETHER: [&[Script]; 3] = [
+    &[Script::Han, Script::Hiragana, Script::Katakana],
+    &[Script::Han, Script::Hangul],
+    &[Script::Han, Script::Bopomofo],
+];
+
+/// # Errors
+/// Names the field, what is wrong and what fits.
+pub(super) fn check_name(name: &str) -> Result<(), IdentityError> {
+    let refused = |why: String| Err(IdentityError::invalid("name", why));
+    if !(1..=NAME_BYTES_MAX).contains(&name.len()) || !name.chars().all(fits) {
+        return refused(format!(
+            "has 1 to {NAME_BYTES_MAX} bytes of letters, digits and -_.@+"
+        ));
+    }
+    if let Some(hidden) = name.chars().find(|c| is_hidden(*c)) {
+        return refused(format!(
+            "has no characters that cannot be seen, and this has U+{:04X}; leave it out",
+            hidden as u32
+        ));
+    }
+    if !is_nfkc(name) {
+        let plain: String = name.nfkc().collect();
+        return refused(format!("is written in plain letters: {plain}"));
+    }
+    match stranger(name) {
+        None => Ok(()),
+        Some(letter) => refused(format!(
+            "has letters of one script alone, because letters of several look alike, and {letter:?} (U+{:04X}) is of \
+             another one than those before it",
+            letter as u32
+        )),
+    }
+}
+
+/// A name from elsewhere, made fit: what does not fit becomes `_`.
+pub(super) fn fitting(name: &str, bytes_max: usize) -> String {
+    let mut name: String = name
+        .nfkc()
+        .map(|c| if fits(c) && !is_hidden(c) { c } else { '_' })
+        .collect();
+    while name.len() > bytes_max {
+        name.pop();
+    }
+    while let Some(letter) = stranger(&name) {
+        name = name.replace(letter, "_");
+    }
+    name
+}
+
+fn fits(c: char) -> bool {
+    c.is_alphanumeric() || "-_.@+".contains(c)
+}
+
+fn is_hidden(c: char) -> bool {
+    CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c) || domain::escape::is_hidden(c)
+}
+
+/// The first letter of a script that does not go with those before it.
+fn stranger(name: &str) -> Option<char> {
+    let scripts = CodePointMapData::<Script>::new();
+    let mut seen: Vec<Script> = Vec::new();
+    name.chars().find(|c| {
+        let script = scripts.get(*c);
+        if [Script::Common, Script::Inherited].contains(&script) || seen.contains(&script) {
+            return false;
+        }
+        seen.push(script);
+        let goes_together = TOGETHER
+            .iter()
+            .any(|set| seen.iter().all(|script| set.contains(script)));
+        seen.len() > 1 && !goes_together
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_one_script_are_accepted() {
+        for name in [
+            "ada",
+            "ada@example.com",
+            "Ada_Lovelace+2",
+            "józef",
+            "Žižek",
+            "анна",
+            "Ελένη",
+            "山田はなこ",
+            "김철수7",
+            "7",
+            "-_.@+",
+        ] {
+            assert!(check_name(name).is_ok(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn mixed_scripts_and_invisible_letters_are_refused() {
+        // Cyrillic and Greek letters in a Latin name, fillers, joiners, full-width and mathematical letters, nothing at all.
+        for name in [
+            "\u{430}dmin",
+            "adm\u{456}n",
+            "\u{3bf}ps",
+            "admin\u{3164}",
+            "admin\u{ffa0}",
+            "\u{115f}admin",
+            "ad\u{34f}min",
+            "ad\u{200d}min",
+            "\u{ff41}dmin",
+            "\u{1d41a}dmin",
+            "e\u{301}ve",
+            "an apple",
+            "",
+        ] {
+            let refused = check_name(name);
+            assert!(
+                matches!(refused, Err(IdentityError::Invalid { field: "name", .. })),
+                "{name:?}"
+            );
+            assert!(check_name(&format!("7{}", fitting(name, 40))).is_ok(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn every_invisible_character_of_unicode_is_shown_as_a_number() {
+        let hidden = CodePointSetData::new::<DefaultIgnorableCodePoint>();
+        for c in (0..=0x10_ffff_u32).filter_map(char::from_u32) {
+            let shown = !domain::escape::is_hidden(c);
+            assert!(!(shown && hidden.contains(c)), "U+{:04X}", c as u32);
+        }
+    }
+}
