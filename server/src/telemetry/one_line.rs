@@ -30,9 +30,22 @@ impl OneLine {
         if !self.has_colours {
             return visible(line).into_owned();
         }
-        let parts = line.split(ESCAPE).map(|part| visible(part).into_owned());
-        parts.collect::<Vec<_>>().join("\u{1b}")
+        let mut escaped = String::with_capacity(line.len());
+        for (index, part) in line.split(ESCAPE).enumerate() {
+            if index > 0 {
+                escaped.push_str(if is_colour(part) { "\u{1b}" } else { "\\u{1b}" });
+            }
+            escaped.push_str(&visible(part));
+        }
+        escaped
     }
+}
+
+/// Whether what follows an escape sets a colour or a weight (SGR), which moves no cursor and clears nothing.
+fn is_colour(part: &str) -> bool {
+    let digits = |c: char| c.is_ascii_digit() || c == ';';
+    let rest = part.strip_prefix('[').map(|rest| rest.trim_start_matches(digits));
+    rest.is_some_and(|rest| rest.starts_with('m'))
 }
 
 impl<S, N> FormatEvent<S, N> for OneLine

@@ -116,7 +116,9 @@ async fn the_servers_role_adds_to_the_audit_log_and_changes_nothing() {
             .any(|(level, text)| *level == Level::Ok && text.contains("two roles")),
         "{said:?}"
     );
-    assert!(said.iter().all(|(level, _)| *level != Level::Fault), "{said:?}");
+    // Throwaway servers do not sync, which the doctor finds too.
+    let is_fault = |(level, text): &(Level, String)| *level == Level::Fault && !text.contains("fsync is off");
+    assert!(!said.iter().any(is_fault), "{said:?}");
     let said = findings(&owner).await;
     assert!(
         said.iter()

@@ -19,6 +19,7 @@ async fn a_backend_error_forges_no_log_line() {
     );
     std::fs::write(folder.path().join("leasehold.toml"), toml).unwrap();
     let server = serve(folder.path());
+    let _installed = rustls::crypto::ring::default_provider().install_default();
     let http = reqwest::Client::builder()
         .timeout(Duration::from_secs(5))
         .build()

@@ -183,7 +183,7 @@ async fn sql_literals_of_other_sessions_are_shown_nowhere() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn full_sql_is_shown_with_the_lock_alone() {
+async fn full_sql_is_shown_with_the_lock_and_its_waits() {
     // As sent where the configuration says so; still not in what an unlock releases, and not in the audit record.
     let world = world("query_text = \"full\"").await;
     let before = world.read_all("none").await;
@@ -194,7 +194,9 @@ async fn full_sql_is_shown_with_the_lock_alone() {
     answers.extend(before);
     answers.push(("intent".to_owned(), intent.to_string()));
     answers.push(("confirmed".to_owned(), confirmed.to_string()));
-    let of_lock = |path: &str| path.starts_with("/v1/inventory/") || path.starts_with("/locks/");
+    // The page and the document of contention show who blocks whom, each session with its query.
+    let shows = ["/v1/inventory/", "/locks/", "/contention", "/v1/contention"];
+    let of_lock = |path: &str| shows.iter().any(|start| path.starts_with(start));
     let is_shown = |it: &(String, String)| it.1.contains(CANARY);
     assert!(answers.iter().any(|it| of_lock(&it.0) && is_shown(it)));
     for it in answers.iter().filter(|it| !of_lock(&it.0)) {

@@ -66,7 +66,7 @@ async fn no_cell_of_a_hostile_name_is_a_formula() {
     assert!(bad.is_empty(), "{bad:?}");
     let place = rows[0].iter().position(|name| name == "resource").unwrap();
     for (row, name) in rows[1..].iter().rev().zip(hostile) {
-        assert_eq!(row[place].trim_start_matches('\''), name);
+        assert_eq!(row[place].replace('\'', ""), name.replace('\'', ""));
     }
 }
 

@@ -239,7 +239,7 @@ impl World {
         let p = self.payload.clone();
         for name in ["d", "g", "h", "i"] {
             let lease = json!({
-                "resource": format!("{name}-{p}"), "ownerId": format!("own-{p}"), "ttlSeconds": 6_000,
+                "resource": format!("{name}-{p}"), "ownerId": format!("own-{p}"), "ttlSeconds": 3_600,
                 "metadata": {"host": p}
             });
             self.json(Method::POST, "/v1/locks/acquire", &lease).await;
