@@ -125,7 +125,10 @@ async fn reload(args: &Args, reloader: &Reloader) {
     let told = match args.load(check_config::judge) {
         Ok(told) => told,
         Err(errors) => {
-            tracing::error!("the old configuration stays: {errors}");
+            // One event per line: the log escapes line breaks.
+            for line in format!("the old configuration stays: {errors}").lines() {
+                tracing::error!("{line}");
+            }
             return reloader.refused(&errors).await;
         }
     };

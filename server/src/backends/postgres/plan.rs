@@ -222,20 +222,23 @@ impl Plan {
         });
         let columns: Vec<String> = readable.collect();
         // Of several rows the newest, as in `repeated`.
-        let newest = [Role::FencingToken, Role::CreatedAt].map(|role| {
-            self.column(role).map_or_else(
-                || "NULL".to_owned(),
-                |column| format!("{} DESC NULLS LAST", quoted(&column.name)),
-            )
-        });
+        let newest = [Role::FencingToken, Role::CreatedAt]
+            .into_iter()
+            .filter_map(|role| self.column(role))
+            .map(|column| format!("{} DESC NULLS LAST", quoted(&column.name)));
+        let newest = newest.collect::<Vec<_>>().join(", ");
+        let order = if newest.is_empty() {
+            String::new()
+        } else {
+            format!(" ORDER BY {newest}")
+        };
         format!(
-            "SELECT {} FROM {}.{} WHERE {} AND {} = $1 ORDER BY {} LIMIT 1",
+            "SELECT {} FROM {}.{} WHERE {} AND {} = $1{order} LIMIT 1",
             columns.join(", "),
             quoted(&self.found.schema),
             quoted(&self.found.name),
             self.held,
             self.key,
-            newest.join(", "),
         )
     }
 

@@ -161,13 +161,9 @@ async fn lanes_that_die(store: &str, lanes: &str) {
         token(&serving, Role::Operator).await.expose(),
         Duration::from_secs(10),
     );
-    let path = format!(
-        "http://{}/v1/locks/{}",
-        serving.address,
-        held["leaseId"].as_str().unwrap()
-    );
+    let path = format!("http://{}/v1/resources/jobs:before", serving.address);
     let still: Value = client.get(path).send().await.unwrap().json().await.unwrap();
-    assert_eq!(still["fencingToken"], held["fencingToken"], "{still}");
+    assert_eq!(still["holder"]["fencingToken"], held["fencingToken"], "{still}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -188,7 +188,9 @@ async fn a_configuration_with_a_mistake_is_refused_whole_and_what_needs_a_restar
         wrong.contains("publik_url") && wrong.contains("reddis"),
         "{wrong}"
     );
-    running.logs(&wrong).await;
+    for line in wrong.lines() {
+        running.logs(line).await;
+    }
     let page = running.json("/v1/inventory").await;
     assert_eq!(backends(&page), ["cache", "builtin"]);
 
