@@ -7,6 +7,7 @@ pub mod blocker_tree;
 pub mod changing;
 pub mod copy_button;
 pub mod empty;
+pub(crate) mod escape_html;
 pub mod facts;
 pub mod known_value;
 pub mod legend;

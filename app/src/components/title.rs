@@ -1,11 +1,11 @@
 //! The document's title. The only place that uses `leptos_meta::Title`, which writes its text into the server's HTML
 //! unescaped: a lock named `x</title><meta …>` would add elements to its own page.
 
-use std::borrow::Cow;
-
 use leptos::prelude::*;
 use leptos::text_prop::TextProp;
 use leptos_meta::ServerMetaContext;
+
+use super::escape_html::escape_html;
 
 const PRODUCT: &str = "Leasehold";
 
@@ -46,42 +46,5 @@ fn full(page: &str) -> String {
         PRODUCT.to_owned()
     } else {
         format!("{page} · {PRODUCT}")
-    }
-}
-
-fn escape_html(text: &str) -> Cow<'_, str> {
-    if !text.contains(['&', '<', '>', '"', '\'']) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            other => out.push(other),
-        }
-    }
-    Cow::Owned(out)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_title_escapes_markup_and_keeps_other_text() {
-        assert_eq!(escape_html("lock:a, cache · é"), "lock:a, cache · é");
-        let hostile = r#"</title><meta a="b" c='d'>&lt;"#;
-        let escaped = "&lt;/title&gt;&lt;meta a=&quot;b&quot; c=&#39;d&#39;&gt;&amp;lt;";
-        assert_eq!(escape_html(hostile), escaped);
-    }
-
-    #[test]
-    fn a_page_without_a_title_has_the_name_of_the_product() {
-        assert_eq!(full(""), "Leasehold");
-        assert_eq!(full("Locks"), "Locks · Leasehold");
     }
 }

@@ -1,5 +1,6 @@
 //! Parts of forms: a field with its label, its help and its fault; a choice; what is said of the whole; a secret.
 
+use crate::components::escape_html::escape_html;
 use leptos::prelude::*;
 
 /// One line of text. `kind` is `text` or `password`; `autocomplete` is for password managers.
@@ -95,7 +96,7 @@ impl Area {
             <div class="entry">
                 <label for=name>{label}</label>
                 // A browser drops the first line break: one of ours keeps those of the text.
-                <textarea id=name name=name rows="3" required=is_required aria-invalid=is_bad aria-describedby=described>{format!("\n{value}")}</textarea>
+                <textarea id=name name=name rows="3" required=is_required aria-invalid=is_bad aria-describedby=described>{format!("\n{}", escape_html(&value))}</textarea>
                 {note(name, help, fault)}
             </div>
         }

@@ -13,7 +13,6 @@ mod health_details;
 mod hostile_pages;
 mod large_postgres_values;
 mod large_redis_values;
-mod log_lines;
 mod lookalike_name;
 mod memory;
 mod name_flood;

@@ -1,5 +1,6 @@
 //! One rule: its form and its versions. What it would have done is in `foreseen.rs`.
 
+use crate::components::escape_html::escape_html;
 use domain::alerts::{About, Draft, Fault, Kind, Param, Preview, Rule};
 use leptos::prelude::*;
 
@@ -190,7 +191,7 @@ fn optional(area: Area) -> AnyView {
     view! {
         <div class="entry">
             <label for=area.name>{area.label}</label>
-            <textarea id=area.name name=area.name rows="2" aria-invalid=is_bad>{format!("\n{}", area.value)}</textarea>
+            <textarea id=area.name name=area.name rows="2" aria-invalid=is_bad>{format!("\n{}", escape_html(&area.value))}</textarea>
             <p class=class>{area.fault.or(area.help.map(str::to_owned))}</p>
         </div>
     }

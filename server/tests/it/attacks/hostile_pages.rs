@@ -37,7 +37,7 @@ fn injected(answer: &Answer, shows: Shows) -> Option<String> {
         .iter()
         .any(|name| name.contains("x-added") || name.contains("onx"));
     let comment = html.comments.iter().any(|text| text.contains("x-added"));
-    if added || comment || answer.text.contains("<x-added") || html.titles.len() != 1 {
+    if added || comment || answer.text.contains("<x-added") || (answer.is_html && html.titles.len() != 1) {
         return Some(format!("an element was added: {}", answer.text));
     }
     let is_shown = html.text.contains("x-added")

@@ -38,7 +38,7 @@ async fn a_lock_name_cannot_leave_the_page_title() {
 }
 
 #[test]
-fn only_the_title_component_uses_the_one_of_leptos_meta() {
+fn titles_and_text_areas_are_escaped_everywhere() {
     // Clippy refuses calls of it; this also sees imports and other elements of the head, which are written unescaped too.
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../app");
     let mut files = vec![root.join("src")];
@@ -60,6 +60,14 @@ fn only_the_title_component_uses_the_one_of_leptos_meta() {
         };
         for line in text.lines().filter(|line| line.contains("leptos_meta")) {
             assert!(is_allowed(line), "{}: {line}", path.display());
+        }
+        // The framework writes the children of a text area as they are.
+        for line in text.lines().filter(|line| line.contains("</textarea>")) {
+            assert!(
+                line.contains("escape_html(") || line.trim().starts_with("//"),
+                "{}: {line}",
+                path.display()
+            );
         }
     }
     assert!(seen > 100, "{seen} files");

@@ -117,7 +117,6 @@ impl World {
             format!("/unlocks/{p}"),
             format!("/unlocks/several?id={p}"),
             format!("/settings?{p}"),
-            format!("/settings/people/{p}"),
             "/settings/tokens".to_owned(),
             "/settings/roles".to_owned(),
             "/settings/sessions".to_owned(),
@@ -189,7 +188,6 @@ fn forms(world: &World) -> Vec<Page> {
         post(As::Admin, "/settings/people", person, Shows::Text),
         post(As::Admin, "/settings/tokens", token, Shows::Text),
         post(As::Admin, "/settings/tiers", tier, Shows::Text),
-        post(As::Admin, "/settings/password", password, Shows::Anything),
         post(As::Admin, &format!("/unlock{lock}"), unlock, Shows::Text),
         post(
             As::Admin,

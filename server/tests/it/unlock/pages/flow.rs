@@ -43,6 +43,7 @@ async fn a_lock_is_unlocked_by_three_pages_and_reloading_repeats_nothing() {
     let lease = stage.acquire(&operator, "jobs/close", "worker-9").await;
     let again = Held {
         lease: lease["leaseId"].as_str().unwrap().to_owned(),
+        generation: format!("token:{}:", lease["fencingToken"]),
         ..held
     };
     let replayed = post(&stage, &ada, &path, &[("resource", "jobs/close")]).await;

@@ -1,0 +1,41 @@
+//! Escapes text for the places of HTML in which the framework does not: the title of a document, and the children of
+//! `<textarea>`, which tachys writes as they are.
+
+use std::borrow::Cow;
+
+pub(crate) fn escape_html(text: &str) -> Cow<'_, str> {
+    if !text.contains(['&', '<', '>', '"', '\'']) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            other => out.push(other),
+        }
+    }
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_is_escaped_and_other_text_stays() {
+        assert_eq!(escape_html("lock:a, cache · é"), "lock:a, cache · é");
+        let hostile = r#"</title><meta a="b" c='d'>&lt;"#;
+        let escaped = "&lt;/title&gt;&lt;meta a=&quot;b&quot; c=&#39;d&#39;&gt;&amp;lt;";
+        assert_eq!(escape_html(hostile), escaped);
+    }
+
+    #[test]
+    fn a_page_without_a_title_has_the_name_of_the_product() {
+        assert_eq!(full(""), "Leasehold");
+        assert_eq!(full("Locks"), "Locks · Leasehold");
+    }
+}
