@@ -180,7 +180,6 @@ fn forms(world: &World) -> Vec<Page> {
     let person = vec![("name", text()), ("role", text())];
     let token = vec![("name", text()), ("days", text())];
     let tier = vec![("prefix", text()), ("backend", text()), ("tier", text())];
-    let password = vec![("old", text()), ("password", text())];
     let unlock = vec![("reason", text()), ("generation", text())];
     let several = vec![("item", text()), ("reason", text()), ("prefix", text())];
     let mut all = vec![
