@@ -32,10 +32,4 @@ mod tests {
         let escaped = "&lt;/title&gt;&lt;meta a=&quot;b&quot; c=&#39;d&#39;&gt;&amp;lt;";
         assert_eq!(escape_html(hostile), escaped);
     }
-
-    #[test]
-    fn a_page_without_a_title_has_the_name_of_the_product() {
-        assert_eq!(full(""), "Leasehold");
-        assert_eq!(full("Locks"), "Locks · Leasehold");
-    }
 }

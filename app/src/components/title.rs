@@ -48,3 +48,14 @@ fn full(page: &str) -> String {
         format!("{page} · {PRODUCT}")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_without_a_title_has_the_name_of_the_product() {
+        assert_eq!(full(""), "Leasehold");
+        assert_eq!(full("Locks"), "Locks · Leasehold");
+    }
+}

@@ -202,7 +202,8 @@ fn has_number(text: &str, number: u64) -> bool {
     let with_marks = format!("{},{:03}", number / 1_000, number % 1_000);
     [number.to_string(), with_marks].iter().any(|shown| {
         text.match_indices(shown.as_str()).any(|(at, _)| {
-            let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit() || c == '.');
+            // Ids and hashes hold digits too.
+            let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric() || c == '.');
             !digit(text[..at].chars().next_back()) && !digit(text[at + shown.len()..].chars().next())
         })
     })
