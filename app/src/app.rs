@@ -76,10 +76,11 @@ pub fn shell(options: LeptosOptions) -> impl IntoView {
                 <MetaTags/>
             </head>
             <body>
-                <p class="notice critical alerts-overdue" role="alert">{OVERDUE}</p>
                 <App/>
                 <KeysDialog/>
                 {account}
+                // Behind the app: the browser hydrates the body from its first child on. The style sheet shows it on top.
+                <p class="notice critical alerts-overdue" role="alert">{OVERDUE}</p>
                 <svg class="sprite" aria-hidden="true" inner_html=SPRITE></svg>
             </body>
         </html>
