@@ -20,8 +20,8 @@ pub(super) const UNLOCK_USER: &str = "leasehold_unlock";
 pub(super) fn unlock_acl(password: &str) -> String {
     format!(
         "{UNLOCK_USER} on >{password} resetkeys resetchannels ~lock:* ~redisson_lock_queue:{{lock:*}} \
-         &redisson_lock__channel:* &redisson_rwlock:* -@all +ping +select +type +strlen +get +hlen +hget +hgetall \
-         +hexists +lrange +eval +del +publish"
+         &redisson_lock__channel:* &redisson_rwlock:* -@all +ping +select +type +strlen +getrange +hlen +memory|usage \
+         +hget +hgetall +hexists +lrange +eval +del +publish"
     )
 }
 
