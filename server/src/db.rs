@@ -16,10 +16,15 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, PgPool, Postgres, Sqlite, SqlitePool, Transaction};
 use thiserror::Error;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 use self::timed::Timed;
+use crate::tasks;
 
 const CONNECTIONS_MAX: u32 = 4;
+/// History on Postgres has connections of its own, so that charts over months do not keep sessions and audit waiting.
+const HISTORY_CONNECTIONS_MAX: u32 = 2;
 /// An answer that takes longer is none: whoever asked is told that the store is unavailable.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 const BUSY: Duration = Duration::from_millis(1_000);
@@ -95,13 +100,18 @@ impl Db {
         Self::open_sqlite(&console_file(Path::new(path)), SqliteSynchronous::Full).await
     }
 
-    /// Where history is kept: with SQLite a file of its own beside the leases of `store`, otherwise the same store.
+    /// Where history is kept: with SQLite a file of its own beside the leases of `store`, otherwise the same store over
+    /// connections of its own.
     ///
     /// # Errors
     /// See [`DbError`].
     pub async fn history(&self, store: &str) -> Result<Self, DbError> {
         match self {
-            Self::Postgres(_) => Ok(self.clone()),
+            // Its tables are up to date: `self` was opened.
+            Self::Postgres(_) => {
+                let options = postgres_options(store)?;
+                Self::pool_postgres(options, HISTORY_CONNECTIONS_MAX).await
+            }
             Self::Sqlite(_) => {
                 let path = store.strip_prefix("sqlite:").ok_or(DbError::BadUrl)?;
                 let path = path.strip_prefix("//").unwrap_or(path);
@@ -149,16 +159,8 @@ impl Db {
     }
 
     async fn open_postgres(url: &str) -> Result<Self, DbError> {
-        let options = PgConnectOptions::from_str(url)
-            .map_err(|_| DbError::BadUrl)?
-            .application_name("leasehold console")
-            .options([
-                ("statement_timeout", "5s"),
-                ("lock_timeout", "2s"),
-                ("synchronous_commit", "on"),
-            ]);
-        let what = format!("Postgres on {}:{}", options.get_host(), options.get_port());
-        let mut first = opening::patiently(&what, async || options.connect().await).await?;
+        let options = postgres_options(url)?;
+        let mut first = opening::patiently(&what(&options), async || options.connect().await).await?;
         // A migration may take longer than a page may: an index over a long record.
         let patient = "SET statement_timeout = '10min'; SET lock_timeout = '30s'";
         sqlx::raw_sql(patient)
@@ -167,8 +169,13 @@ impl Db {
             .map_err(DbError::Open)?;
         schema::migrate_postgres(&mut first).await?;
         first.close().await.map_err(DbError::Open)?;
+        Self::pool_postgres(options, CONNECTIONS_MAX).await
+    }
+
+    async fn pool_postgres(options: PgConnectOptions, connections_max: u32) -> Result<Self, DbError> {
+        let what = what(&options);
         let pool = PgPoolOptions::new()
-            .max_connections(CONNECTIONS_MAX)
+            .max_connections(connections_max)
             .acquire_timeout(PATIENCE)
             .connect_lazy_with(options);
         opening::patiently(&what, async || pool.acquire().await.map(drop)).await?;
@@ -177,13 +184,16 @@ impl Db {
 
     /// A transaction that writes. On SQLite it takes its turn at once: one that began by reading could not write later.
     ///
+    /// Beginning is not cancelled with the caller: the driver would give back a connection whose `BEGIN` is on its way,
+    /// and what others then wrote on it would wait for a commit that does not come.
+    ///
     /// # Errors
     /// The store does not answer in time.
     pub async fn begin(&self) -> Result<Tx, sqlx::Error> {
         let timed = Timed::begin(self.system(), "begin");
         let begun = match self {
             Self::Sqlite(pool) => Tx::Sqlite(pool.begin_with("BEGIN IMMEDIATE").await?),
-            Self::Postgres(pool) => Tx::Postgres(pool.begin().await?),
+            Self::Postgres(pool) => Tx::Postgres(begin_uncancelled(pool.clone()).await?),
         };
         timed.came();
         Ok(begun)
@@ -202,6 +212,28 @@ impl Db {
             Self::Postgres(_) => timed::POSTGRES,
         }
     }
+}
+
+fn postgres_options(url: &str) -> Result<PgConnectOptions, DbError> {
+    let options = PgConnectOptions::from_str(url).map_err(|_| DbError::BadUrl)?;
+    Ok(options.application_name("leasehold console").options([
+        ("statement_timeout", "5s"),
+        ("lock_timeout", "2s"),
+        ("synchronous_commit", "on"),
+    ]))
+}
+
+fn what(options: &PgConnectOptions) -> String {
+    format!("Postgres on {}:{}", options.get_host(), options.get_port())
+}
+
+/// A transaction begun in a task of its own. When nobody takes it any more, it is rolled back as a whole.
+async fn begin_uncancelled(pool: PgPool) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
+    let (sender, begun) = oneshot::channel();
+    tasks::spawn("begin", CancellationToken::new(), async move {
+        let _not_wanted = sender.send(pool.begin().await);
+    });
+    begun.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))
 }
 
 impl Tx {

@@ -92,9 +92,7 @@ impl Recorder {
             }
         }
         self.turn.give_up().await;
-        if !matches!(self.db, Db::Postgres(_)) {
-            self.db.close().await;
-        }
+        self.db.close().await;
     }
 
     async fn round(&mut self) {

@@ -1,0 +1,31 @@
+//! Charts over long ranges keep no session, audit entry or unlock waiting for a connection to the store.
+
+use leasehold::db::Db;
+use leasehold::throwaway::{PostgresOptions, Throwaway};
+
+#[tokio::test]
+async fn history_queries_leave_connections_for_sessions() {
+    // More slow queries at once than both pools have connections; a transaction of the console still begins.
+    let postgres = Throwaway::postgres(PostgresOptions {
+        fast: true,
+        ..PostgresOptions::default()
+    })
+    .await
+    .unwrap();
+    let url = postgres.superuser_url();
+    let db = Db::open(&url).await.unwrap();
+    let history = db.history(&url).await.unwrap();
+    let Db::Postgres(pool) = &history else {
+        unreachable!("the store is on Postgres")
+    };
+    let slow = futures::future::join_all(
+        (0..8).map(|_| async { sqlx::query("SELECT pg_sleep(4)").execute(pool).await.is_ok() }),
+    );
+    tokio::pin!(slow);
+    for _ in 0..10 {
+        tokio::select! {
+            _ = &mut slow => break,
+            begun = db.begin() => assert!(begun.is_ok(), "{:?}", begun.err()),
+        }
+    }
+}
