@@ -54,4 +54,9 @@ pub enum ConsoleError {
     /// Two sources of one backend hold this name: the caller must say which.
     #[error("this name is held in several sources: {}", .sources.iter().map(Source::as_str).collect::<Vec<_>>().join(", "))]
     Ambiguous { sources: Vec<Source> },
+    /// As many searches run as this server takes at once.
+    #[error(
+        "this server runs as many searches as it can at once: try again in {retry_after_s} s, or narrow the search"
+    )]
+    Busy { retry_after_s: u32 },
 }

@@ -5,6 +5,7 @@ mod fallen;
 mod own_leases;
 mod past;
 mod pushing;
+mod searches;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,8 +27,10 @@ use crate::backends::{BackendError, Roster};
 use crate::clock::Clock;
 use crate::history::{self, History};
 use crate::identity::Who;
-use crate::inventory::{Inventory, LookUp, SEEN_MAX};
+use crate::inventory::{Abandon, Inventory, LookUp, SEEN_MAX};
 use crate::{tasks, telemetry, unlock};
+
+use searches::Searches;
 
 pub use charts::Sources;
 
@@ -42,6 +45,7 @@ pub struct ServerConsole {
     inventory: Arc<Inventory>,
     backends: Arc<Roster>,
     clock: Clock,
+    searches: Searches,
     visible: Visible,
     history: Option<Arc<History>>,
     /// Where charts get their numbers; without them there are none.
@@ -56,6 +60,7 @@ impl ServerConsole {
             inventory,
             backends,
             clock,
+            searches: Searches::new(),
             visible: Visible::default(),
             who: None,
             history: None,
@@ -200,16 +205,11 @@ impl Console for ServerConsole {
         Box::pin(async move {
             query.visible = self.visible.clone();
             // A search reads every name: off the threads that answer others.
-            let scans = !query.q.is_empty()
-                || !query.owners.is_empty()
-                || query.safety.is_some()
-                || !query.visible.is_everything();
+            let scans = !query.q.is_empty() || !query.owners.is_empty() || query.safety.is_some();
             let (inventory, now) = (self.inventory.clone(), self.clock.now());
             let page = if scans {
-                let search = tokio::task::spawn_blocking(move || inventory.page(&query, now));
-                search.await.map_err(|_| ConsoleError::NotFound {
-                    what: "the search was cut off".to_owned(),
-                })?
+                let search = move |abandon: &Abandon| inventory.page_unless(&query, now, abandon);
+                self.searches.run(search).await?
             } else {
                 inventory.page(&query, now)
             };

@@ -23,7 +23,7 @@ use self::timed::Timed;
 use crate::tasks;
 
 const CONNECTIONS_MAX: u32 = 4;
-/// History on Postgres has connections of its own, so that charts over months do not keep sessions and audit waiting.
+/// History on Postgres has its own connections: charts over months do not block sessions and audit.
 const HISTORY_CONNECTIONS_MAX: u32 = 2;
 /// An answer that takes longer is none: whoever asked is told that the store is unavailable.
 const PATIENCE: Duration = Duration::from_millis(1_500);
@@ -184,8 +184,8 @@ impl Db {
 
     /// A transaction that writes. On SQLite it takes its turn at once: one that began by reading could not write later.
     ///
-    /// Beginning is not cancelled with the caller: the driver would give back a connection whose `BEGIN` is on its way,
-    /// and what others then wrote on it would wait for a commit that does not come.
+    /// A cancelled caller does not cancel `BEGIN`: the driver would return the connection to the pool without a rollback
+    /// (launchbadge/sqlx#4385), and later writes on it would wait for a commit that does not come.
     ///
     /// # Errors
     /// The store does not answer in time.
@@ -227,11 +227,11 @@ fn what(options: &PgConnectOptions) -> String {
     format!("Postgres on {}:{}", options.get_host(), options.get_port())
 }
 
-/// A transaction begun in a task of its own. When nobody takes it any more, it is rolled back as a whole.
+/// Begins in a task of its own. A transaction whose caller has gone is dropped there, which rolls it back.
 async fn begin_uncancelled(pool: PgPool) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
     let (sender, begun) = oneshot::channel();
     tasks::spawn("begin", CancellationToken::new(), async move {
-        let _not_wanted = sender.send(pool.begin().await);
+        let _caller_gone = sender.send(pool.begin().await);
     });
     begun.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))
 }

@@ -3,10 +3,12 @@
 //!
 //! **Invariant:** nothing here talks to a backend or reads a clock.
 
+mod abandon;
 mod cursor;
 mod entry;
 mod events;
 mod feed;
+mod fingerprint;
 mod force_released;
 mod gaps;
 mod groups;
@@ -17,8 +19,10 @@ mod lines;
 mod long_held;
 mod order;
 mod overwrites;
+mod parts;
 mod query;
 mod row;
+mod scan;
 mod select;
 mod shard;
 mod sights;
@@ -40,16 +44,19 @@ use domain::backend::BackendKind;
 use domain::names::BackendName;
 use tokio::sync::watch;
 
+pub use abandon::{Abandon, AbandonOnDrop};
 pub use feed::Feed;
 pub use force_released::{FORCE_RELEASES_MAX, ForceRelease};
 pub use groups::{GROUPS_MAX, GroupReading, OTHER};
 pub use journal::{Change, Journal, Taken};
 pub use long_held::{Alerted, LongHeld};
+pub use parts::{BackendSummary, Summary};
 pub use query::{LookUp, SEEN_MAX};
 pub use slot::BackendInfo;
 pub use watched::WatchedBackend;
 
 use force_released::ForceReleases;
+use parts::Parts;
 use slot::Slot;
 
 /// Every lock of every backend.
@@ -59,6 +66,10 @@ pub struct Inventory {
     slots: RwLock<Arc<[Arc<Slot>]>>,
     revision: AtomicU64,
     changes: AtomicU64,
+    /// Counts all writes, also of values that no page shows.
+    written: AtomicU64,
+    /// Sums and revisions of the scopes of viewers.
+    parts: Parts,
     hint: watch::Sender<u64>,
     journal: Journal,
     long_held: Arc<LongHeld>,
@@ -74,6 +85,8 @@ impl Inventory {
             slots: RwLock::new(backends.into_iter().map(slot).collect()),
             revision: AtomicU64::new(1),
             changes: AtomicU64::new(0),
+            written: AtomicU64::new(0),
+            parts: Parts::default(),
             hint: watch::Sender::new(1),
             journal: Journal::default(),
             long_held,
@@ -114,7 +127,13 @@ impl Inventory {
         self.slot(backend).map(|slot| slot.info.kind)
     }
 
+    /// Notes a write: sums computed before it are out of date.
+    fn wrote(&self) {
+        self.written.fetch_add(1, Ordering::AcqRel);
+    }
+
     fn bump(&self, changes: u64) {
+        self.wrote();
         self.changes.fetch_add(changes, Ordering::AcqRel);
         let revision = self.revision.fetch_add(1, Ordering::AcqRel) + 1;
         self.hint.send_replace(revision);

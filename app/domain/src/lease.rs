@@ -25,7 +25,7 @@ pub use decide::{Acquire, Command, Outcome, Refusal, Renew, Revoke, Step, decide
 pub use id::LeaseId;
 pub use invalid::Invalid;
 pub use metadata::Metadata;
-pub use scope::{NameRange, Scope};
+pub use scope::{NameRange, Scope, ScopePiece};
 pub use state::{Ending, How, Lease, ResourceState, Revocation};
 pub use time::StoreTime;
 pub use ttl::Ttl;

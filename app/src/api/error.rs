@@ -42,13 +42,16 @@ impl ApiError {
             Self::Console(ConsoleError::BadQuery(_)) => 400,
             Self::Console(ConsoleError::NotFound { .. }) => 404,
             Self::Console(ConsoleError::Ambiguous { .. }) => 409,
-            Self::Unreachable(_) => 503,
+            Self::Console(ConsoleError::Busy { .. }) | Self::Unreachable(_) => 503,
         }
     }
 
     /// Asking again may help; a bad query stays bad.
     pub const fn is_passing(&self) -> bool {
-        matches!(self, Self::Unreachable(_))
+        matches!(
+            self,
+            Self::Console(ConsoleError::Busy { .. }) | Self::Unreachable(_)
+        )
     }
 }
 

@@ -39,8 +39,8 @@ where
         // The last answer that had data: what stays on screen when a later one fails.
         let data = Memo::new(move |before: Option<&Option<T>>| match load.get() {
             Some(Ok(data)) => Some(data),
-            Some(Err(ApiError::Console(_))) => None,
-            Some(Err(ApiError::Unreachable(_))) | None => before.cloned().flatten(),
+            Some(Err(error)) if !error.is_passing() => None,
+            Some(Err(_)) | None => before.cloned().flatten(),
         });
         let children = children.clone();
         Watched {
@@ -164,6 +164,7 @@ pub fn Failed(error: ApiError, retry: Callback<()>) -> impl IntoView {
         }
         ApiError::Console(ConsoleError::NotFound { .. }) => "Not found".to_owned(),
         ApiError::Console(ConsoleError::Ambiguous { .. }) => "This name is held more than once".to_owned(),
+        ApiError::Console(ConsoleError::Busy { .. }) => "Too many searches at once".to_owned(),
         ApiError::Unreachable(_) => "The console did not answer".to_owned(),
     };
     let why = domain::escape::visible(&error.to_string()).into_owned();

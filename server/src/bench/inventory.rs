@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::access::Visible;
+use domain::access::{Grant, Grants, Role, Visible};
 use domain::backend::BackendKind;
 use domain::generation::Generation;
 use domain::known::Known;
@@ -19,6 +19,7 @@ use crate::inventory::{BackendInfo, Feed, Inventory};
 
 pub const LOCKS: usize = 1_000_000;
 const BATCH: usize = 1_000;
+const SCOPED_STREAMS: usize = 200;
 
 /// Runs it all; about 15 s in release.
 pub fn run(clock: &Clock) -> Vec<Figure> {
@@ -39,6 +40,7 @@ pub fn run(clock: &Clock) -> Vec<Figure> {
         Figure::plain("taking in a pass of 1,000,000 known locks", again_ms as f64, "ms"),
     ];
     figures.extend(queries(&inventory, clock));
+    figures.push(scoped_streams(&inventory, &feed, clock));
     figures
 }
 
@@ -192,6 +194,47 @@ fn queries(inventory: &Inventory, clock: &Clock) -> Vec<Figure> {
             "ms",
         ),
     ]
+}
+
+/// What 200 event streams of scoped viewers cost while other locks change all the time: each asks twice a second.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a bench measures finer than the server's clock tells"
+)]
+fn scoped_streams(inventory: &Inventory, feed: &Feed, clock: &Clock) -> Figure {
+    const ROUNDS: usize = 20;
+    let grant = |prefix: String| Grant {
+        role: Role::Viewer,
+        backend: None,
+        prefix: Some(prefix),
+    };
+    // Scopes of their own, of 2,500 locks each; none is answered from another's sums.
+    let viewers: Vec<Visible> = (0..SCOPED_STREAMS)
+        .map(|tenant| Visible::to(&Grants::new(vec![grant(format!("tenant_{tenant:03}"))])))
+        .collect();
+    let source = Source::fixed("key");
+    let mut spent = std::time::Duration::ZERO;
+    for round in 0..ROUNDS {
+        let changed = (0..BATCH).map(|index| lock(scattered(round * BATCH + index), &source, 2));
+        feed.accept(Batch {
+            sent_at: clock.tick(),
+            locks: changed.collect(),
+            gone: Vec::new(),
+        });
+        let began = std::time::Instant::now();
+        for visible in &viewers {
+            let now = clock.now();
+            std::hint::black_box(inventory.revision_of(visible, now));
+            std::hint::black_box(inventory.summary(visible, now));
+        }
+        spent += began.elapsed();
+    }
+    Figure::at_most(
+        &format!("{SCOPED_STREAMS} event streams of scoped viewers at 1,000,000 locks"),
+        spent.as_secs_f64() / ROUNDS as f64 * 2.0,
+        0.5,
+        "cores",
+    )
 }
 
 /// Median of nine runs, in milliseconds.

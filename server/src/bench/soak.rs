@@ -31,6 +31,8 @@ pub const MINUTES: u32 = 60;
 pub const MINUTES_MAX: u32 = 24 * 60;
 pub const VIEWERS: usize = 200;
 pub const VIEWERS_MAX: usize = 2_000;
+/// Event streams that the server opens for one token.
+const VIEWERS_OF_TOKEN: usize = 50;
 pub const CHANGES: u32 = 200;
 pub const CHANGES_MAX: u32 = 10_000;
 
@@ -140,7 +142,8 @@ fn figures(samples: &[Sample]) -> Vec<Figure> {
 struct Server {
     child: Child,
     port: u16,
-    token: Secret,
+    /// One for so many viewers as one token may have streams.
+    tokens: Vec<Secret>,
     http: reqwest::Client,
     _folder: ThrowawayFolder,
 }
@@ -150,7 +153,7 @@ impl Server {
         // Whoever had it installed before us wins, and it is the same one.
         let _installed = rustls::crypto::ring::default_provider().install_default();
         let folder = ThrowawayFolder::create("soak").map_err(BenchError::io("folder"))?;
-        let token = token(folder.path()).await?;
+        let tokens = tokens(folder.path()).await?;
         let port = free_port().map_err(BenchError::io("port"))?;
         let program: PathBuf = std::env::current_exe().map_err(BenchError::io("program"))?;
         let mut command = Command::new(program);
@@ -170,7 +173,7 @@ impl Server {
         let server = Self {
             child,
             port,
-            token,
+            tokens,
             http: reqwest::Client::new(),
             _folder: folder,
         };
@@ -193,7 +196,7 @@ impl Server {
     }
 
     async fn get(&self, path: &str) -> reqwest::Result<reqwest::Response> {
-        let request = self.http.get(self.url(path)).bearer_auth(self.token.expose());
+        let request = self.http.get(self.url(path)).bearer_auth(self.tokens[0].expose());
         request.send().await
     }
 
@@ -209,7 +212,8 @@ impl Server {
 
     /// Somebody with the list open: the stream, and the first page now and then.
     fn view(&self, number: usize, counts: &Arc<Counts>, stop: &CancellationToken) {
-        let (http, token, counts) = (self.http.clone(), self.token.clone(), counts.clone());
+        let token = self.tokens[number / VIEWERS_OF_TOKEN].clone();
+        let (http, counts) = (self.http.clone(), counts.clone());
         let (events, list) = (self.url("/v1/events"), self.url("/v1/inventory?limit=50"));
         // Not all of them at once.
         let late = Duration::from_millis(25 * u64::try_from(number % 200).unwrap_or(0));
@@ -226,7 +230,7 @@ impl Server {
 
     /// Takes a lock and gives it back: two changes.
     fn change(&self, number: u32, per_s: u32, counts: &Arc<Counts>, stop: &CancellationToken) {
-        let (port, token, counts) = (self.port, self.token.clone(), counts.clone());
+        let (port, token, counts) = (self.port, self.tokens[0].clone(), counts.clone());
         let every = Duration::from_secs_f64(f64::from(WORKERS) / f64::from(per_s.max(1)));
         tasks::spawn("worker of the bench", stop.clone(), async move {
             loop {
@@ -289,17 +293,20 @@ async fn work(
     Ok(())
 }
 
-/// May look, and hold leases.
-async fn token(folder: &Path) -> Result<Secret, BenchError> {
+/// They may look, and hold leases.
+async fn tokens(folder: &Path) -> Result<Vec<Secret>, BenchError> {
     let db = Db::open(&format!("sqlite:{}", folder.join("leasehold.db").display())).await?;
     let audit = Audit::new(db.clone(), Clock::start(), Heads::default());
     let identity = Identity::open(db.clone(), audit, Clock::start()).await?;
-    let new = NewToken {
-        name: "soak".to_owned(),
-        grants: vec![Grant::everywhere(Role::Operator)],
-        expires_in: None,
-    };
-    let token = identity.create_token(&Who::system("bench"), new).await?;
+    let mut tokens = Vec::new();
+    for number in 0..VIEWERS_MAX.div_ceil(VIEWERS_OF_TOKEN) {
+        let new = NewToken {
+            name: format!("soak-{number}"),
+            grants: vec![Grant::everywhere(Role::Operator)],
+            expires_in: None,
+        };
+        tokens.push(identity.create_token(&Who::system("bench"), new).await?);
+    }
     db.close().await;
-    Ok(token)
+    Ok(tokens)
 }

@@ -24,6 +24,7 @@ use domain::names::BackendName;
 
 use self::guard::Next;
 use self::needs::{Need, Route};
+use self::streams::StreamKind;
 use super::REQUEST_ID;
 use super::form_page;
 use super::pages::set_headers;
@@ -116,11 +117,12 @@ async fn admit<S: Next>(gate: Arc<Gate>, route: Route, mut request: Request, nex
     });
     request.extensions_mut().insert(who.clone());
     let request_id = request.headers().get(REQUEST_ID).cloned();
+    let pattern = route.pattern;
     let response = next.answer(request).await;
     if is_event_stream(&response) {
         return gate
             .streams
-            .open(response, gate.identity.clone(), who)
+            .open(response, gate.identity.clone(), who, StreamKind::of(pattern))
             .unwrap_or_else(|max| {
                 let headers = request_id.map(|id| (REQUEST_ID, id)).into_iter().collect();
                 refused(Problem::too_many_streams(max).with_request_id(&headers))

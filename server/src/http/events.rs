@@ -7,24 +7,26 @@ use axum::extract::State;
 use axum::response::Sse;
 use axum::response::sse::Event;
 use domain::access::Visible;
-use domain::backend::{BackendStatus, BackendView};
+use domain::backend::BackendStatus;
 use futures::stream::{self, Stream};
 use serde::Serialize;
 use tokio::sync::watch;
 use utoipa::ToSchema;
 
 use super::state::{AppState, InSight};
+use crate::inventory::{BackendSummary, Summary};
 
 /// At most two hints a second, and at least one every five seconds so that a cut line shows.
 const GAP: Duration = Duration::from_millis(500);
-const HEARTBEAT: Duration = Duration::from_secs(5);
+const HEARTBEAT_MS: i64 = 5_000;
 
 /// Data of `hello` and `revision`.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Hint {
+    /// Of the locks that the caller may see: changes outside of the caller's scope do not raise it.
     revision: u64,
-    /// Rows that appeared, went or changed what they say since the hint before.
+    /// Rows that appeared, went or changed what they say since the hint before. With a scope: a lower bound of their number.
     changes: u64,
     held_total: u64,
     attention_total: u64,
@@ -57,6 +59,7 @@ pub(super) async fn stream(
         visible,
         woken,
         changes: 0,
+        revision: 0,
         statuses: Vec::new(),
         greeted: false,
     };
@@ -71,6 +74,7 @@ struct Position {
     visible: Visible,
     woken: watch::Receiver<u64>,
     changes: u64,
+    revision: u64,
     statuses: Vec<BackendStatus>,
     greeted: bool,
 }
@@ -85,12 +89,14 @@ impl Position {
                 () = stop.cancelled() => return None,
                 () = self.wait() => {}
             }
-        } else {
-            self.changes = self.state.inventory.changes();
-            self.greeted = true;
         }
         self.woken.mark_unchanged();
-        let hint = self.hint();
+        let summary = self
+            .state
+            .inventory
+            .summary(&self.visible, self.state.clock.now());
+        let hint = self.hint(&summary);
+        self.greeted = true;
         Event::default()
             .event(name)
             .id(hint.revision.to_string())
@@ -98,45 +104,56 @@ impl Position {
             .ok()
     }
 
-    /// Until something changed, a backend's status turned, or it is time for a heartbeat.
+    /// Waits until something visible changed, until the status of a backend changed, or until the next heartbeat.
     async fn wait(&mut self) {
+        let began = self.state.clock.tick();
         tokio::time::sleep(GAP).await;
-        let mut waited = GAP;
-        while waited < HEARTBEAT {
-            let turned = tokio::time::timeout(GAP, self.woken.changed()).await.is_ok();
-            if turned || self.statuses != self.read_statuses() {
-                return;
-            }
-            waited += GAP;
+        while !self.is_changed() && self.state.clock.tick().since(began) < HEARTBEAT_MS {
+            self.pause().await;
         }
     }
 
-    fn read_statuses(&self) -> Vec<BackendStatus> {
-        self.state.inventory.statuses(self.state.clock.now())
+    fn is_changed(&self) -> bool {
+        let (inventory, now) = (&self.state.inventory, self.state.clock.now());
+        inventory.revision_of(&self.visible, now) != self.revision
+            || inventory.statuses(&self.visible, now) != self.statuses
     }
 
-    fn hint(&mut self) -> Hint {
-        let now = self.state.clock.now();
-        let views = self.state.inventory.backends_visible(&self.visible, now);
-        self.statuses = views.iter().map(|view| view.status).collect();
-        let changes = self.state.inventory.changes();
-        let since = changes.saturating_sub(std::mem::replace(&mut self.changes, changes));
+    /// Up to [`GAP`]. A change ends it early for a caller who may see all of them; for others the moment of an event
+    /// would show what happens outside of their scope.
+    async fn pause(&mut self) {
+        if self.visible.is_everything() {
+            let _woken = tokio::time::timeout(GAP, self.woken.changed()).await;
+        } else {
+            tokio::time::sleep(GAP).await;
+        }
+    }
+
+    fn hint(&mut self, summary: &Summary) -> Hint {
+        let backends = summary.backends.iter();
+        self.statuses = backends.clone().map(|backend| backend.status).collect();
+        self.revision = summary.revision;
+        let before = std::mem::replace(&mut self.changes, summary.changes);
         Hint {
-            revision: self.state.inventory.revision(),
-            changes: since,
-            held_total: views.iter().map(|view| view.locks).sum(),
-            attention_total: views.iter().map(|view| view.needing_attention).sum(),
+            revision: summary.revision,
+            changes: if self.greeted {
+                summary.changes.saturating_sub(before)
+            } else {
+                0
+            },
+            held_total: summary.held_total,
+            attention_total: summary.attention_total,
             alerts_overdue: self.state.evaluation.is_overdue(),
-            backends: views.iter().map(backend_hint).collect(),
+            backends: backends.map(backend_hint).collect(),
         }
     }
 }
 
-fn backend_hint(view: &BackendView) -> BackendHint {
+fn backend_hint(backend: &BackendSummary) -> BackendHint {
     BackendHint {
-        name: view.name.to_string(),
-        status: view.status.wire(),
-        age_ms: view.age_ms,
-        poll_ms: view.poll_ms,
+        name: backend.name.to_string(),
+        status: backend.status.wire(),
+        age_ms: backend.age_ms,
+        poll_ms: backend.poll_ms,
     }
 }

@@ -86,6 +86,9 @@ pub fn router(console: ConsoleFor) -> Router {
 fn set_status(status: u16) {
     if let (Some(answer), Ok(status)) = (use_context::<ResponseOptions>(), StatusCode::from_u16(status)) {
         answer.set_status(status);
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            answer.insert_header(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
     }
 }
 

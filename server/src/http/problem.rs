@@ -219,6 +219,15 @@ impl From<ConsoleError> for Problem {
                     "Several sources of this backend hold the name; say which with ?source=",
                 )
             },
+            ConsoleError::Busy { retry_after_s } => Self {
+                retry_after_s: Some(retry_after_s),
+                mend: Some("Ask again later, or narrow the search with a prefix.".to_owned()),
+                ..Self::new(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "overloaded",
+                    "As many searches run as this server takes at once",
+                )
+            },
         }
     }
 }

@@ -102,6 +102,8 @@ impl Feed {
         state.heard(names);
         state.shard.flush();
         state.last_flush = now.tick;
+        drop(state);
+        self.inventory.wrote();
     }
 
     fn know_source(&self, state: &mut SlotState, source: &Source) {
@@ -215,6 +217,8 @@ impl Feed {
         drop(state);
         if outcome.touched {
             self.inventory.bump(u64::from(outcome.changes));
+        } else {
+            self.inventory.wrote();
         }
     }
 }

@@ -1,13 +1,10 @@
-//! Takes what a pass finds into a shard: upserts, renewals, removals, verdicts, events.
-//!
-//! **Invariant:** a lock leaves the inventory only when its source was read whole without it, or when it was
-//! looked for by name and not found. A failed or partial pass removes nothing.
+//! Takes what a pass finds into a shard: upserts, renewals, verdicts, events. Removals are in [`removal`].
 
+mod removal;
 mod told;
 
 use chrono::{DateTime, Utc};
 use domain::detail::EventKind;
-use domain::names::{Resource, Source};
 use domain::observation::{Lifetime, ObservedLock, Tick};
 use domain::state::LockState;
 
@@ -15,11 +12,12 @@ use super::entry::{Ends, Entry, EntryGaps};
 use super::events::LockEvent;
 use super::gaps::FILLED;
 use super::long_held::{BackendClock, Judge, NEVER};
-use super::shard::{Shard, SourceInfo, Unlocked};
+use super::shard::{Shard, SourceInfo};
 use super::slab::Id;
 use crate::backends::Batch;
 
-use self::told::{Seen, carry_over, ending, event, note_change};
+use self::removal::take_unlocked;
+use self::told::{Seen, carry_over, event, note_change};
 
 /// New locks wait for the order until there are this many, or until the flush interval is over.
 const PENDING_MAX: usize = 16_384;
@@ -284,132 +282,8 @@ impl Shard {
             }
         }
     }
-
-    fn remove_named(
-        &mut self,
-        source: &Source,
-        resource: &Resource,
-        at: Tick,
-        context: &Context,
-        outcome: &mut Outcome,
-    ) {
-        let id = self
-            .source_number(source)
-            .and_then(|number| self.lookup(number, resource.as_bytes()));
-        let Some(id) = id else { return };
-        self.pending.retain(|pending| *pending != id);
-        self.order.remove(id, &self.slab);
-        self.note_end(id, at, context, outcome);
-    }
-
-    /// Its record is still there, and is no lock any more. A release of before this process was told by another one.
-    pub(super) fn remove_force_released(
-        &mut self,
-        source: &Source,
-        resource: &Resource,
-        at: Tick,
-        context: &Context,
-        outcome: &mut Outcome,
-    ) {
-        let id = self
-            .source_number(source)
-            .and_then(|number| self.lookup(number, resource.as_bytes()));
-        let Some((id, entry)) = id.and_then(|id| Some((id, self.slab.get(id)?))) else {
-            return;
-        };
-        if entry.read_at > at {
-            return;
-        }
-        let is_told = entry.deadline < Tick(0);
-        self.pending.retain(|pending| *pending != id);
-        self.order.remove(id, &self.slab);
-        if let Some(entry) = self.end(id, at, outcome)
-            && !is_told
-        {
-            take_unlocked(&mut self.unlocked, &entry);
-            outcome.events.push(ending(&entry, true, at, context));
-        }
-    }
-
-    fn note_end(&mut self, id: Id, at: Tick, context: &Context, outcome: &mut Outcome) {
-        if let Some(entry) = self.end(id, at, outcome) {
-            let is_unlocked = take_unlocked(&mut self.unlocked, &entry);
-            outcome.events.push(ending(&entry, is_unlocked, at, context));
-        }
-    }
-
-    fn end(&mut self, id: Id, at: Tick, outcome: &mut Outcome) -> Option<Entry> {
-        let entry = self.forget(id, at)?;
-        self.lines.gone(entry.source, &entry.name);
-        outcome.changes += 1;
-        outcome.touched = true;
-        Some(entry)
-    }
-
-    /// Ends a pass: locks of the sources read whole that did not turn up are gone; locks of the others that have
-    /// not been read for `stale_after_ms` are stale.
-    pub(super) fn finish(
-        &mut self,
-        whole: &[Source],
-        at: Tick,
-        stale_after_ms: i64,
-        context: &mut Context,
-    ) -> Outcome {
-        self.flush();
-        context.last_flush = at;
-        let mut outcome = Outcome::default();
-        let whole: Vec<bool> = self
-            .sources
-            .iter()
-            .map(|info| whole.contains(&info.source))
-            .collect();
-        let is_whole = |entry: &Entry| whole.get(usize::from(entry.source)).copied().unwrap_or(false);
-        let missing: Vec<Id> = self
-            .slab
-            .iter()
-            .filter(|(_, entry)| entry.pass != context.pass && is_whole(entry))
-            .map(|(id, _)| id)
-            .collect();
-        if !missing.is_empty() {
-            let slab = &self.slab;
-            let pass = context.pass;
-            self.order
-                .retain(|id| slab.get(id).is_some_and(|e| e.pass == pass || !is_whole(e)));
-            for id in missing {
-                self.note_end(id, at, context, &mut outcome);
-            }
-        }
-        if whole.contains(&false) {
-            self.mark_stale(at, stale_after_ms, &mut outcome);
-        }
-        self.order.settle(&self.slab);
-        outcome
-    }
-
-    fn mark_stale(&mut self, at: Tick, stale_after_ms: i64, outcome: &mut Outcome) {
-        let old: Vec<Id> = self
-            .slab
-            .iter()
-            .filter(|(_, e)| e.state != LockState::Stale && at.since(e.read_at) > stale_after_ms)
-            .map(|(id, _)| id)
-            .collect();
-        for id in old {
-            if let Some(entry) = self.slab.get_mut(id) {
-                entry.state = LockState::Stale;
-                outcome.changes += 1;
-                outcome.touched = true;
-            }
-            self.order.touch(id, &self.slab);
-        }
-    }
 }
 
 fn clamp(ms: i64) -> u32 {
     u32::try_from(ms.max(0)).unwrap_or(u32::MAX)
-}
-
-fn take_unlocked(unlocked: &mut Vec<Unlocked>, entry: &Entry) -> bool {
-    let is_it = |it: &Unlocked| it.source == entry.source && it.name == entry.name;
-    let place = unlocked.iter().position(is_it);
-    place.map(|place| unlocked.swap_remove(place)).is_some()
 }

@@ -9,6 +9,7 @@ use std::cmp::Ordering;
 use domain::state::StateCounts;
 
 use super::entry::{Ends, Entry};
+use super::fingerprint::Fingerprint;
 use super::gaps::FILLED;
 use super::slab::{Id, Slab};
 
@@ -55,6 +56,7 @@ pub(super) struct Block {
     pub(super) acquired: Bounds,
     pub(super) deadline: Bounds,
     pub(super) waiting: Bounds,
+    fingerprint: Fingerprint,
     /// A lock changed since the sums were made.
     dirty: bool,
 }
@@ -64,12 +66,20 @@ pub(super) struct Block {
 pub(super) struct Sums {
     pub(super) states: StateCounts,
     pub(super) waiters: u64,
+    pub(super) fingerprint: Fingerprint,
 }
 
 impl Sums {
-    pub(super) fn lock(&mut self, entry: &Entry) {
+    pub(super) fn add_lock(&mut self, id: Id, entry: &Entry) {
         self.states.add(entry.state, 1);
         self.waiters += known_waiters(entry);
+        self.fingerprint.add_lock(id, entry);
+    }
+
+    pub(super) fn add(&mut self, more: &Self) {
+        self.states.merge(&more.states);
+        self.waiters += more.waiters;
+        self.fingerprint.add(&more.fingerprint);
     }
 }
 
@@ -104,9 +114,10 @@ impl Block {
             ids: std::mem::take(&mut self.ids),
             ..Self::default()
         };
-        for entry in fresh.ids.iter().filter_map(|id| slab.get(*id)) {
+        for (id, entry) in fresh.ids.iter().filter_map(|id| Some((*id, slab.get(*id)?))) {
             fresh.states.add(entry.state, 1);
             fresh.waiters += known_waiters(entry);
+            fresh.fingerprint.add_lock(id, entry);
             fresh.acquired.take(acquired_key(entry));
             fresh.deadline.take(deadline_key(entry));
             fresh.waiting.take(waiting_key(entry));
@@ -118,6 +129,9 @@ impl Block {
 #[derive(Debug, Default)]
 pub(super) struct Order {
     pub(super) blocks: Vec<Block>,
+    /// Locks that were added up one by one.
+    #[cfg(test)]
+    pub(super) visited: std::sync::atomic::AtomicUsize,
 }
 
 /// Locks are ordered by name, then source, so that two sources may hold one name.
@@ -266,6 +280,11 @@ impl Order {
         }
     }
 
+    pub(super) fn everything(&self) -> std::ops::Range<Place> {
+        let end = self.blocks.len();
+        Place { block: 0, at: 0 }..Place { block: end, at: 0 }
+    }
+
     /// The locks whose names start with `prefix`.
     pub(super) fn prefix_range(&self, prefix: &[u8], slab: &Slab) -> std::ops::Range<Place> {
         let start = self.lower_bound(prefix, slab);
@@ -307,9 +326,14 @@ impl Order {
         range.start.block..end.min(self.blocks.len())
     }
 
-    pub(super) fn ids<'a>(&'a self, range: &'a std::ops::Range<Place>) -> impl Iterator<Item = Id> + 'a {
-        self.blocks_of(range)
-            .flat_map(move |block| self.slice(block, range).iter().copied())
+    /// The blocks that each of several ranges touches, with the range.
+    pub(super) fn blocks_of_all<'a>(
+        &'a self,
+        ranges: &'a [std::ops::Range<Place>],
+    ) -> impl DoubleEndedIterator<Item = (usize, &'a std::ops::Range<Place>)> + 'a {
+        ranges
+            .iter()
+            .flat_map(move |range| self.blocks_of(range).map(move |block| (block, range)))
     }
 
     /// Sums over a range: whole blocks by their own sums, the two ends one by one.
@@ -319,12 +343,18 @@ impl Order {
             let block = &self.blocks[number];
             let part = self.slice(number, range);
             if part.len() == block.ids.len() && !block.dirty {
-                sums.states.merge(&block.states);
-                sums.waiters += block.waiters;
+                sums.add(&Sums {
+                    states: block.states,
+                    waiters: block.waiters,
+                    fingerprint: block.fingerprint,
+                });
             } else {
+                #[cfg(test)]
+                self.visited
+                    .fetch_add(part.len(), std::sync::atomic::Ordering::Relaxed);
                 part.iter()
-                    .filter_map(|id| slab.get(*id))
-                    .for_each(|entry| sums.lock(entry));
+                    .filter_map(|id| Some((*id, slab.get(*id)?)))
+                    .for_each(|(id, entry)| sums.add_lock(id, entry));
             }
         }
         sums

@@ -5,20 +5,19 @@ use std::collections::BTreeMap;
 use domain::access::Visible;
 use domain::backend::BackendStatus;
 use domain::detail::SeenEvent;
-use domain::lease::Scope;
 use domain::limits::PREFIX_CHILDREN_MAX;
 use domain::lock::Lock;
 use domain::names::{BackendName, Resource, Source};
-use domain::query::{InventoryPage, InventoryQuery, QueryError, Sort, SortKey};
-use domain::segments::{PrefixChild, PrefixNode, boundary};
+use domain::query::{InventoryPage, InventoryQuery, QueryError};
+use domain::segments::{PrefixChild, PrefixNode, after_prefix, boundary};
 use domain::state::{LockState, StateCounts};
 
+use super::abandon::Abandon;
 use super::cursor::Cursor;
 use super::entry::Entry;
 use super::order::Sums;
 use super::row::RowContext;
-use super::select::{After, Rank, Selection};
-use super::shard::Shard;
+use super::scan::{self, Scan, blinded};
 use super::slot::{Slot, SlotState};
 use super::tree::Child;
 use super::{Inventory, status};
@@ -38,17 +37,24 @@ pub enum LookUp {
     NoSuchBackend,
 }
 
-/// A row with what it sorts by.
-struct Ranked {
-    rank: Rank,
-    lock: Lock,
-    key: Cursor,
-}
-
 impl Inventory {
     /// # Errors
     /// Names the field: an unknown backend, a cursor of another query.
     pub fn page(&self, query: &InventoryQuery, now: Now) -> Result<InventoryPage, QueryError> {
+        self.page_unless(query, now, &Abandon::default())
+    }
+
+    /// As [`Self::page`]. Once abandoned, it returns early with an incomplete page.
+    ///
+    /// # Errors
+    /// As [`Self::page`].
+    pub fn page_unless(
+        &self,
+        query: &InventoryQuery,
+        now: Now,
+        abandon: &Abandon,
+    ) -> Result<InventoryPage, QueryError> {
+        let revision = self.revision_of(&query.visible, now);
         for name in &query.backends {
             let is_visible = self.slot(name).is_some() && !query.visible.on(name).is_nothing();
             if !is_visible {
@@ -59,7 +65,8 @@ impl Inventory {
             .cursor
             .as_deref()
             .map(|text| Cursor::decode(text, query.sort))
-            .transpose()?;
+            .transpose()?
+            .map(|cursor| self.with_whole_name(cursor, &query.visible));
         let prefixes = Resource::candidates(&query.prefix);
         // A prefix that is not plain text was written in the escaped form.
         let prefix = prefixes.last().map_or(&b""[..], Resource::as_bytes);
@@ -72,22 +79,17 @@ impl Inventory {
         let slots = self.slots();
         for slot in slots.iter().filter(|slot| asked(slot)) {
             let state = slot.read();
-            slot.count(&state, query, prefix, now, &mut states);
-            slot.rows(&state, query, prefix, cursor.as_ref(), now, &mut rows);
+            let scope = query.visible.on(&slot.info.name);
+            let scan = Scan {
+                query,
+                ranges: &state.shard.visible_ranges(prefix, &scope),
+                now,
+                abandon,
+            };
+            slot.count(&state, &scan, &mut states);
+            slot.rows(&state, &scan, cursor.as_ref(), &mut rows);
         }
-        let turned = turns_names(query.sort);
-        rows.sort_by(|a, b| {
-            let names = a.key.name.cmp(&b.key.name);
-            let ties = a
-                .key
-                .backend
-                .cmp(&b.key.backend)
-                .then_with(|| a.key.source.cmp(&b.key.source));
-            let names = names.then(ties);
-            a.rank
-                .cmp(&b.rank)
-                .then(if turned { names.reverse() } else { names })
-        });
+        scan::sort_rows(&mut rows, query.sort);
         let limit = query.limit as usize;
         let more = rows.len() > limit;
         rows.truncate(limit);
@@ -112,9 +114,38 @@ impl Inventory {
             held_total: backends.iter().map(|view| view.locks).sum(),
             backends,
             states,
-            revision: self.revision(),
+            revision,
             locks: rows.into_iter().map(|row| row.lock).collect(),
         })
+    }
+
+    /// Restores the whole name of a cut cursor from the lock of that name. Without that lock, the next page begins where
+    /// names with the same beginning begin: rows may come again, none is left out.
+    fn with_whole_name(&self, mut cursor: Cursor, visible: &Visible) -> Cursor {
+        let Some(cut) = cursor.cut.take() else {
+            return cursor;
+        };
+        for slot in self.slots().iter() {
+            let state = slot.read();
+            let shard = &state.shard;
+            let ranges = shard.visible_ranges(&cursor.name, &visible.on(&slot.info.name));
+            let mut names = shard
+                .order
+                .blocks_of_all(&ranges)
+                .flat_map(|(block, range)| shard.order.slice(block, range))
+                .map(|id| shard.slab.name(*id));
+            if let Some(name) = names.find(|name| cut.is_of(name)) {
+                cursor.name = name.to_vec();
+                return cursor;
+            }
+        }
+        // In descending order, the names with this beginning are before its successor.
+        if scan::turns_names(cursor.sort)
+            && let Some(end) = after_prefix(&cursor.name)
+        {
+            cursor.name = end;
+        }
+        cursor
     }
 
     /// The same answer for a backend that does not exist and for one outside of the reader's scope.
@@ -144,29 +175,17 @@ impl Inventory {
             let state = slot.read();
             let blind = slot.status(&state, now).blinds_rows();
             let shard = &state.shard;
-            let all = || {
-                shard
-                    .order
-                    .sums(&shard.order.prefix_range(wanted, &shard.slab), &shard.slab)
-            };
-            let scope = visible.on(&slot.info.name);
-            let (all, children) = if scope.is_everything() {
-                (all(), shard.children(node, PREFIX_CHILDREN_MAX))
-            } else {
-                shard.visible_children(wanted, node.len(), &scope)
-            };
-            add(&mut total, blinded(all, blind));
+            let ranges = shard.visible_ranges(wanted, &visible.on(&slot.info.name));
+            total.add(&blinded(shard.sums_over(&ranges), blind));
             for Child {
                 prefix,
                 sums,
                 is_leaf,
-            } in children
+            } in shard.children(&ranges, node.len(), PREFIX_CHILDREN_MAX)
             {
-                if prefix.starts_with(wanted) {
-                    let child = merged.entry(prefix).or_default();
-                    add(&mut child.0, blinded(sums, blind));
-                    child.1 |= is_leaf;
-                }
+                let child = merged.entry(prefix).or_default();
+                child.0.add(&blinded(sums, blind));
+                child.1 |= is_leaf;
             }
         }
         let more_children = merged.len().saturating_sub(PREFIX_CHILDREN_MAX) as u64;
@@ -238,7 +257,12 @@ impl Slot {
             .row(entry, &self.row_context(state, blind.as_deref(), now))
     }
 
-    fn row_context<'a>(&'a self, state: &SlotState, blind: Option<&'a str>, now: Now) -> RowContext<'a> {
+    pub(super) fn row_context<'a>(
+        &'a self,
+        state: &SlotState,
+        blind: Option<&'a str>,
+        now: Now,
+    ) -> RowContext<'a> {
         RowContext {
             backend: &self.info.name,
             kind: self.info.kind,
@@ -249,153 +273,6 @@ impl Slot {
             judge: self.judge(),
         }
     }
-
-    /// Adds the matches per state, leaving the state filter out.
-    fn count(
-        &self,
-        state: &SlotState,
-        query: &InventoryQuery,
-        prefix: &[u8],
-        now: Now,
-        into: &mut StateCounts,
-    ) {
-        let shard = &state.shard;
-        let blind = self.status(state, now).blinds_rows();
-        let range = shard.order.prefix_range(prefix, &shard.slab);
-        let mut sums = Sums::default();
-        if is_plain(query) {
-            sums = shard.order.sums(&range, &shard.slab);
-        } else {
-            let scope = query.visible.on(&self.info.name);
-            let wanted = filter(query, &scope, shard);
-            for entry in shard.order.ids(&range).filter_map(|id| shard.slab.get(id)) {
-                if wanted(entry) {
-                    sums.states.add(entry.state, 1);
-                }
-            }
-        }
-        into.merge(&blinded(sums, blind).states);
-    }
-
-    fn rows(
-        &self,
-        state: &SlotState,
-        query: &InventoryQuery,
-        prefix: &[u8],
-        cursor: Option<&Cursor>,
-        now: Now,
-        into: &mut Vec<Ranked>,
-    ) {
-        let shard = &state.shard;
-        let blind = self.blind(state, now);
-        let scope = query.visible.on(&self.info.name);
-        let wanted = filter(query, &scope, shard);
-        let name = self.info.name.as_str();
-        let selection = Selection {
-            prefix,
-            sort: query.sort,
-            states: &query.states,
-            blind: blind.is_some(),
-            wanted: &wanted,
-            clock_shift_ms: -state.offset_ms.known().copied().unwrap_or(0),
-            after: cursor.map(|last| after(shard, name, last)),
-            // One more tells whether another page follows. Rows of one name come here by source number and are merged
-            // by source name: with as many more as there are sources, no tie is cut in two.
-            most: query.limit as usize + shard.sources.len().max(1),
-        };
-        let context = self.row_context(state, blind.as_deref(), now);
-        for found in shard.select(&selection) {
-            let Some((entry, lock)) = shard
-                .slab
-                .get(found.id)
-                .and_then(|entry| Some((entry, shard.row(entry, &context)?)))
-            else {
-                continue;
-            };
-            let key = Cursor {
-                sort: query.sort,
-                key: found.rank.0,
-                name: entry.name.to_vec(),
-                backend: name.to_owned(),
-                source: lock.id.source.as_str().to_owned(),
-            };
-            let lock = if scope.is_everything() {
-                lock
-            } else {
-                lock.limited()
-            };
-            into.push(Ranked {
-                rank: found.rank,
-                lock,
-                key,
-            });
-        }
-    }
-}
-
-/// Which of this shard's rows, at the cursor's very name, were shown: ties go by backend, then source, and turn with
-/// the names.
-fn after<'a>(shard: &Shard, backend: &str, last: &'a Cursor) -> After<'a> {
-    let shown = |source: &str| {
-        let order = (backend, source).cmp(&(last.backend.as_str(), last.source.as_str()));
-        if turns_names(last.sort) {
-            order.is_ge()
-        } else {
-            order.is_le()
-        }
-    };
-    After {
-        rank: Rank(last.key),
-        name: &last.name,
-        shown: shard
-            .sources
-            .iter()
-            .map(|info| shown(info.source.as_str()))
-            .collect(),
-    }
-}
-
-/// Only the order by resource turns the names themselves; in every other, what ties comes from A to Z.
-fn turns_names(sort: Sort) -> bool {
-    sort.key == SortKey::Resource && sort.descending
-}
-
-/// Only prefix, backend and state are asked for: the blocks' sums answer that.
-fn is_plain(query: &InventoryQuery) -> bool {
-    query.owners.is_empty() && query.q.is_empty() && query.safety.is_none() && query.visible.is_everything()
-}
-
-fn filter<'a>(query: &'a InventoryQuery, scope: &'a Scope, shard: &'a Shard) -> impl Fn(&Entry) -> bool + 'a {
-    move |entry| {
-        let owner = entry.owner.as_deref();
-        let owned = query.owners.is_empty() || owner.is_some_and(|o| query.owners.iter().any(|w| w == o));
-        let safe = query
-            .safety
-            .is_none_or(|class| shard.source(entry).is_some_and(|info| info.safety.class == class));
-        let found = query.q.is_empty()
-            || contains(&entry.name, query.q.as_bytes())
-            || owner.is_some_and(|owner| owner.contains(&query.q));
-        owned && safe && found && scope.covers_bytes(&entry.name)
-    }
-}
-
-fn contains(name: &[u8], part: &[u8]) -> bool {
-    name.windows(part.len()).any(|window| window == part)
-}
-
-/// On a blind backend every row counts as stale.
-fn blinded(mut sums: Sums, blind: bool) -> Sums {
-    if blind {
-        let total = sums.states.total();
-        sums.states = StateCounts::default();
-        sums.states.add(LockState::Stale, total);
-    }
-    sums
-}
-
-fn add(sums: &mut Sums, more: Sums) {
-    sums.states.merge(&more.states);
-    sums.waiters += more.waiters;
 }
 
 fn child(prefix: &[u8], node_len: usize, sums: Sums, is_leaf: bool) -> PrefixChild {

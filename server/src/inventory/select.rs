@@ -10,6 +10,7 @@ use std::ops::Range;
 use domain::query::{Sort, SortKey};
 use domain::state::LockState;
 
+use super::abandon::Abandon;
 use super::entry::Entry;
 use super::order::{Block, Place, acquired_key, deadline_key, waiting_key};
 use super::shard::Shard;
@@ -36,7 +37,10 @@ impl PartialOrd for Rank {
 
 /// What to select from one shard.
 pub(super) struct Selection<'a> {
-    pub(super) prefix: &'a [u8],
+    /// In order, and apart from each other.
+    pub(super) ranges: &'a [Range<Place>],
+    /// Looked at between two blocks.
+    pub(super) abandon: &'a Abandon,
     pub(super) sort: Sort,
     /// States wanted; empty: all.
     pub(super) states: &'a [LockState],
@@ -134,29 +138,43 @@ pub(super) struct Found {
 
 impl Shard {
     pub(super) fn select(&self, wanted: &Selection<'_>) -> Vec<Found> {
-        let mut range = self.order.prefix_range(wanted.prefix, &self.slab);
         match wanted.sort.key {
-            SortKey::Resource if wanted.sort.descending => self.select_by_name_backwards(wanted, &range),
+            SortKey::Resource if wanted.sort.descending => self.select_by_name_backwards(wanted),
             SortKey::Resource => {
-                if let Some(after) = &wanted.after {
-                    range.start = range.start.max(self.order.lower_bound(after.name, &self.slab));
-                }
-                self.take_in_order(wanted, &range, None, wanted.most)
+                let ranges = match &wanted.after {
+                    Some(after) => self.behind(wanted.ranges, after),
+                    None => wanted.ranges.to_vec(),
+                };
+                self.take_in_order(wanted, &ranges, None, wanted.most)
             }
-            SortKey::State => self.select_by_state(wanted, &range),
-            SortKey::Held | SortKey::Remaining | SortKey::Waiters => self.select_by_key(wanted, &range),
+            SortKey::State => self.select_by_state(wanted),
+            SortKey::Held | SortKey::Remaining | SortKey::Waiters => self.select_by_key(wanted),
         }
+    }
+
+    /// What of the ranges is not before the last row shown.
+    fn behind(&self, ranges: &[Range<Place>], after: &After<'_>) -> Vec<Range<Place>> {
+        let from = self.order.lower_bound(after.name, &self.slab);
+        let behind = |range: &Range<Place>| range.start.max(from)..range.end;
+        ranges
+            .iter()
+            .map(behind)
+            .filter(|range| range.start < range.end)
+            .collect()
     }
 
     fn take_in_order(
         &self,
         wanted: &Selection<'_>,
-        range: &Range<Place>,
+        ranges: &[Range<Place>],
         only: Option<LockState>,
         most: usize,
     ) -> Vec<Found> {
         let mut found = Vec::new();
-        for number in self.order.blocks_of(range) {
+        for (number, range) in self.order.blocks_of_all(ranges) {
+            if wanted.abandon.is_abandoned() {
+                break;
+            }
             if only.is_some_and(|state| !self.may_hold(number, state)) || !self.may_match(number, wanted) {
                 continue;
             }
@@ -180,16 +198,21 @@ impl Shard {
         block.is_dirty() || block.states.of(state) > 0
     }
 
-    fn select_by_name_backwards(&self, wanted: &Selection<'_>, range: &Range<Place>) -> Vec<Found> {
+    fn select_by_name_backwards(&self, wanted: &Selection<'_>) -> Vec<Found> {
         let mut found = Vec::new();
-        let mut range = range.clone();
+        let mut ranges = wanted.ranges.to_vec();
         if let Some(after) = &wanted.after {
-            range.end = range
-                .end
-                .min(self.order.bound(|other| other <= after.name, &self.slab));
+            let to = self.order.bound(|other| other <= after.name, &self.slab);
+            for range in &mut ranges {
+                range.end = range.end.min(to);
+            }
+            ranges.retain(|range| range.start < range.end);
         }
-        for number in self.order.blocks_of(&range).rev() {
-            for id in self.order.slice(number, &range).iter().rev() {
+        for (number, range) in self.order.blocks_of_all(&ranges).rev() {
+            if wanted.abandon.is_abandoned() {
+                break;
+            }
+            for id in self.order.slice(number, range).iter().rev() {
                 let Some(entry) = self.slab.get(*id) else { continue };
                 let before = wanted.after.as_ref().is_none_or(|after| {
                     *entry.name < *after.name || (*entry.name == *after.name && !after.shown(entry))
@@ -208,15 +231,15 @@ impl Shard {
         found
     }
 
-    fn select_by_state(&self, wanted: &Selection<'_>, range: &Range<Place>) -> Vec<Found> {
+    fn select_by_state(&self, wanted: &Selection<'_>) -> Vec<Found> {
         if wanted.blind {
-            let mut range = range.clone();
-            if let Some(after) = &wanted.after
-                && after.rank == state_rank(LockState::Stale, wanted.sort)
-            {
-                range.start = range.start.max(self.order.lower_bound(after.name, &self.slab));
-            }
-            return self.take_in_order(wanted, &range, None, wanted.most);
+            let ranges = match &wanted.after {
+                Some(after) if after.rank == state_rank(LockState::Stale, wanted.sort) => {
+                    self.behind(wanted.ranges, after)
+                }
+                Some(_) | None => wanted.ranges.to_vec(),
+            };
+            return self.take_in_order(wanted, &ranges, None, wanted.most);
         }
         let mut states = LockState::ALL;
         if !wanted.sort.descending {
@@ -226,19 +249,16 @@ impl Shard {
         let is_wanted = |state: &LockState| wanted.states.is_empty() || wanted.states.contains(state);
         for state in states.into_iter().filter(is_wanted) {
             let rank = state_rank(state, wanted.sort);
-            let mut range = range.clone();
-            match &wanted.after {
+            let ranges = match &wanted.after {
                 Some(after) if rank < after.rank => continue,
-                Some(after) if rank == after.rank => {
-                    range.start = range.start.max(self.order.lower_bound(after.name, &self.slab));
-                }
-                Some(_) | None => {}
-            }
+                Some(after) if rank == after.rank => self.behind(wanted.ranges, after),
+                Some(_) | None => wanted.ranges.to_vec(),
+            };
             let most = wanted.most - found.len();
             if most == 0 {
                 break;
             }
-            found.extend(self.take_in_order(wanted, &range, Some(state), most));
+            found.extend(self.take_in_order(wanted, &ranges, Some(state), most));
         }
         found
     }
@@ -250,26 +270,27 @@ impl Shard {
     }
 
     /// Best blocks first, those alike by name; stops when the worst row kept is better than the best that is left.
-    fn select_by_key(&self, wanted: &Selection<'_>, range: &Range<Place>) -> Vec<Found> {
-        let mut blocks: Vec<(Rank, usize)> = self
+    fn select_by_key(&self, wanted: &Selection<'_>) -> Vec<Found> {
+        let mut blocks: Vec<(Rank, usize, &Range<Place>)> = self
             .order
-            .blocks_of(range)
-            .map(|number| {
+            .blocks_of_all(wanted.ranges)
+            .map(|(number, range)| {
                 let block = &self.order.blocks[number];
-                (
-                    if block.is_dirty() {
-                        Rank(Some(i64::MIN))
-                    } else {
-                        wanted.best(block)
-                    },
-                    number,
-                )
+                let best = if block.is_dirty() {
+                    Rank(Some(i64::MIN))
+                } else {
+                    wanted.best(block)
+                };
+                (best, number, range)
             })
             .collect();
-        blocks.sort_unstable();
+        blocks.sort_unstable_by_key(|(best, number, range)| (*best, *number, range.start));
         // The greatest, that is the worst, on top.
         let mut kept: BinaryHeap<(Rank, &[u8], u16, Id)> = BinaryHeap::new();
-        for (best, number) in blocks {
+        for (best, number, range) in blocks {
+            if wanted.abandon.is_abandoned() {
+                break;
+            }
             let ids = self.order.slice(number, range);
             let first = ids.first().and_then(|id| self.slab.get(*id));
             let first: &[u8] = first.map_or(b"", |entry| &entry.name);

@@ -72,9 +72,12 @@ impl Shard {
     }
 
     pub(super) fn find(&self, source: &Source, resource: &Resource) -> Option<&Entry> {
+        self.id_of(source, resource).and_then(|id| self.slab.get(id))
+    }
+
+    pub(super) fn id_of(&self, source: &Source, resource: &Resource) -> Option<Id> {
         let source = self.source_number(source)?;
         self.lookup(source, resource.as_bytes())
-            .and_then(|id| self.slab.get(id))
     }
 
     /// Which locks these events are about.

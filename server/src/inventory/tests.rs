@@ -2,6 +2,7 @@
 
 mod model;
 mod passes;
+mod scoped;
 mod states;
 
 use chrono::{DateTime, Utc};

@@ -1,8 +1,10 @@
 //! One shard's share of the segment tree: the children of a prefix, found by skipping from segment to segment.
 
+use std::ops::Range;
+
 use domain::segments::segment_len;
 
-use super::order::Sums;
+use super::order::{Place, Sums};
 use super::shard::Shard;
 
 /// One child segment, before shards are merged.
@@ -15,36 +17,48 @@ pub(super) struct Child {
 }
 
 impl Shard {
-    /// Children of `prefix`, which ends on a segment boundary, in order; at most `most` of them.
-    pub(super) fn children(&self, prefix: &[u8], most: usize) -> Vec<Child> {
-        let range = self.order.prefix_range(prefix, &self.slab);
-        let mut children = Vec::new();
+    /// Children of the node that the first `node_len` bytes of every name in `ranges` make up, in order; at most `most`
+    /// of them. The ranges are in order and apart from each other.
+    pub(super) fn children(&self, ranges: &[Range<Place>], node_len: usize, most: usize) -> Vec<Child> {
+        let mut children: Vec<Child> = Vec::new();
+        for range in ranges {
+            self.children_in(range, node_len, most, &mut children);
+        }
+        children
+    }
+
+    fn children_in(&self, range: &Range<Place>, node_len: usize, most: usize, children: &mut Vec<Child>) {
         let mut at = range.start;
         while at < range.end && children.len() < most {
             let Some(first) = self.order.slice(at.block, &(at..range.end)).first() else {
                 break;
             };
             let name = self.slab.name(*first);
-            let child = name[..prefix.len() + segment_len(name, prefix.len())].to_vec();
+            let child = &name[..node_len + segment_len(name, node_len)];
             // A name without a further segment is a leaf; the node of the same bytes may still have more below it
             // only when it ends with a separator, and then both are one row of the tree.
-            let below = self.order.prefix_range(&child, &self.slab);
+            let below = self.order.prefix_range(child, &self.slab);
             let is_leaf = name.len() == child.len();
             let ends_open = !child.last().is_some_and(|b| domain::segments::is_separator(*b));
             let mut part = at..below.end.min(range.end);
             if ends_open {
                 // `a` and `ab` share a beginning but no segment.
-                part.end = part
-                    .end
-                    .min(self.order.bound(|other| other <= &child[..], &self.slab));
+                part.end = part.end.min(self.order.bound(|other| other <= child, &self.slab));
             }
-            children.push(Child {
-                sums: self.order.sums(&part, &self.slab),
-                prefix: child,
-                is_leaf,
-            });
+            let sums = self.order.sums(&part, &self.slab);
+            match children.last_mut() {
+                // The range before ended within the same child.
+                Some(last) if last.prefix == child => {
+                    last.sums.add(&sums);
+                    last.is_leaf |= is_leaf;
+                }
+                _ => children.push(Child {
+                    sums,
+                    prefix: child.to_vec(),
+                    is_leaf,
+                }),
+            }
             at = part.end;
         }
-        children
     }
 }

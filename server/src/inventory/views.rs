@@ -1,5 +1,6 @@
 //! Backends as the strip, the Backends page and the API show them.
 
+use domain::access::Visible;
 use domain::backend::{BackendStatus, BackendView, SourceView};
 use domain::known::Known;
 
@@ -16,10 +17,11 @@ impl Inventory {
             .collect()
     }
 
-    /// Their statuses alone, in the same order: cheap enough to ask twice a second for every viewer.
-    pub fn statuses(&self, now: Now) -> Vec<BackendStatus> {
+    /// Statuses alone, of the backends on which this viewer may see something, in the same order.
+    pub fn statuses(&self, visible: &Visible, now: Now) -> Vec<BackendStatus> {
         self.slots()
             .iter()
+            .filter(|slot| !visible.on(&slot.info.name).is_nothing())
             .map(|slot| slot.status(&slot.read(), now))
             .collect()
     }
@@ -28,6 +30,11 @@ impl Inventory {
 impl Slot {
     pub(super) fn status(&self, state: &SlotState, now: Now) -> BackendStatus {
         status::status(self.info.poll_ms, &state.passes, &state.coverage, now.tick)
+    }
+
+    /// The poll period that its ages are measured in.
+    pub(super) fn period_ms(&self, state: &SlotState) -> i64 {
+        status::period_ms(self.info.poll_ms, &state.passes)
     }
 
     /// Why its rows are not to be believed now; none when they are.
@@ -39,10 +46,7 @@ impl Slot {
     }
 
     pub(super) fn view(&self, state: &SlotState, now: Now) -> BackendView {
-        let sums = state.shard.order.sums(
-            &state.shard.order.prefix_range(b"", &state.shard.slab),
-            &state.shard.slab,
-        );
+        let sums = state.shard.sums_over(&[state.shard.order.everything()]);
         let status = self.status(state, now);
         let tells_waiters = self
             .info
@@ -56,7 +60,7 @@ impl Slot {
             status,
             observed_at: state.passes.last_end.map(|tick| now.wall_at(tick)),
             age_ms: state.passes.last_end.map(|tick| now.tick.since(tick)),
-            poll_ms: status::period_ms(self.info.poll_ms, &state.passes),
+            poll_ms: self.period_ms(state),
             coverage: state.coverage.clone(),
             fault: state.fault.clone(),
             locks: state.shard.slab.len() as u64,

@@ -1,19 +1,16 @@
-//! Answers for somebody who may see a part: counts are of that part, as if nothing else were there.
+//! Answers for a viewer of a part: counts are of that part, as if nothing else were there.
 //!
-//! These read every name in question. Whoever may see everything is answered from the blocks' sums instead.
+//! A scope is a few ranges in the order of the names: the cost depends on the visible locks, not on all of them.
 
-use std::collections::BTreeMap;
+use std::ops::Range;
 
 use domain::access::Visible;
 use domain::backend::BackendView;
-use domain::lease::Scope;
-use domain::segments::segment_len;
+use domain::lease::{Scope, ScopePiece};
 
 use super::Inventory;
-use super::entry::Entry;
-use super::order::Sums;
+use super::order::{Place, Sums};
 use super::shard::Shard;
-use super::tree::Child;
 use crate::clock::Now;
 
 impl Inventory {
@@ -23,16 +20,13 @@ impl Inventory {
         if visible.is_everything() {
             return views;
         }
-        views.retain(|view| !visible.on(&view.name).is_nothing());
+        let part = self.part(visible, now);
+        views.retain(|view| part.sums(&view.name).is_some());
         let limit = |view: BackendView| {
-            let scope = visible.on(&view.name);
-            if scope.is_everything() {
+            if visible.on(&view.name).is_everything() {
                 return view;
             }
-            // A backend that left the configuration meanwhile has no locks to count.
-            let sums = self
-                .slot(&view.name)
-                .map_or_else(Sums::default, |slot| slot.read().shard.visible_sums(b"", &scope));
+            let sums = part.sums(&view.name).copied().unwrap_or_default();
             let needing_attention = if view.status.blinds_rows() {
                 0
             } else {
@@ -45,43 +39,40 @@ impl Inventory {
 }
 
 impl Shard {
-    fn visible_entries<'a>(&'a self, prefix: &[u8], scope: &'a Scope) -> impl Iterator<Item = &'a Entry> {
-        let range = self.order.prefix_range(prefix, &self.slab);
-        let ids: Vec<_> = self.order.ids(&range).collect();
-        ids.into_iter()
-            .filter_map(|id| self.slab.get(id))
-            .filter(|entry| scope.covers_bytes(&entry.name))
-    }
-
-    fn visible_sums(&self, prefix: &[u8], scope: &Scope) -> Sums {
-        let mut sums = Sums::default();
-        self.visible_entries(prefix, scope)
-            .for_each(|entry| sums.lock(entry));
-        sums
-    }
-
-    /// Sums and children of what begins with `wanted`; the children are cut behind `node_len` and one more segment.
-    pub(super) fn visible_children(
-        &self,
-        wanted: &[u8],
-        node_len: usize,
-        scope: &Scope,
-    ) -> (Sums, Vec<Child>) {
-        let mut all = Sums::default();
-        let mut children: BTreeMap<Vec<u8>, Child> = BTreeMap::new();
-        for entry in self.visible_entries(wanted, scope) {
-            all.lock(entry);
-            let end = node_len + segment_len(&entry.name, node_len);
-            let child = children
-                .entry(entry.name[..end].to_vec())
-                .or_insert_with_key(|prefix| Child {
-                    prefix: prefix.clone(),
-                    sums: Sums::default(),
-                    is_leaf: false,
-                });
-            child.sums.lock(entry);
-            child.is_leaf |= entry.name.len() == end;
+    /// Ranges of the visible names that begin with `prefix`: sorted, without overlaps.
+    pub(super) fn visible_ranges(&self, prefix: &[u8], scope: &Scope) -> Vec<Range<Place>> {
+        let asked = self.order.prefix_range(prefix, &self.slab);
+        let Some(pieces) = scope.pieces() else {
+            return vec![asked];
+        };
+        let mut ranges: Vec<Range<Place>> = pieces
+            .iter()
+            .map(|piece| match piece {
+                ScopePiece::Beginning(beginning) => self.order.prefix_range(beginning, &self.slab),
+                ScopePiece::Name(name) => {
+                    let start = self.order.lower_bound(name, &self.slab);
+                    start..self.order.bound(|other| other <= name.as_slice(), &self.slab)
+                }
+            })
+            .map(|range| range.start.max(asked.start)..range.end.min(asked.end))
+            .filter(|range| range.start < range.end)
+            .collect();
+        ranges.sort_unstable_by_key(|range| (range.start, range.end));
+        let mut apart: Vec<Range<Place>> = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            match apart.last_mut() {
+                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+                _ => apart.push(range),
+            }
         }
-        (all, children.into_values().collect())
+        apart
+    }
+
+    pub(super) fn sums_over(&self, ranges: &[Range<Place>]) -> Sums {
+        let mut sums = Sums::default();
+        for range in ranges {
+            sums.add(&self.order.sums(range, &self.slab));
+        }
+        sums
     }
 }

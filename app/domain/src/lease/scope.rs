@@ -6,8 +6,17 @@
 use std::sync::Arc;
 
 /// Cheap to clone.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Scope(Option<Arc<[String]>>);
+
+/// A part of what a scope covers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ScopePiece {
+    /// This name alone.
+    Name(Vec<u8>),
+    /// Every name that begins with this.
+    Beginning(Vec<u8>),
+}
 
 /// Names from `from` (included) to `to` (left out); none: no end.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,9 +51,29 @@ impl Scope {
         Self(None)
     }
 
-    /// An empty set covers nothing.
+    /// An empty set covers nothing. Sets are equal whatever their order.
     pub fn prefixes(prefixes: impl IntoIterator<Item = String>) -> Self {
-        Self(Some(prefixes.into_iter().collect()))
+        let mut prefixes: Vec<String> = prefixes.into_iter().collect();
+        prefixes.sort_unstable();
+        prefixes.dedup();
+        Self(Some(prefixes.into()))
+    }
+
+    /// What it covers as bytes, for names that may not be UTF-8 and may hold control characters. The pieces may overlap;
+    /// none: everything.
+    pub fn pieces(&self) -> Option<Vec<ScopePiece>> {
+        let pieces = |prefix: &String| {
+            let prefix = prefix.as_bytes();
+            if prefix.last().is_some_and(|last| SEPARATOR_BYTES.contains(last)) {
+                return vec![ScopePiece::Beginning(prefix.to_vec())];
+            }
+            let below =
+                SEPARATOR_BYTES.map(|separator| ScopePiece::Beginning([prefix, &[separator]].concat()));
+            let itself = ScopePiece::Name(prefix.to_vec());
+            std::iter::once(itself).chain(below).collect()
+        };
+        let prefixes = self.0.as_ref()?;
+        Some(prefixes.iter().flat_map(pieces).collect())
     }
 
     pub fn covers(&self, resource: &str) -> bool {
@@ -100,6 +129,7 @@ impl Scope {
 }
 
 const SEPARATORS: [char; 2] = [':', '/'];
+const SEPARATOR_BYTES: [u8; 2] = [b':', b'/'];
 
 fn of_segment(prefix: &str) -> Vec<NameRange> {
     if prefix.ends_with(SEPARATORS) {

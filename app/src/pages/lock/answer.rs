@@ -51,6 +51,6 @@ pub(super) async fn find(
         Err(ApiError::Console(ConsoleError::BadQuery(error))) => Ok(Answer::BadAddress {
             what: error.to_string(),
         }),
-        Err(error @ ApiError::Unreachable(_)) => Err(error),
+        Err(error @ (ApiError::Console(ConsoleError::Busy { .. }) | ApiError::Unreachable(_))) => Err(error),
     }
 }

@@ -10,14 +10,41 @@ use futures::{StreamExt as _, stream};
 
 use crate::identity::{Identity, Subject, Who};
 
-/// Tabs of one person.
-const OF_PERSON_MAX: usize = 50;
+/// Tabs of one user, or programs with one token, that look at the inventory.
+const VIEWS_MAX: usize = 50;
 /// Leases of one token, each with its stream.
-const OF_TOKEN_MAX: usize = 20_000;
+const LEASES_OF_TOKEN_MAX: usize = 20_000;
 
-/// Streams by who opened them.
+/// What a stream tells of: each kind has its own count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum StreamKind {
+    View,
+    Lease,
+}
+
+impl StreamKind {
+    /// By the pattern of the route.
+    pub(super) fn of(pattern: &str) -> Self {
+        if pattern.starts_with("/v1/locks/") {
+            Self::Lease
+        } else {
+            Self::View
+        }
+    }
+
+    fn most(self, subject: &Subject) -> usize {
+        match (self, subject) {
+            (Self::Lease, Subject::Token { .. }) => LEASES_OF_TOKEN_MAX,
+            (Self::Lease, Subject::Person { .. } | Subject::Anonymous) | (Self::View, _) => VIEWS_MAX,
+        }
+    }
+}
+
+type Opener = (String, StreamKind);
+
+/// Streams by who opened them, and by kind.
 #[derive(Debug, Clone, Default)]
-pub struct Streams(Arc<Mutex<HashMap<String, usize>>>);
+pub struct Streams(Arc<Mutex<HashMap<Opener, usize>>>);
 
 /// Whether an answer is an event stream, which stays open.
 pub fn is_event_stream(response: &Response) -> bool {
@@ -32,12 +59,10 @@ impl Streams {
         response: Response,
         identity: Arc<Identity>,
         who: Who,
+        kind: StreamKind,
     ) -> Result<Response, usize> {
-        let max = match who.subject {
-            Subject::Token { .. } => OF_TOKEN_MAX,
-            Subject::Person { .. } | Subject::Anonymous => OF_PERSON_MAX,
-        };
-        let place = self.take(who.id(), max).ok_or(max)?;
+        let max = kind.most(&who.subject);
+        let place = self.take((who.id().to_owned(), kind), max).ok_or(max)?;
         let (parts, body) = response.into_parts();
         let gone = async move {
             identity.gone(&who).await;
@@ -50,20 +75,20 @@ impl Streams {
         Ok(Response::from_parts(parts, body))
     }
 
-    fn take(&self, id: &str, max: usize) -> Option<Place> {
+    fn take(&self, opener: Opener, max: usize) -> Option<Place> {
         let mut open = self.lock();
-        let count = open.entry(id.to_owned()).or_default();
+        let count = open.entry(opener.clone()).or_default();
         if *count >= max {
             return None;
         }
         *count += 1;
         Some(Place {
             streams: self.clone(),
-            id: id.to_owned(),
+            opener,
         })
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, usize>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Opener, usize>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -71,16 +96,16 @@ impl Streams {
 /// Given back when the stream is dropped.
 struct Place {
     streams: Streams,
-    id: String,
+    opener: Opener,
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         let mut open = self.streams.lock();
-        if let Some(count) = open.get_mut(&self.id) {
+        if let Some(count) = open.get_mut(&self.opener) {
             *count -= 1;
             if *count == 0 {
-                open.remove(&self.id);
+                open.remove(&self.opener);
             }
         }
     }
@@ -91,16 +116,36 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_token_has_as_many_views_as_a_user() {
+        // Only streams of leases are many: a service has one for each of its leases.
+        let token = Subject::Token {
+            id: "t".into(),
+            name: "t".into(),
+        };
+        assert_eq!(StreamKind::of("/v1/events").most(&token), VIEWS_MAX);
+        assert_eq!(
+            StreamKind::of("/v1/locks/{leaseId}/events").most(&token),
+            LEASES_OF_TOKEN_MAX
+        );
+        assert_eq!(
+            StreamKind::of("/v1/locks/{leaseId}/events").most(&Subject::Anonymous),
+            VIEWS_MAX
+        );
+    }
+
+    #[test]
     fn one_more_than_the_most_is_refused_and_one_that_ends_makes_room() {
         // Two of one, while another has their own count; nobody is remembered who has none open.
         let streams = Streams::default();
-        let first = streams.take("ada", 2).unwrap();
-        let second = streams.take("ada", 2).unwrap();
-        assert!(streams.take("ada", 2).is_none());
-        let other = streams.take("bob", 2).unwrap();
+        let take = |name: &str, kind| streams.take((name.to_owned(), kind), 2);
+        let first = take("ada", StreamKind::View).unwrap();
+        let second = take("ada", StreamKind::View).unwrap();
+        assert!(take("ada", StreamKind::View).is_none());
+        let other = take("bob", StreamKind::View).unwrap();
+        let lease = take("ada", StreamKind::Lease).unwrap();
         drop(first);
-        let third = streams.take("ada", 2).unwrap();
-        drop((second, third, other));
+        let third = take("ada", StreamKind::View).unwrap();
+        drop((second, third, other, lease));
         assert!(streams.lock().is_empty());
     }
 }

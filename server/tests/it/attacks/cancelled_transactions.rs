@@ -11,7 +11,7 @@ const LEFT_OPEN: &str = "SELECT count(*) FROM pg_stat_activity \
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cancelled_begin_leaves_no_open_transaction() {
-    // Given up after each number of polls, as a handler is whose client has gone.
+    // Dropped after each number of polls, as a handler is whose client has gone.
     let postgres = Throwaway::postgres(PostgresOptions {
         fast: true,
         ..PostgresOptions::default()

@@ -1,11 +1,11 @@
-//! Charts over long ranges keep no session, audit entry or unlock waiting for a connection to the store.
+//! Charts over long ranges do not block sessions, audit entries and unlocks, which need a connection to the store, too.
 
 use leasehold::db::Db;
 use leasehold::throwaway::{PostgresOptions, Throwaway};
 
 #[tokio::test]
 async fn history_queries_leave_connections_for_sessions() {
-    // More slow queries at once than both pools have connections; a transaction of the console still begins.
+    // More slow queries than both pools have connections; transactions of the console still begin.
     let postgres = Throwaway::postgres(PostgresOptions {
         fast: true,
         ..PostgresOptions::default()

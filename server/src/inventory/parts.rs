@@ -1,0 +1,245 @@
+//! What viewers with the same scope share: the sums of their locks, computed once for each state of the inventory, and a
+//! revision of their own.
+//!
+//! **Invariant:** revision and number of changes of a scope follow the locks of that scope, the health of its backends and
+//! the clock, never what happens to other locks.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use domain::access::Visible;
+use domain::backend::{BackendStatus, WatchState};
+use domain::lease::Scope;
+use domain::names::BackendName;
+use domain::state::LockState;
+
+use super::Inventory;
+use super::order::Sums;
+use super::slot::Slot;
+use crate::clock::Now;
+
+/// Scopes remembered; the one not asked for the longest is forgotten first.
+const PARTS_MAX: usize = 1_000;
+/// Unchanged rows are read again by each pass: their age counts as changed once in so many milliseconds. Passes that end
+/// sooner, because much happens elsewhere, do not show.
+const AGE_STEP_MS: i64 = 5_000;
+
+/// The backends of a scope, each with the part of it that is visible.
+type PartKey = Box<[(BackendName, Scope)]>;
+
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    known: Mutex<HashMap<PartKey, Arc<Shared>>>,
+    /// Counts every request; tells which scope was not asked for the longest.
+    asked: AtomicU64,
+    #[cfg(test)]
+    pub(super) computed: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    asked: AtomicU64,
+    /// With the state of the inventory that it was computed from.
+    latest: Mutex<Option<(u64, Arc<Part>)>>,
+}
+
+/// Sums of one scope by backend, in the order of the configuration.
+#[derive(Debug)]
+pub(super) struct Part {
+    backends: Vec<(BackendName, BackendPart)>,
+    /// Rises when something in the scope may have changed. It is a time of this process, so that it does not go back when
+    /// a scope was forgotten.
+    pub(super) revision: u64,
+    pub(super) changes: u64,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct BackendPart {
+    sums: Sums,
+    status: BackendStatus,
+    watch: WatchState,
+    /// When the last pass ended, in steps of [`AGE_STEP_MS`].
+    age_step: Option<i64>,
+}
+
+impl BackendPart {
+    fn new(slot: &Slot, scope: &Scope, now: Now) -> Self {
+        let state = slot.read();
+        let shard = &state.shard;
+        let last_end = state.passes.last_end;
+        Self {
+            sums: shard.sums_over(&shard.visible_ranges(b"", scope)),
+            status: slot.status(&state, now),
+            watch: state.watch.clone(),
+            age_step: last_end.map(|tick| tick.0.div_euclid(AGE_STEP_MS)),
+        }
+    }
+}
+
+impl Part {
+    pub(super) fn sums(&self, backend: &BackendName) -> Option<&Sums> {
+        let mut backends = self.backends.iter();
+        backends
+            .find(|(name, _)| name == backend)
+            .map(|(_, part)| &part.sums)
+    }
+
+    /// Continues revision and changes of `before`, the same scope earlier.
+    fn following(mut self, before: &Self) -> Self {
+        (self.revision, self.changes) = if self.backends == before.backends {
+            (before.revision, before.changes)
+        } else {
+            let pairs = before.backends.iter().zip(&self.backends);
+            let changes: u64 = pairs
+                .map(|((_, old), (_, new))| changes_between(&old.sums, &new.sums))
+                .sum();
+            (self.revision.max(before.revision + 1), before.changes + changes)
+        };
+        self
+    }
+}
+
+/// A lower bound of the rows that came, went or changed what they say.
+fn changes_between(old: &Sums, new: &Sums) -> u64 {
+    let differences = LockState::ALL.map(|state| old.states.of(state).abs_diff(new.states.of(state)));
+    // A row that changes its state leaves one count and joins another.
+    let moved = differences.iter().sum::<u64>().div_ceil(2);
+    moved.max(u64::from(old.fingerprint.content != new.fingerprint.content))
+}
+
+/// What an event stream says of the inventory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    pub revision: u64,
+    /// Since the process started, or since the scope was first asked for.
+    pub changes: u64,
+    pub held_total: u64,
+    pub attention_total: u64,
+    pub backends: Vec<BackendSummary>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackendSummary {
+    pub name: BackendName,
+    pub status: BackendStatus,
+    pub age_ms: Option<i64>,
+    pub poll_ms: i64,
+}
+
+impl Inventory {
+    /// Rises whenever something that a page shows to this viewer may have changed.
+    pub fn revision_of(&self, visible: &Visible, now: Now) -> u64 {
+        if visible.is_everything() {
+            self.revision()
+        } else {
+            self.part(visible, now).revision
+        }
+    }
+
+    /// Totals and health of what this viewer may see; cheap enough for every viewer twice a second.
+    pub fn summary(&self, visible: &Visible, now: Now) -> Summary {
+        let part = (!visible.is_everything()).then(|| self.part(visible, now));
+        let (revision, changes) = match &part {
+            None => (self.revision(), self.changes()),
+            Some(part) => (part.revision, part.changes),
+        };
+        let mut summary = Summary {
+            revision,
+            changes,
+            held_total: 0,
+            attention_total: 0,
+            backends: Vec::new(),
+        };
+        for slot in self.slots().iter() {
+            let state = slot.read();
+            let sums = match &part {
+                None => state.shard.sums_over(&[state.shard.order.everything()]),
+                Some(part) => match part.sums(&slot.info.name) {
+                    Some(sums) => *sums,
+                    None => continue,
+                },
+            };
+            let status = slot.status(&state, now);
+            summary.held_total += sums.states.total();
+            if !status.blinds_rows() {
+                summary.attention_total += sums.states.needing_attention();
+            }
+            summary.backends.push(BackendSummary {
+                name: slot.info.name.clone(),
+                status,
+                age_ms: state.passes.last_end.map(|tick| now.tick.since(tick)),
+                poll_ms: slot.period_ms(&state),
+            });
+        }
+        summary
+    }
+
+    /// The part of this viewer as it is now.
+    pub(super) fn part(&self, visible: &Visible, now: Now) -> Arc<Part> {
+        let slots: Vec<(Arc<Slot>, Scope)> = self
+            .slots()
+            .iter()
+            .map(|slot| (slot.clone(), visible.on(&slot.info.name)))
+            .filter(|(_, scope)| !scope.is_nothing())
+            .collect();
+        let key = slots
+            .iter()
+            .map(|(slot, scope)| (slot.info.name.clone(), scope.clone()))
+            .collect();
+        let shared = self.parts.of(key);
+        let mut latest = locked(&shared.latest);
+        // Read before the locks are: a write from here on makes the next request compute again.
+        let written = self.written.load(Ordering::Acquire);
+        if let Some((computed_from, part)) = latest.as_ref()
+            && *computed_from == written
+        {
+            return part.clone();
+        }
+        #[cfg(test)]
+        self.parts.computed.fetch_add(1, Ordering::Relaxed);
+        let backends = slots.iter().map(|(slot, scope)| {
+            let part = BackendPart::new(slot, scope, now);
+            (slot.info.name.clone(), part)
+        });
+        let fresh = Part {
+            backends: backends.collect(),
+            revision: u64::try_from(now.tick.0).unwrap_or(0) + 1,
+            changes: 0,
+        };
+        let part = Arc::new(match latest.as_ref() {
+            Some((_, before)) => fresh.following(before),
+            None => fresh,
+        });
+        *latest = Some((written, part.clone()));
+        part
+    }
+}
+
+impl Parts {
+    fn of(&self, key: PartKey) -> Arc<Shared> {
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed);
+        let mut known = locked(&self.known);
+        if let Some(shared) = known.get(&key) {
+            shared.asked.store(asked, Ordering::Relaxed);
+            return shared.clone();
+        }
+        if known.len() >= PARTS_MAX {
+            let oldest = known
+                .iter()
+                .min_by_key(|(_, other)| other.asked.load(Ordering::Relaxed));
+            if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
+                known.remove(&oldest);
+            }
+        }
+        let shared = Arc::<Shared>::default();
+        shared.asked.store(asked, Ordering::Relaxed);
+        known.insert(key, shared.clone());
+        shared
+    }
+}
+
+/// A panic while it is locked is a bug that tests catch; what was there before is still right.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,101 @@
+//! A tenant opens event streams to learn how busy others are, or to use up the server's time.
+
+use std::time::Duration;
+
+use domain::access::{Grant, Role};
+use leasehold::clock::Clock;
+use leasehold::identity::Secret;
+use reqwest::{Client, Response, StatusCode};
+use serde_json::{Value, json};
+
+use crate::people::stage::{Stage, acquire, on};
+
+async fn open(stage: &Stage, token: &Secret, path: &str) -> Response {
+    let request = Client::new().get(stage.url(path)).bearer_auth(token.expose());
+    request.send().await.unwrap()
+}
+
+/// The next hint of a stream.
+async fn hint(stream: &mut Response, text: &mut String) -> Value {
+    loop {
+        if let Some((event, rest)) = text.clone().split_once("\n\n") {
+            *text = rest.to_owned();
+            let data = event.lines().find_map(|line| line.strip_prefix("data:"));
+            if let Some(data) = data {
+                return serde_json::from_str(data.trim()).unwrap();
+            }
+        }
+        let part = tokio::time::timeout(Duration::from_secs(30), stream.chunk()).await;
+        text.push_str(&String::from_utf8_lossy(&part.unwrap().unwrap().unwrap()));
+    }
+}
+
+fn client_and_viewer(backend: Option<&str>) -> Vec<Grant> {
+    [Role::Viewer, Role::Client]
+        .map(|role| on(role, backend, Some("tenant_1")))
+        .concat()
+}
+
+#[tokio::test]
+async fn foreign_changes_do_not_show_in_a_scoped_stream() {
+    // The other tenant acquires all the time: no number changes, and no event comes sooner for it. Then one's own lock shows.
+    let stage = Stage::start().await;
+    let tenant = stage.token("tenant", client_and_viewer(Some("builtin"))).await;
+    let other = stage
+        .token("other", on(Role::Client, None, Some("tenant_2")))
+        .await;
+    let mut stream = open(&stage, &tenant, "/v1/events").await;
+    let mut text = String::new();
+    let (clock, mut foreign) = (Clock::start(), 0);
+    let acquires = async {
+        loop {
+            acquire(&stage, &other, &format!("tenant_2:{foreign}")).await;
+            foreign += 1;
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let hints = async {
+        let mut times = Vec::new();
+        for _ in 0..3 {
+            let hint = hint(&mut stream, &mut text).await;
+            times.push(clock.tick());
+            let numbers = (&hint["changes"], &hint["heldTotal"]);
+            assert_eq!(numbers, (&json!(0), &json!(0)), "{hint}");
+        }
+        times
+    };
+    let times = tokio::select! {
+        times = hints => times,
+        () = acquires => unreachable!("it does not end"),
+    };
+    assert!(foreign > 20, "{foreign}");
+    let between_ms = times[2].since(times[1]);
+    assert!(between_ms > 2_000, "{between_ms} ms");
+    acquire(&stage, &tenant, "tenant_1:a").await;
+    let mut own = hint(&mut stream, &mut text).await;
+    while own["changes"] == 0 {
+        own = hint(&mut stream, &mut text).await;
+    }
+    let numbers = (&own["changes"], &own["heldTotal"]);
+    assert_eq!(numbers, (&json!(1), &json!(1)), "{own}");
+}
+
+#[tokio::test]
+async fn a_token_has_fifty_streams_and_one_for_each_lease() {
+    // The next one is refused with 429; the stream of a lease of the same token is not.
+    let stage = Stage::start().await;
+    let token = stage.token("tenant", client_and_viewer(None)).await;
+    let mut streams = Vec::new();
+    for _ in 0..50 {
+        let stream = open(&stage, &token, "/v1/events").await;
+        assert_eq!(stream.status(), StatusCode::OK);
+        streams.push(stream);
+    }
+    let refused = open(&stage, &token, "/v1/events").await;
+    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert!(refused.headers().contains_key("retry-after"));
+    let (_, lease) = acquire(&stage, &token, "tenant_1:a").await;
+    let path = format!("/v1/locks/{}/events", lease["leaseId"].as_str().unwrap());
+    assert_eq!(open(&stage, &token, &path).await.status(), StatusCode::OK);
+    drop(streams);
+}

@@ -1,0 +1,72 @@
+//! A viewer sends many searches at once, each of which reads every name.
+
+use domain::access::Role;
+use domain::observation::Tick;
+use leasehold::clock::Clock;
+use reqwest::{Client, StatusCode, header};
+use serde_json::Value;
+
+use super::stage::count;
+use crate::people::stage::{Stage, get, on};
+use crate::support::eventually::eventually;
+
+const LOCKS: usize = 5_000;
+/// Longer than a search waits for a permit, in milliseconds.
+const FLOOD_MS: i64 = 6_000;
+const SEARCH: &str = "/v1/inventory?q=nothing-has-this-name&limit=1";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn searches_beyond_the_limit_answer_503() {
+    // More searches than the cores can do in the time that a search waits.
+    let stage = Stage::start().await;
+    let redis = redis::Client::open(format!("redis://127.0.0.1:{}", stage.redis.port())).unwrap();
+    let mut redis = redis.get_multiplexed_async_connection().await.unwrap();
+    // Long names with many beginnings of what is searched for.
+    let fill = "for i = 1, tonumber(ARGV[1]) do redis.call('SET', string.rep('nothing-has-', 80) .. i, 'worker') end";
+    let mut eval = redis::cmd("EVAL");
+    let () = eval
+        .arg(fill)
+        .arg(0)
+        .arg(LOCKS)
+        .query_async(&mut redis)
+        .await
+        .unwrap();
+    let token = stage.token("viewer", on(Role::Viewer, None, None)).await;
+    eventually("all locks are seen", async || {
+        let (_, page) = get(&stage, &token, "/v1/inventory?limit=1").await;
+        page["total"].as_u64() == Some(LOCKS as u64)
+    })
+    .await;
+    let clock = Clock::start();
+    assert_eq!(get(&stage, &token, SEARCH).await.0, StatusCode::OK);
+    let one_ms = clock.tick().since(Tick(0)).max(1);
+    let cores = std::thread::available_parallelism().unwrap().get();
+    let searches = FLOOD_MS / one_ms * i64::try_from(cores).unwrap();
+    let http = Client::new();
+    let flood = (0..searches.min(5_000)).map(|_| async {
+        let request = http.get(stage.url(SEARCH)).bearer_auth(token.expose());
+        let answer = request.send().await.unwrap();
+        let (status, headers) = (answer.status(), answer.headers().clone());
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            assert_eq!(headers[header::RETRY_AFTER], "1");
+            let problem: Value = answer.json().await.unwrap();
+            assert_eq!(problem["code"], "overloaded", "{problem}");
+        }
+        status
+    });
+    let (statuses, plain) = tokio::join!(
+        futures::future::join_all(flood),
+        get(&stage, &token, "/v1/inventory?limit=1")
+    );
+    assert_eq!(plain.0, StatusCode::OK);
+    let (done, refused) = (
+        count(&statuses, StatusCode::OK),
+        count(&statuses, StatusCode::SERVICE_UNAVAILABLE),
+    );
+    assert!(done > 0 && refused > 0, "{done} done, {refused} refused");
+    assert_eq!(done + refused, statuses.len());
+    eventually("a search is possible again", async || {
+        get(&stage, &token, SEARCH).await.0 == StatusCode::OK
+    })
+    .await;
+}
