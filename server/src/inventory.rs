@@ -21,6 +21,7 @@ mod order;
 mod overwrites;
 mod parts;
 mod query;
+mod recheck;
 mod row;
 mod scan;
 mod select;
@@ -52,6 +53,7 @@ pub use journal::{Change, Journal, Taken};
 pub use long_held::{Alerted, LongHeld};
 pub use parts::{BackendSummary, Summary};
 pub use query::{LookUp, SEEN_MAX};
+pub use recheck::DueRechecks;
 pub use slot::BackendInfo;
 pub use watched::WatchedBackend;
 

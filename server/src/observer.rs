@@ -1,4 +1,5 @@
-//! Keeps the inventory in step with one backend: passes by the clock, refreshes by hints, probes now and then.
+//! Keeps the inventory in step with one backend: passes by the clock, refreshes by hints, rechecks of locks whose state is
+//! about to turn, probes now and then.
 //!
 //! **Invariant:** each backend has its own tasks and nothing else waits for them: one that hangs ages alone.
 
@@ -21,6 +22,8 @@ const HINT_GAP: Duration = Duration::from_millis(40);
 const HINT_GAP_MAX: Duration = Duration::from_millis(300);
 /// A re-list asked for by a hint starts no sooner after the last pass.
 const RELIST_GAP: Duration = Duration::from_millis(100);
+/// Without a lock to read again.
+const RECHECK_IDLE: Duration = Duration::from_secs(60);
 const PROBE_EVERY: Duration = Duration::from_secs(60);
 /// A backend that is back is shown as it is within 5 s: this, a connection and a pass must fit in.
 const RETRY_MAX: Duration = Duration::from_secs(3);
@@ -70,6 +73,12 @@ pub fn start(
         &observer,
         stop,
         |one| async move { one.refreshes().await },
+    );
+    keep(
+        "recheck",
+        &observer,
+        stop,
+        |one| async move { one.rechecks().await },
     );
     keep("watch", &observer, stop, |one| async move {
         one.backend.watch(one.hints.clone()).await;
@@ -181,6 +190,21 @@ impl Observer {
             }
             let spent = u64::try_from(self.clock.tick().since(began)).unwrap_or(0);
             tokio::time::sleep(hint_gap(Duration::from_millis(spent))).await;
+        }
+    }
+
+    /// Reads a lock again at the moment when time alone would give it another state.
+    async fn rechecks(&self) {
+        loop {
+            let now = self.clock.now();
+            let due = self.feed.due_rechecks(now);
+            for (source, resource) in due.names {
+                self.hints.changed(source, resource);
+            }
+            let wait = due.next.map_or(RECHECK_IDLE, |next| {
+                Duration::from_millis(u64::try_from(next.since(now.tick)).unwrap_or(0).max(1))
+            });
+            let _sooner = tokio::time::timeout(wait, self.feed.recheck_sooner()).await;
         }
     }
 

@@ -7,41 +7,52 @@ use crate::observation::Tick;
 
 const KEPT: usize = crate::limits::LOW_MARKS_MAX;
 
-/// The renewals of one acquisition that we saw. 88 bytes, boxed by whoever keeps a million locks.
+/// The renewals of one acquisition that were observed. 80 bytes, boxed in the inventory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cadence {
     last: Tick,
     count: u32,
+    /// Most of the TTL that had run down when a renewal came, in milliseconds, over the whole acquisition.
+    used_max_ms: u32,
     /// Intervals between renewals and what was left when each came, in milliseconds; rings of the newest.
     intervals_ms: [u32; KEPT],
     lows_ms: [u32; KEPT],
 }
 
 impl Cadence {
-    /// The first renewal seen: at `at`, with `low_ms` left before it.
-    pub fn begin(at: Tick, low_ms: i64) -> Self {
+    /// The first renewal seen: at `at`, with `low_ms` left before it and `used_ms` of the TTL run down.
+    pub fn begin(at: Tick, low_ms: i64, used_ms: i64) -> Self {
         let mut cadence = Self {
             last: at,
             count: 0,
+            used_max_ms: 0,
             intervals_ms: [0; KEPT],
             lows_ms: [0; KEPT],
         };
-        cadence.push_low(low_ms);
+        cadence.push_low(low_ms, used_ms);
         cadence.count = 1;
         cadence
     }
 
     /// One more renewal. A time before the last one (a clock set back) counts, with no interval learnt of it.
-    pub fn renewed(&mut self, at: Tick, low_ms: i64) {
-        self.push_low(low_ms);
+    pub fn renewed(&mut self, at: Tick, low_ms: i64, used_ms: i64) {
+        self.push_low(low_ms, used_ms);
         let slot = (self.count as usize - 1) % KEPT;
         self.intervals_ms[slot] = u32::try_from(at.since(self.last).max(1)).unwrap_or(u32::MAX);
         self.last = self.last.max(at);
         self.count = self.count.saturating_add(1);
     }
 
-    fn push_low(&mut self, low_ms: i64) {
-        self.lows_ms[self.count as usize % KEPT] = u32::try_from(low_ms.max(0)).unwrap_or(u32::MAX);
+    fn push_low(&mut self, low_ms: i64, used_ms: i64) {
+        let clamp = |ms: i64| u32::try_from(ms.max(0)).unwrap_or(u32::MAX);
+        self.lows_ms[self.count as usize % KEPT] = clamp(low_ms);
+        self.used_max_ms = self.used_max_ms.max(clamp(used_ms));
+    }
+
+    /// Most of the TTL that had run down when a renewal came, in milliseconds. Kept in place of the least that was left:
+    /// where a backend does not report the TTL, the known TTL grows with later readings, and this stays exact.
+    pub const fn used_max_ms(&self) -> i64 {
+        self.used_max_ms as i64
     }
 
     pub const fn last(&self) -> Tick {
@@ -87,23 +98,24 @@ mod tests {
 
     #[test]
     fn cadence_is_known_from_the_second_renewal_on() {
-        let mut cadence = Cadence::begin(Tick(10_000), 20_000);
+        let mut cadence = Cadence::begin(Tick(10_000), 20_000, 10_000);
         assert_eq!(cadence.interval_ms(), None);
-        cadence.renewed(Tick(20_000), 19_900);
-        cadence.renewed(Tick(32_000), 18_000);
+        cadence.renewed(Tick(20_000), 19_900, 10_100);
+        cadence.renewed(Tick(32_000), 18_000, 12_000);
         assert_eq!(cadence.interval_ms(), Some(12_000));
         assert_eq!(cadence.longest_ms(), Some(12_000));
         assert_eq!(cadence.low_marks_ms(), [20_000, 19_900, 18_000]);
+        assert_eq!(cadence.used_max_ms(), 12_000);
     }
 
     proptest! {
         #[test]
         fn median_never_exceeds_the_longest_and_marks_stay_bounded(steps in proptest::collection::vec((0i64..100_000, -5i64..50_000), 1..40)) {
             let mut at = 0;
-            let mut cadence = Cadence::begin(Tick(0), 0);
+            let mut cadence = Cadence::begin(Tick(0), 0, 0);
             for (step, low) in &steps {
                 at += step;
-                cadence.renewed(Tick(at), *low);
+                cadence.renewed(Tick(at), *low, *step);
             }
             prop_assert!(cadence.interval_ms() <= cadence.longest_ms());
             prop_assert_eq!(cadence.low_marks_ms().len(), (steps.len() + 1).min(KEPT));

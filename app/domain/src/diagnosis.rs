@@ -13,6 +13,10 @@ use crate::state::{LockState, Reason};
 pub const NEAR_SHARE: i64 = 8;
 /// A holder has fallen silent after so many of its longest intervals, in hundredths.
 pub const SILENT_INTERVALS: i64 = 250;
+/// A holder that was seen to renew is near expiry below this in any case, in milliseconds; of a short TTL below one eighth.
+pub const LAST_MS: i64 = 250;
+/// Reason of a lock whose lease ran out after it was last read.
+pub const RAN_OUT: &str = "Its lease ran out after the last scan, unless the holder renewed it since";
 /// Where it can be done, a silent holder is named at least this long before its lease ends, in milliseconds.
 pub const WARN_BEFORE_END_MS: i64 = 5_000;
 
@@ -23,6 +27,10 @@ pub enum LifetimeFacts<'a> {
     Leased {
         remaining_ms: i64,
         track_ms: i64,
+    },
+    /// The lease of a silent holder ran out so long ago, after the last reading.
+    RanOut {
+        ago_ms: i64,
     },
     NoTtl {
         why: &'a str,
@@ -46,6 +54,8 @@ pub struct Facts<'a> {
     pub lifetime: LifetimeFacts<'a>,
     pub cadence: Option<CadenceFacts>,
     pub renewals: u32,
+    /// Less than this is less than was left at any renewal before; see [`near_below_ms`].
+    pub near_below_ms: Option<i64>,
     /// How late a renewal may be seen: the poll period and the grain of the backend's clock, in milliseconds.
     pub sampling_ms: i64,
     pub waiters: Option<u32>,
@@ -78,6 +88,14 @@ impl Verdict {
     }
 }
 
+/// What is left when a holder is clearly later than at any renewal before. `used_ms` is the most of the TTL that had run down
+/// when a renewal came: half of it may be missed, as in [`near_after_ms`], but never more than half of what was left then.
+pub fn near_below_ms(used_ms: i64, track_ms: i64, sampling_ms: i64, grain_ms: i64) -> i64 {
+    let low_ms = track_ms - used_ms;
+    let slack_ms = (used_ms / 2 + sampling_ms).min(low_ms / 2).max(grain_ms);
+    (low_ms - slack_ms).max(LAST_MS.min(track_ms / NEAR_SHARE))
+}
+
 /// Silence from which one renewal counts as missed.
 pub const fn near_after_ms(longest_ms: i64, sampling_ms: i64) -> i64 {
     longest_ms + longest_ms / 2 + sampling_ms
@@ -106,17 +124,60 @@ pub const fn silent_after(
 }
 
 /// What is left when the lock will be called near expiry: the notch on its runway.
-pub const fn notch_ms(cadence: Option<CadenceFacts>, track_ms: i64, sampling_ms: i64) -> i64 {
-    let left = match cadence {
-        Some(cadence) => track_ms - near_after_ms(cadence.longest_ms, sampling_ms),
-        None => track_ms / NEAR_SHARE,
+pub fn notch_ms(
+    cadence: Option<CadenceFacts>,
+    near_below_ms: Option<i64>,
+    track_ms: i64,
+    sampling_ms: i64,
+) -> i64 {
+    let by_silence = cadence.map(|cadence| track_ms - near_after_ms(cadence.longest_ms, sampling_ms));
+    let never_renewed = track_ms / NEAR_SHARE;
+    by_silence.max(near_below_ms).unwrap_or(never_renewed).max(0)
+}
+
+/// Milliseconds after the reading when time alone gives the lock another state; none when it does not.
+pub fn turns_after_ms(facts: &Facts<'_>) -> Option<i64> {
+    let LifetimeFacts::Leased {
+        remaining_ms,
+        track_ms,
+    } = facts.lifetime
+    else {
+        return None;
     };
-    if left < 0 { 0 } else { left }
+    let notch = notch_ms(facts.cadence, facts.near_below_ms, track_ms, facts.sampling_ms);
+    let silent = facts.cadence.map(|cadence| {
+        let after = silent_after_ms(cadence.longest_ms, facts.sampling_ms, track_ms);
+        after - cadence.silent_ms + 1
+    });
+    [Some(remaining_ms), Some(remaining_ms - notch + 1), silent]
+        .into_iter()
+        .flatten()
+        .filter(|ms| *ms > 0)
+        .min()
+        .filter(|_| remaining_ms > 0)
+}
+
+/// State of a lock whose lease ran out after it was last read with this state. A holder that was silent then has expired;
+/// any other may have renewed since, so the state is unknown until the next scan.
+pub const fn state_after_end(read: LockState) -> LockState {
+    match read {
+        LockState::NotRenewing | LockState::NearExpiry => LockState::ExpiredPresent,
+        LockState::ExpiredPresent | LockState::HolderGone | LockState::Stale => read,
+        LockState::TwoBelievers
+        | LockState::NoTtl
+        | LockState::LongHeld
+        | LockState::Contended
+        | LockState::Unknown
+        | LockState::Healthy => LockState::Unknown,
+    }
 }
 
 pub fn judge(facts: &Facts<'_>) -> Verdict {
-    let is_expired =
-        matches!(facts.lifetime, LifetimeFacts::Leased { remaining_ms, .. } if remaining_ms <= 0);
+    let is_expired = match facts.lifetime {
+        LifetimeFacts::Leased { remaining_ms, .. } => remaining_ms <= 0,
+        LifetimeFacts::RanOut { .. } => true,
+        LifetimeFacts::NoTtl { .. } | LifetimeFacts::Session | LifetimeFacts::Unknown { .. } => false,
+    };
     let mut verdict = Verdict::default()
         .with(
             LockState::TwoBelievers,
@@ -144,9 +205,11 @@ pub fn judge(facts: &Facts<'_>) -> Verdict {
             let expired = remaining_ms <= 0;
             let (near, silent) = match facts.cadence {
                 Some(cadence) => (
-                    cadence.silent_ms > near_after_ms(cadence.longest_ms, facts.sampling_ms),
+                    is_below_low(facts, remaining_ms)
+                        || cadence.silent_ms > near_after_ms(cadence.longest_ms, facts.sampling_ms),
                     cadence.silent_ms > silent_after_ms(cadence.longest_ms, facts.sampling_ms, track_ms),
                 ),
+                None if facts.near_below_ms.is_some() => (is_below_low(facts, remaining_ms), false),
                 None => (remaining_ms < track_ms / NEAR_SHARE, false),
             };
             verdict = verdict
@@ -154,11 +217,17 @@ pub fn judge(facts: &Facts<'_>) -> Verdict {
                 .with(LockState::NotRenewing, silent && !expired)
                 .with(LockState::NearExpiry, near && !silent && !expired);
         }
+        LifetimeFacts::RanOut { .. } => verdict = verdict.with(LockState::ExpiredPresent, true),
         LifetimeFacts::NoTtl { .. } => verdict = verdict.with(LockState::NoTtl, true),
         LifetimeFacts::Session => {}
         LifetimeFacts::Unknown { .. } => verdict = verdict.with(LockState::Unknown, true),
     }
     verdict
+}
+
+/// Less is left than at any renewal before.
+pub fn is_below_low(facts: &Facts<'_>, remaining_ms: i64) -> bool {
+    facts.near_below_ms.is_some_and(|below| remaining_ms < below)
 }
 
 /// One sentence per state that holds, worst first; one for a healthy lock too.
@@ -210,11 +279,18 @@ fn sentence(state: LockState, facts: &Facts<'_>) -> String {
 fn remaining(facts: &Facts<'_>) -> i64 {
     match facts.lifetime {
         LifetimeFacts::Leased { remaining_ms, .. } => remaining_ms,
-        LifetimeFacts::NoTtl { .. } | LifetimeFacts::Session | LifetimeFacts::Unknown { .. } => 0,
+        LifetimeFacts::RanOut { .. }
+        | LifetimeFacts::NoTtl { .. }
+        | LifetimeFacts::Session
+        | LifetimeFacts::Unknown { .. } => 0,
     }
 }
 
 fn expired_sentence(facts: &Facts<'_>) -> String {
+    if let LifetimeFacts::RanOut { ago_ms } = facts.lifetime {
+        let ago = human::duration(ago_ms);
+        return format!("Its lease ran out {ago} ago, after the last scan, and no renewal was seen.");
+    }
     let ago = human::duration(-remaining(facts));
     match facts.cadence {
         Some(cadence) => format!(
@@ -233,6 +309,12 @@ fn silence_sentence(state: LockState, facts: &Facts<'_>) -> String {
             human::duration(cadence.interval_ms),
             human::duration(cadence.silent_ms)
         ),
+        (_, LifetimeFacts::Leased { remaining_ms, .. }) if is_below_low(facts, remaining_ms) => {
+            format!(
+                "Less is left than at any renewal before: {left}.{}",
+                rhythm(facts)
+            )
+        }
         (Some(cadence), _) => format!(
             "One renewal missed. It renews every {}; the last was {} ago.",
             human::duration(cadence.interval_ms),
@@ -248,6 +330,14 @@ fn silence_sentence(state: LockState, facts: &Facts<'_>) -> String {
         }
         (None, _) => format!("{left} left."),
     }
+}
+
+fn rhythm(facts: &Facts<'_>) -> String {
+    facts.cadence.map_or_else(String::new, |cadence| {
+        let every = human::duration(cadence.interval_ms);
+        let ago = human::duration(cadence.silent_ms);
+        format!(" It renews every {every}; the last was {ago} ago.")
+    })
 }
 
 fn contended_sentence(facts: &Facts<'_>) -> String {
@@ -275,88 +365,4 @@ fn healthy_sentence(facts: &Facts<'_>) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn leased(remaining_ms: i64, cadence: Option<(i64, i64)>) -> Facts<'static> {
-        Facts {
-            lifetime: LifetimeFacts::Leased {
-                remaining_ms,
-                track_ms: 30_000,
-            },
-            cadence: cadence.map(|(every, silent)| CadenceFacts {
-                interval_ms: every,
-                longest_ms: every,
-                silent_ms: silent,
-            }),
-            renewals: if cadence.is_some() { 2 } else { 0 },
-            sampling_ms: 500,
-            waiters: Some(0),
-            oldest_waiter_ms: None,
-            condition: None,
-            is_long_held: false,
-        }
-    }
-
-    #[test]
-    fn a_late_but_steady_renewer_is_never_accused() {
-        // Renews a 30 s lease every 25 s: it falls to 5 s each time, before and after its cadence is learnt.
-        for left in (5_000..30_000).step_by(100) {
-            assert_eq!(judge(&leased(left, None)).worst(), LockState::Healthy);
-            assert_eq!(
-                judge(&leased(left, Some((25_000, 30_000 - left)))).worst(),
-                LockState::Healthy
-            );
-        }
-    }
-
-    #[test]
-    fn a_silent_renewer_is_named_at_least_five_seconds_before_its_end() {
-        // Used to renew every 10 s, then falls silent.
-        let at = |silent: i64| judge(&leased(30_000 - silent, Some((10_000, silent)))).worst();
-        assert_eq!(at(14_000), LockState::Healthy);
-        assert_eq!(at(16_000), LockState::NearExpiry);
-        assert_eq!(at(24_700), LockState::NotRenewing);
-        assert_eq!(at(30_001), LockState::ExpiredPresent);
-    }
-
-    #[test]
-    fn each_state_says_why_with_its_numbers() {
-        let silent = leased(4_100, Some((10_000, 25_900)));
-        let reasons = explain(&silent, judge(&silent));
-        assert_eq!(
-            reasons[0].why,
-            "Renewed every 10.0 s, silent for 25.9 s. Expires in 4.1 s."
-        );
-        let mut waiting = leased(20_000, None);
-        waiting.waiters = Some(3);
-        waiting.oldest_waiter_ms = Some(38_000);
-        let reasons = explain(&waiting, judge(&waiting));
-        assert_eq!(reasons[0].why, "3 wait for it. Oldest waiter 38.0 s.");
-    }
-
-    proptest! {
-        #[test]
-        fn every_verdict_has_a_reason_per_state_worst_first(
-            remaining in -10_000i64..40_000, every in 1i64..40_000, silent in 0i64..60_000,
-            known in any::<bool>(), waiters in proptest::option::of(0u32..5),
-        ) {
-            let mut facts = leased(remaining, known.then_some((every, silent)));
-            facts.waiters = waiters;
-            let verdict = judge(&facts);
-            let reasons = explain(&facts, verdict);
-            prop_assert_eq!(reasons[0].state, verdict.worst());
-            prop_assert!(reasons.windows(2).all(|pair| pair[0].state < pair[1].state));
-            prop_assert!(reasons.iter().all(|reason| !reason.why.is_empty()));
-        }
-
-        #[test]
-        fn silence_only_ever_makes_it_worse(every in 1i64..20_000, silent in 0i64..29_000) {
-            let before = judge(&leased(30_000 - silent, Some((every, silent)))).worst();
-            let after = judge(&leased(30_000 - silent - 500, Some((every, silent + 500)))).worst();
-            prop_assert!(after <= before);
-        }
-    }
-}
+mod tests;

@@ -72,6 +72,8 @@ pub fn form(lock: &Lock) -> Form {
     match &lock.remaining_ms {
         _ if lock.session_bound => Form::Session,
         Known::Known(ms) if *ms > 0 || lock.is_stale() => Form::Leased,
+        // The lease ran out after the last scan, and the holder may have renewed it.
+        Known::Known(_) if lock.state == LockState::Unknown => Form::Unknown,
         Known::Known(_) => Form::Expired,
         Known::Absent(_) => Form::NoTtl,
         Known::Unknown(_) => Form::Unknown,

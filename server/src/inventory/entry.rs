@@ -69,6 +69,9 @@ pub(super) struct Entry {
     pub(super) state: LockState,
 }
 
+/// A lock is not read again sooner than this after a reading, in milliseconds.
+const RECHECK_MS_MIN: i64 = 50;
+
 /// A million of them with their numbers and texts must fit the goal of 300 bytes each beside the name.
 const _: () = assert!(size_of::<Option<Entry>>() <= 160);
 
@@ -91,12 +94,50 @@ impl Entry {
             },
             cadence: self.cadence_facts(),
             renewals: self.cadence.as_ref().map_or(0, |cadence| cadence.count()),
+            near_below_ms: self.near_below_ms(grain_ms, poll_ms),
             sampling_ms: self.sampling_ms(grain_ms, poll_ms),
             waiters: (self.gaps.waiters == super::gaps::FILLED).then_some(self.waiters),
             oldest_waiter_ms: (self.oldest_waiter_ms > 0).then_some(i64::from(self.oldest_waiter_ms)),
             condition: self.condition.as_deref(),
             is_long_held: self.read_at > self.long_after,
         }
+    }
+
+    /// Facts at the time of an answer: those of the last reading, unless the lease has run out since.
+    pub(super) fn facts_at<'a>(
+        &'a self,
+        gaps: &'a Gaps,
+        grain_ms: i64,
+        poll_ms: i64,
+        now: Tick,
+    ) -> Facts<'a> {
+        let mut facts = self.facts(gaps, grain_ms, poll_ms);
+        if self.runs_out().is_none_or(|end| end > now) {
+            return facts;
+        }
+        if diagnosis::state_after_end(diagnosis::judge(&facts).worst()) == LockState::ExpiredPresent {
+            let ago_ms = now.since(self.deadline);
+            facts.lifetime = LifetimeFacts::RanOut { ago_ms };
+        } else {
+            facts.lifetime = LifetimeFacts::Unknown {
+                why: diagnosis::RAN_OUT,
+            };
+        }
+        facts
+    }
+
+    /// State at the time of an answer: a lease that ran out after the last reading is expired or unknown.
+    pub(super) fn state_at(&self, now: Tick) -> LockState {
+        match self.runs_out() {
+            Some(end) if end <= now => diagnosis::state_after_end(self.state),
+            Some(_) | None => self.state,
+        }
+    }
+
+    /// When time alone makes the state expired or unknown; none where the last reading decides.
+    pub(super) fn runs_out(&self) -> Option<Tick> {
+        let is_running = self.ends == Ends::Leased && self.deadline > self.read_at;
+        (is_running && self.state != LockState::Stale).then_some(self.deadline)
     }
 
     /// Tells this acquisition from the next one, as alerts do.
@@ -128,7 +169,16 @@ impl Entry {
     pub(super) fn notch_ms(&self, grain_ms: i64, poll_ms: i64) -> Option<i64> {
         let sampling_ms = self.sampling_ms(grain_ms, poll_ms);
         let leased = self.ends == Ends::Leased;
-        leased.then(|| diagnosis::notch_ms(self.cadence_facts(), i64::from(self.track_ms), sampling_ms))
+        let track_ms = i64::from(self.track_ms);
+        let below_ms = self.near_below_ms(grain_ms, poll_ms);
+        leased.then(|| diagnosis::notch_ms(self.cadence_facts(), below_ms, track_ms, sampling_ms))
+    }
+
+    fn near_below_ms(&self, grain_ms: i64, poll_ms: i64) -> Option<i64> {
+        let sampling_ms = self.sampling_ms(grain_ms, poll_ms);
+        let used_ms = self.cadence.as_ref()?.used_max_ms();
+        let track_ms = i64::from(self.track_ms);
+        Some(diagnosis::near_below_ms(used_ms, track_ms, sampling_ms, grain_ms))
     }
 
     pub(super) fn cadence_facts(&self) -> Option<CadenceFacts> {
@@ -142,5 +192,13 @@ impl Entry {
 
     pub(super) fn judge(&self, gaps: &Gaps, grain_ms: i64, poll_ms: i64) -> Verdict {
         diagnosis::judge(&self.facts(gaps, grain_ms, poll_ms))
+    }
+
+    /// Its state as of the reading, and when to read it again because time alone gives it another one before the next scan.
+    pub(super) fn judge_ahead(&self, gaps: &Gaps, grain_ms: i64, poll_ms: i64) -> (LockState, Option<Tick>) {
+        let facts = self.facts(gaps, grain_ms, poll_ms);
+        let turn_ms = diagnosis::turns_after_ms(&facts).map(|ms| ms.max(RECHECK_MS_MIN));
+        let recheck_at = turn_ms.filter(|ms| *ms < poll_ms).map(|ms| self.read_at.plus(ms));
+        (diagnosis::judge(&facts).worst(), recheck_at)
     }
 }

@@ -8,8 +8,10 @@ use domain::known::Known;
 use domain::names::{BackendName, Resource, Source};
 use domain::observation::{Coverage, Tick};
 use domain::safety::Safety;
+use tokio::sync::Notify;
 
 use super::ingest::{Context, Outcome};
+use super::recheck::DueRechecks;
 use super::shard::SourceInfo;
 use super::slot::{Slot, SlotState};
 use super::{Inventory, status};
@@ -26,6 +28,8 @@ pub struct Feed {
     /// Our wall clock at tick 0.
     epoch: DateTime<Utc>,
     describe: Box<Describe>,
+    /// The first recheck comes sooner than before.
+    recheck_sooner: Notify,
 }
 
 impl Inventory {
@@ -44,6 +48,7 @@ impl Inventory {
             slot,
             epoch,
             describe: Box::new(describe),
+            recheck_sooner: Notify::new(),
         })
     }
 }
@@ -87,13 +92,37 @@ impl Feed {
             self.know_source(&mut state, &lock.source);
         }
         let mut context = self.context(&state);
+        let first = state.shard.rechecks.first();
         let mut outcome = state.shard.apply(batch, &mut context);
+        let is_sooner = |at| first.is_none_or(|first| at < first);
+        if state.shard.rechecks.first().is_some_and(is_sooner) {
+            self.recheck_sooner.notify_one();
+        }
         for (source, resource) in &free {
             let shard = &mut state.shard;
             shard.remove_force_released(source, resource, sent_at, &context, &mut outcome);
         }
         state.last_flush = context.last_flush;
         self.publish(state, outcome);
+    }
+
+    /// Locks to read again now. Of a backend that does not answer none is: its rows go stale.
+    pub fn due_rechecks(&self, now: Now) -> DueRechecks {
+        let mut state = self.slot.write();
+        if state.passes.failing {
+            state.shard.rechecks.clear();
+        }
+        let due = state.shard.due_rechecks(now.tick, self.slot.info.poll_ms);
+        drop(state);
+        if !due.names.is_empty() {
+            self.inventory.bump(0);
+        }
+        due
+    }
+
+    /// Waits until a recheck is due sooner than [`due_rechecks`](Self::due_rechecks) said.
+    pub async fn recheck_sooner(&self) {
+        self.recheck_sooner.notified().await;
     }
 
     /// Locks were read by name because of hints: they are shown at once.

@@ -118,7 +118,8 @@ impl Shard {
                 self.lines.stand(source, &entry.name, line, sent_at);
                 let (info, gaps) = (&self.sources[usize::from(source)], &self.gaps);
                 entry.long_after = context.long_after(&entry, None, info);
-                entry.state = entry.judge(gaps, info.grain_ms, context.poll_ms).worst();
+                let recheck_at;
+                (entry.state, recheck_at) = entry.judge_ahead(gaps, info.grain_ms, context.poll_ms);
                 entry.group = self.groups.of(&entry.name, sent_at);
                 entry.seen_begin = context.settled;
                 if entry.state == LockState::TwoBelievers {
@@ -131,7 +132,8 @@ impl Shard {
                         .events
                         .push(event(EventKind::Acquired, &entry, context.wall(sent_at)));
                 }
-                self.insert(entry);
+                let id = self.insert(entry);
+                self.rechecks.add(recheck_at, id);
             }
         }
     }
@@ -171,7 +173,9 @@ impl Shard {
         }
         new.long_after = context.long_after(&new, same.then_some(&*old), info);
         self.overwrites.mark(&mut new, sent_at, context);
-        new.state = new.judge(&self.gaps, grain_ms, context.poll_ms).worst();
+        let recheck_at;
+        (new.state, recheck_at) = new.judge_ahead(&self.gaps, grain_ms, context.poll_ms);
+        self.rechecks.add(recheck_at, id);
         let shown = same
             && new.state == old.state
             && new.waiters == old.waiters

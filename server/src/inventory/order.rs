@@ -6,6 +6,7 @@
 
 use std::cmp::Ordering;
 
+use domain::observation::Tick;
 use domain::state::StateCounts;
 
 use super::entry::{Ends, Entry};
@@ -57,6 +58,8 @@ pub(super) struct Block {
     pub(super) deadline: Bounds,
     pub(super) waiting: Bounds,
     fingerprint: Fingerprint,
+    /// The first lease of it that runs out after its last reading: from then on the sums of states are out of date.
+    runs_out: Option<Tick>,
     /// A lock changed since the sums were made.
     dirty: bool,
 }
@@ -67,11 +70,14 @@ pub(super) struct Sums {
     pub(super) states: StateCounts,
     pub(super) waiters: u64,
     pub(super) fingerprint: Fingerprint,
+    /// The next lease of them that runs out: until then time alone does not change the states.
+    pub(super) runs_out: Option<Tick>,
 }
 
 impl Sums {
-    pub(super) fn add_lock(&mut self, id: Id, entry: &Entry) {
-        self.states.add(entry.state, 1);
+    pub(super) fn add_lock(&mut self, id: Id, entry: &Entry, now: Tick) {
+        self.states.add(entry.state_at(now), 1);
+        self.runs_out = earliest(self.runs_out, entry.runs_out().filter(|end| *end > now));
         self.waiters += known_waiters(entry);
         self.fingerprint.add_lock(id, entry);
     }
@@ -80,7 +86,12 @@ impl Sums {
         self.states.merge(&more.states);
         self.waiters += more.waiters;
         self.fingerprint.add(&more.fingerprint);
+        self.runs_out = earliest(self.runs_out, more.runs_out);
     }
+}
+
+fn earliest(one: Option<Tick>, other: Option<Tick>) -> Option<Tick> {
+    one.into_iter().chain(other).min()
 }
 
 fn known_waiters(entry: &Entry) -> u64 {
@@ -109,6 +120,11 @@ impl Block {
         self.dirty
     }
 
+    /// Its sums of states are those of this moment.
+    pub(super) fn is_exact(&self, now: Tick) -> bool {
+        !self.dirty && self.runs_out.is_none_or(|end| end > now)
+    }
+
     fn sum(&mut self, slab: &Slab) {
         let mut fresh = Self {
             ids: std::mem::take(&mut self.ids),
@@ -121,6 +137,7 @@ impl Block {
             fresh.acquired.take(acquired_key(entry));
             fresh.deadline.take(deadline_key(entry));
             fresh.waiting.take(waiting_key(entry));
+            fresh.runs_out = earliest(fresh.runs_out, entry.runs_out());
         }
         *self = fresh;
     }
@@ -337,16 +354,17 @@ impl Order {
     }
 
     /// Sums over a range: whole blocks by their own sums, the two ends one by one.
-    pub(super) fn sums(&self, range: &std::ops::Range<Place>, slab: &Slab) -> Sums {
+    pub(super) fn sums(&self, range: &std::ops::Range<Place>, slab: &Slab, now: Tick) -> Sums {
         let mut sums = Sums::default();
         for number in self.blocks_of(range) {
             let block = &self.blocks[number];
             let part = self.slice(number, range);
-            if part.len() == block.ids.len() && !block.dirty {
+            if part.len() == block.ids.len() && block.is_exact(now) {
                 sums.add(&Sums {
                     states: block.states,
                     waiters: block.waiters,
                     fingerprint: block.fingerprint,
+                    runs_out: block.runs_out,
                 });
             } else {
                 #[cfg(test)]
@@ -354,7 +372,7 @@ impl Order {
                     .fetch_add(part.len(), std::sync::atomic::Ordering::Relaxed);
                 part.iter()
                     .filter_map(|id| Some((*id, slab.get(*id)?)))
-                    .for_each(|(id, entry)| sums.add_lock(id, entry));
+                    .for_each(|(id, entry)| sums.add_lock(id, entry, now));
             }
         }
         sums

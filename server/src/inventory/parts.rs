@@ -69,7 +69,7 @@ impl BackendPart {
         let shard = &state.shard;
         let last_end = state.passes.last_end;
         Self {
-            sums: shard.sums_over(&shard.visible_ranges(b"", scope)),
+            sums: shard.sums_over(&shard.visible_ranges(b"", scope), now.tick),
             status: slot.status(&state, now),
             watch: state.watch.clone(),
             age_step: last_end.map(|tick| tick.0.div_euclid(AGE_STEP_MS)),
@@ -83,6 +83,12 @@ impl Part {
         backends
             .find(|(name, _)| name == backend)
             .map(|(_, part)| &part.sums)
+    }
+
+    /// No lease of it has run out since it was computed.
+    fn is_exact(&self, now: Now) -> bool {
+        let mut ends = self.backends.iter().filter_map(|(_, part)| part.sums.runs_out);
+        ends.all(|end| end > now.tick)
     }
 
     /// Continues revision and changes of `before`, the same scope earlier.
@@ -154,7 +160,7 @@ impl Inventory {
         for slot in self.slots().iter() {
             let state = slot.read();
             let sums = match &part {
-                None => state.shard.sums_over(&[state.shard.order.everything()]),
+                None => state.shard.sums_over(&[state.shard.order.everything()], now.tick),
                 Some(part) => match part.sums(&slot.info.name) {
                     Some(sums) => *sums,
                     None => continue,
@@ -193,6 +199,7 @@ impl Inventory {
         let written = self.written.load(Ordering::Acquire);
         if let Some((computed_from, part)) = latest.as_ref()
             && *computed_from == written
+            && part.is_exact(now)
         {
             return part.clone();
         }

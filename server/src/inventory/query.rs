@@ -176,12 +176,12 @@ impl Inventory {
             let blind = slot.status(&state, now).blinds_rows();
             let shard = &state.shard;
             let ranges = shard.visible_ranges(wanted, &visible.on(&slot.info.name));
-            total.add(&blinded(shard.sums_over(&ranges), blind));
+            total.add(&blinded(shard.sums_over(&ranges, now.tick), blind));
             for Child {
                 prefix,
                 sums,
                 is_leaf,
-            } in shard.children(&ranges, node.len(), PREFIX_CHILDREN_MAX)
+            } in shard.children(&ranges, node.len(), PREFIX_CHILDREN_MAX, now.tick)
             {
                 let child = merged.entry(prefix).or_default();
                 child.0.add(&blinded(sums, blind));

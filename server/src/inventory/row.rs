@@ -111,7 +111,12 @@ impl Shard {
 
     fn judged(&self, entry: &Entry, context: &RowContext<'_>) -> (LockState, Vec<Reason>) {
         let grain_ms = self.source(entry).map_or(0, |info| info.grain_ms);
-        let facts = entry.facts(&self.gaps, grain_ms, context.poll_ms);
+        let is_blind = context.blind.is_some() || entry.state == LockState::Stale;
+        let facts = if is_blind {
+            entry.facts(&self.gaps, grain_ms, context.poll_ms)
+        } else {
+            entry.facts_at(&self.gaps, grain_ms, context.poll_ms, context.now.tick)
+        };
         let mut before = diagnosis::explain(&facts, diagnosis::judge(&facts));
         if let Some(reason) = before.iter_mut().find(|one| one.state == LockState::LongHeld) {
             reason.why = self.why_long_held(entry, context).unwrap_or_default();
@@ -125,7 +130,12 @@ impl Shard {
                     .unwrap_or("Its part of the backend was not read in the last passes")
                     .to_owned()
             }
-            None => return (entry.state, before),
+            None => {
+                let state = entry.state_at(context.now.tick);
+                // A lease that ran out since the last reading comes before what else holds.
+                before.sort_by_key(|reason| reason.state != state);
+                return (state, before);
+            }
         };
         let stale = Reason {
             state: LockState::Stale,

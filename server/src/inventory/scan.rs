@@ -56,7 +56,7 @@ impl Slot {
         let blind = self.status(state, scan.now).blinds_rows();
         let mut sums = Sums::default();
         if is_plain(scan.query) {
-            sums = shard.sums_over(scan.ranges);
+            sums = shard.sums_over(scan.ranges, scan.now.tick);
         } else {
             let wanted = filter(scan.query, shard);
             for (block, range) in shard.order.blocks_of_all(scan.ranges) {
@@ -68,7 +68,7 @@ impl Slot {
                     .filter_map(|id| shard.slab.get(*id))
                     .filter(|entry| wanted(entry))
                 {
-                    sums.states.add(entry.state, 1);
+                    sums.states.add(entry.state_at(scan.now.tick), 1);
                 }
             }
         }
@@ -94,6 +94,7 @@ impl Slot {
             sort: query.sort,
             states: &query.states,
             blind: blind.is_some(),
+            now: now.tick,
             wanted: &wanted,
             clock_shift_ms: -state.offset_ms.known().copied().unwrap_or(0),
             after: cursor.map(|last| after(shard, name, last)),

@@ -7,6 +7,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
+use domain::observation::Tick;
 use domain::query::{Sort, SortKey};
 use domain::state::LockState;
 
@@ -46,6 +47,7 @@ pub(super) struct Selection<'a> {
     pub(super) states: &'a [LockState],
     /// The backend is stale or down: every row counts as stale.
     pub(super) blind: bool,
+    pub(super) now: Tick,
     /// Other filters: owner, text, safety class.
     pub(super) wanted: &'a dyn Fn(&Entry) -> bool,
     /// Milliseconds to add to the backend's acquisition times to compare them with other backends'.
@@ -74,7 +76,11 @@ impl After<'_> {
 
 impl Selection<'_> {
     pub(super) fn state(&self, entry: &Entry) -> LockState {
-        if self.blind { LockState::Stale } else { entry.state }
+        if self.blind {
+            LockState::Stale
+        } else {
+            entry.state_at(self.now)
+        }
     }
 
     fn matches(&self, entry: &Entry) -> bool {
@@ -175,13 +181,15 @@ impl Shard {
             if wanted.abandon.is_abandoned() {
                 break;
             }
-            if only.is_some_and(|state| !self.may_hold(number, state)) || !self.may_match(number, wanted) {
+            if only.is_some_and(|state| !self.may_hold(number, state, wanted))
+                || !self.may_match(number, wanted)
+            {
                 continue;
             }
             for id in self.order.slice(number, range) {
                 let Some(entry) = self.slab.get(*id) else { continue };
                 let rank = wanted.rank(entry);
-                let fits = only.is_none_or(|state| entry.state == state);
+                let fits = only.is_none_or(|state| wanted.state(entry) == state);
                 if fits && wanted.matches(entry) && wanted.is_after(rank, entry) {
                     found.push(Found { rank, id: *id });
                     if found.len() == most {
@@ -193,9 +201,9 @@ impl Shard {
         found
     }
 
-    fn may_hold(&self, number: usize, state: LockState) -> bool {
+    fn may_hold(&self, number: usize, state: LockState, wanted: &Selection<'_>) -> bool {
         let block = &self.order.blocks[number];
-        block.is_dirty() || block.states.of(state) > 0
+        !block.is_exact(wanted.now) || block.states.of(state) > 0
     }
 
     fn select_by_name_backwards(&self, wanted: &Selection<'_>) -> Vec<Found> {
@@ -266,7 +274,10 @@ impl Shard {
     /// Whether a block has rows in the states wanted.
     fn may_match(&self, number: usize, wanted: &Selection<'_>) -> bool {
         let all = wanted.states.is_empty() || wanted.blind;
-        all || wanted.states.iter().any(|state| self.may_hold(number, *state))
+        all || wanted
+            .states
+            .iter()
+            .any(|state| self.may_hold(number, *state, wanted))
     }
 
     /// Best blocks first, those alike by name; stops when the worst row kept is better than the best that is left.

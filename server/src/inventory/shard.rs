@@ -16,6 +16,7 @@ use super::groups::Groups;
 use super::lines::Lines;
 use super::order::Order;
 use super::overwrites::Overwrites;
+use super::recheck::Rechecks;
 use super::slab::{Id, Slab};
 
 /// Owners remembered to be kept once although many locks have them; then the memory starts anew.
@@ -55,6 +56,7 @@ pub(super) struct Shard {
     /// Who waits for what.
     pub(super) lines: Lines,
     pub(super) overwrites: Overwrites,
+    pub(super) rechecks: Rechecks,
     by_name: HashTable<Id>,
     hasher: RandomState,
     owners: HashSet<Arc<str>>,

@@ -26,7 +26,7 @@ pub(super) struct Standpoint<'a> {
 }
 
 impl Shard {
-    /// As of the last reading.
+    /// As of the last reading, unless the lease has run out since.
     pub(super) fn sight<'a>(
         &'a self,
         entry: &'a Entry,
@@ -42,7 +42,7 @@ impl Shard {
             name: &entry.name,
             owner: entry.owner.as_deref(),
             safety: Some(info.safety.class),
-            facts: entry.facts(&self.gaps, info.grain_ms, from.poll_ms),
+            facts: entry.facts_at(&self.gaps, info.grain_ms, from.poll_ms, from.now.tick),
             token: entry.told_token(),
             held_ms: acquired_at.map_or(seen_ms, |at| backend_now - at).max(0),
             acquired_at,

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use domain::observation::Tick;
 use domain::segments::segment_len;
 
 use super::order::{Place, Sums};
@@ -19,15 +20,27 @@ pub(super) struct Child {
 impl Shard {
     /// Children of the node that the first `node_len` bytes of every name in `ranges` make up, in order; at most `most`
     /// of them. The ranges are in order and apart from each other.
-    pub(super) fn children(&self, ranges: &[Range<Place>], node_len: usize, most: usize) -> Vec<Child> {
+    pub(super) fn children(
+        &self,
+        ranges: &[Range<Place>],
+        node_len: usize,
+        most: usize,
+        now: Tick,
+    ) -> Vec<Child> {
         let mut children: Vec<Child> = Vec::new();
         for range in ranges {
-            self.children_in(range, node_len, most, &mut children);
+            self.children_in(range, node_len, (most, now), &mut children);
         }
         children
     }
 
-    fn children_in(&self, range: &Range<Place>, node_len: usize, most: usize, children: &mut Vec<Child>) {
+    fn children_in(
+        &self,
+        range: &Range<Place>,
+        node_len: usize,
+        (most, now): (usize, Tick),
+        children: &mut Vec<Child>,
+    ) {
         let mut at = range.start;
         while at < range.end && children.len() < most {
             let Some(first) = self.order.slice(at.block, &(at..range.end)).first() else {
@@ -45,7 +58,7 @@ impl Shard {
                 // `a` and `ab` share a beginning but no segment.
                 part.end = part.end.min(self.order.bound(|other| other <= child, &self.slab));
             }
-            let sums = self.order.sums(&part, &self.slab);
+            let sums = self.order.sums(&part, &self.slab, now);
             match children.last_mut() {
                 // The range before ended within the same child.
                 Some(last) if last.prefix == child => {

@@ -46,7 +46,7 @@ impl Slot {
     }
 
     pub(super) fn view(&self, state: &SlotState, now: Now) -> BackendView {
-        let sums = state.shard.sums_over(&[state.shard.order.everything()]);
+        let sums = state.shard.sums_over(&[state.shard.order.everything()], now.tick);
         let status = self.status(state, now);
         let tells_waiters = self
             .info

@@ -7,6 +7,7 @@ use std::ops::Range;
 use domain::access::Visible;
 use domain::backend::BackendView;
 use domain::lease::{Scope, ScopePiece};
+use domain::observation::Tick;
 
 use super::Inventory;
 use super::order::{Place, Sums};
@@ -68,10 +69,10 @@ impl Shard {
         apart
     }
 
-    pub(super) fn sums_over(&self, ranges: &[Range<Place>]) -> Sums {
+    pub(super) fn sums_over(&self, ranges: &[Range<Place>], now: Tick) -> Sums {
         let mut sums = Sums::default();
         for range in ranges {
-            sums.add(&self.order.sums(range, &self.slab));
+            sums.add(&self.order.sums(range, &self.slab, now));
         }
         sums
     }

@@ -1,5 +1,6 @@
 //! Every state that the console offers, provoked on real systems and read back from a running server.
 
+mod dead_holders;
 mod long_held;
 mod reach;
 mod surfaces;

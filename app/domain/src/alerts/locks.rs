@@ -114,7 +114,7 @@ fn near_expiry(condition: &Condition, facts: &Facts<'_>) -> (Sign, i64) {
         track_ms,
     } = facts.lifetime
     else {
-        return (Sign::Clear, 0);
+        return (without_lease(facts), 0);
     };
     let left = share(remaining_ms, track_ms);
     if remaining_ms <= 0 {
@@ -122,10 +122,22 @@ fn near_expiry(condition: &Condition, facts: &Facts<'_>) -> (Sign, i64) {
         return (Sign::Unknown, left);
     }
     let is_near = match facts.cadence {
-        Some(cadence) => cadence.silent_ms > diagnosis::near_after_ms(cadence.longest_ms, facts.sampling_ms),
+        Some(cadence) => {
+            diagnosis::is_below_low(facts, remaining_ms)
+                || cadence.silent_ms > diagnosis::near_after_ms(cadence.longest_ms, facts.sampling_ms)
+        }
+        None if facts.near_below_ms.is_some() => diagnosis::is_below_low(facts, remaining_ms),
         None => left < condition.value("share").unwrap_or(1_000 / diagnosis::NEAR_SHARE),
     };
     (sign(is_near), left)
+}
+
+/// A lease of unknown end may still be running: an alert about it stays as it is.
+const fn without_lease(facts: &Facts<'_>) -> Sign {
+    match facts.lifetime {
+        LifetimeFacts::RanOut { .. } | LifetimeFacts::Unknown { .. } => Sign::Unknown,
+        LifetimeFacts::Leased { .. } | LifetimeFacts::NoTtl { .. } | LifetimeFacts::Session => Sign::Clear,
+    }
 }
 
 fn not_renewing(condition: &Condition, sight: &LockSight<'_>) -> (Sign, i64) {
@@ -135,7 +147,7 @@ fn not_renewing(condition: &Condition, sight: &LockSight<'_>) -> (Sign, i64) {
         track_ms,
     } = facts.lifetime
     else {
-        return (Sign::Clear, 0);
+        return (without_lease(facts), 0);
     };
     let Some(cadence) = facts.cadence else {
         // Not learnt yet, or learnt by a process that is gone.

@@ -68,6 +68,7 @@ mod tests {
                 lifetime: LifetimeFacts::Session,
                 cadence: None,
                 renewals: 0,
+                near_below_ms: None,
                 sampling_ms: 0,
                 waiters: None,
                 oldest_waiter_ms: None,

@@ -35,14 +35,20 @@ pub fn title(lock: &Lock) -> String {
         Form::Leased => join(format!("{left} of {track} left."), &details(lock)),
         Form::Expired => {
             let ago = human::duration(left_ms(lock, 0).saturating_neg());
-            join(
-                format!("The lease ran out {ago} ago and the record is still there."),
-                &details(lock),
-            )
+            let is_there = lock.age_ms.saturating_add(left_ms(lock, 0)) <= 0;
+            let record = if is_there {
+                " and the record is still there"
+            } else {
+                ", after the last scan"
+            };
+            join(format!("The lease ran out {ago} ago{record}."), &details(lock))
         }
         Form::NoTtl => format!("No TTL: {}.", why(lock, "it never expires by itself")),
         Form::Session => {
             "It lives as long as the session that holds it: there is no lease to run down.".to_owned()
+        }
+        Form::Unknown if lock.remaining_ms.known().is_some() => {
+            "The lease ran out after the last scan, unless the holder renewed it since.".to_owned()
         }
         Form::Unknown => format!(
             "How much is left is unknown: {}.",

@@ -42,9 +42,12 @@ pub(super) fn runway_note(lock: &Lock) -> String {
             format!("TTL {track}; runs down to the left, each renewal sets it back")
         }
         Form::Leased => format!("TTL unknown; the most ever seen left is {track}"),
-        Form::Expired => "its time is over; the record is still there".to_owned(),
+        Form::Expired => "its lease has run out".to_owned(),
         Form::NoTtl => "nothing runs down".to_owned(),
         Form::Session => "bound to a session, not to time".to_owned(),
+        Form::Unknown if lock.remaining_ms.is_known() => {
+            "it ran out after the last scan, unless the holder renewed it".to_owned()
+        }
         Form::Unknown => "this backend does not tell".to_owned(),
     }
 }

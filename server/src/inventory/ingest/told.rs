@@ -43,9 +43,10 @@ pub(super) fn carry_over(
         .unwrap_or_else(|| new.deadline.plus(-i64::from(new.track_ms)))
         .clamp(old.read_at, new.read_at);
     let low_ms = old.deadline.since(renewed);
+    let used_ms = i64::from(new.track_ms) - low_ms;
     match &mut new.cadence {
-        Some(cadence) => cadence.renewed(renewed, low_ms),
-        None => new.cadence = Some(Box::new(Cadence::begin(renewed, low_ms))),
+        Some(cadence) => cadence.renewed(renewed, low_ms, used_ms),
+        None => new.cadence = Some(Box::new(Cadence::begin(renewed, low_ms, used_ms))),
     }
     Some(renewed)
 }

@@ -80,6 +80,7 @@ proptest! {
             (worlds(), any::<bool>()), 1..5),
         prefix in names(),
         limit in 1u32..20,
+        asked_ms in 0i64..3_900,
     ) {
         let (inventory, feeds) = inventory(&["one", "two"]);
         let mut truth: [World; 2] = Default::default();
@@ -93,6 +94,8 @@ proptest! {
             feeds[which].end(whole(&SOURCES), now(at));
             truth[which] = world;
         }
+        // Leases run out between the last reading and the answer.
+        at += asked_ms;
         let text = Resource::from_bytes(&prefix).text();
         // A prefix in text form can also mean the bytes behind its escapes; the model follows the inventory.
         let prefix = Resource::candidates(&text).pop().unwrap().as_bytes().to_vec();
@@ -119,10 +122,21 @@ proptest! {
         let page = inventory.page(&InventoryQuery { prefix: text, ..InventoryQuery::default() }, now(at)).unwrap();
         prop_assert_eq!(page.total as usize, expected);
         let shown = all_pages(&inventory, &InventoryQuery::default(), now(at));
+        let is_over = |state| matches!(state, LockState::ExpiredPresent | LockState::Unknown | LockState::Stale);
+        for lock in &shown {
+            let has_time_left = lock.remaining_ms.known().is_none_or(|ms| *ms > 0);
+            prop_assert!(has_time_left || is_over(lock.state), "{:?}", lock);
+            prop_assert_eq!(lock.reasons[0].state, lock.state);
+        }
+        let tree = inventory.prefixes("", &Visible::default(), now(at));
+        let facets = inventory.page(&InventoryQuery::default(), now(at)).unwrap().states;
         for state in LockState::ALL {
             let query = InventoryQuery { states: vec![state], limit, ..InventoryQuery::default() };
             let listed = all_pages(&inventory, &query, now(at));
-            prop_assert_eq!(listed.len(), shown.iter().filter(|lock| lock.state == state).count());
+            let count = shown.iter().filter(|lock| lock.state == state).count();
+            prop_assert_eq!(listed.len(), count);
+            prop_assert_eq!(tree.states.of(state) as usize, count);
+            prop_assert_eq!(facets.of(state) as usize, count);
         }
     }
 

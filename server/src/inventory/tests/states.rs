@@ -131,3 +131,66 @@ fn a_listing_older_than_a_refresh_is_no_second_owner() {
     feeds[0].end(whole(&["key"]), now(2_100));
     assert_eq!(state(&inventory, 2_100), LockState::TwoBelievers);
 }
+
+/// A lease of 6 s, renewed every 4 s until 16 s, read every 2 s.
+fn read_renewed(feed: &Feed, at: i64) {
+    let lock = Modelled {
+        remaining_ms: Some(at.min(16_000) / 4_000 * 4_000 + 6_000 - at),
+        ..held(None)
+    };
+    feed.begin(now(at));
+    let mut lock = observed(b"jobs", "key", &lock, at);
+    if let domain::observation::Lifetime::Leased { ttl_ms, .. } = &mut lock.lifetime {
+        *ttl_ms = Known::unknown("not told");
+    }
+    feed.accept(Batch {
+        sent_at: Tick(at),
+        locks: vec![lock],
+        gone: Vec::new(),
+    });
+    feed.end(whole(&["key"]), now(at));
+}
+
+#[test]
+fn a_lock_is_due_for_a_recheck_before_its_state_turns() {
+    // Renewals came with 2 s left: with less than 1 s left, at 21 s, it will be near expiry.
+    let (inventory, feeds) = inventory(&["one"]);
+    for at in (0..=20_000).step_by(2_000) {
+        read_renewed(&feeds[0], at);
+        assert_eq!(state(&inventory, at), LockState::Healthy);
+    }
+    let due = feeds[0].due_rechecks(now(20_900));
+    assert!(due.names.is_empty());
+    let next = due.next.unwrap();
+    assert!((21_000..21_100).contains(&next.0), "{next:?}");
+    assert_eq!(feeds[0].due_rechecks(now(next.0)).names.len(), 1);
+    read_renewed(&feeds[0], next.0);
+    assert_eq!(state(&inventory, next.0), LockState::NearExpiry);
+}
+
+#[test]
+fn a_lease_that_ran_out_since_the_last_scan_is_expired_or_unknown() {
+    // A holder that was silent at the last reading has expired; another one may have renewed since.
+    let (inventory, feeds) = inventory(&["one"]);
+    let read = |at: i64, remaining_ms: i64| {
+        let lock = Modelled {
+            remaining_ms: Some(remaining_ms),
+            ..held(None)
+        };
+        pass(&feeds[0], at, &lock, 0);
+    };
+    read(0, 12_000);
+    read(10_000, 2_000);
+    assert_eq!(state(&inventory, 11_999), LockState::NearExpiry);
+    assert_eq!(state(&inventory, 12_000), LockState::ExpiredPresent);
+    read(12_100, 4_000);
+    assert_eq!(state(&inventory, 16_099), LockState::Healthy);
+    assert_eq!(state(&inventory, 16_100), LockState::Unknown);
+    let LookUp::Found(lock, _) = inventory.look_up(&name("one"), None, "jobs", now(16_100)) else {
+        panic!("not found");
+    };
+    assert_eq!(
+        lock.cause(),
+        "Its lease ran out after the last scan, unless the holder renewed it since."
+    );
+}

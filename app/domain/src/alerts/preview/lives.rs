@@ -11,7 +11,7 @@ use crate::alerts::round::{Found, Subject};
 use crate::alerts::rule::Rule;
 use crate::cadence::Cadence;
 use crate::detail::EventKind;
-use crate::diagnosis::{CadenceFacts, Facts, LifetimeFacts};
+use crate::diagnosis::{self, CadenceFacts, Facts, LifetimeFacts};
 use crate::history::HistoryEvent;
 use crate::names::LockId;
 use crate::observation::Tick;
@@ -158,11 +158,12 @@ impl Life {
             } else {
                 event.at + step * i64::from(index)
             });
+            let before = std::mem::replace(&mut self.renewed_at, at.0);
             // The newest intervals count: those left out are as long as those that follow.
             match &mut self.cadence {
-                Some(cadence) if index == skipped && skipped > 1 => cadence.renewed(Tick(at.0), 0),
-                Some(cadence) => cadence.renewed(at, 0),
-                None => self.cadence = Some(Cadence::begin(at, 0)),
+                Some(cadence) if index == skipped && skipped > 1 => cadence.renewed(at, 0, step),
+                Some(cadence) => cadence.renewed(at, 0, at.0 - before),
+                None => self.cadence = Some(Cadence::begin(at, 0, at.0 - before)),
             }
         }
         self.renewals = self.renewals.saturating_add(count);
@@ -175,6 +176,11 @@ impl Life {
         if matches!(self.phase, Some(Phase::Firing { .. })) {
             board.resolved(self.place, at + rule.timing.keep_ms);
         }
+    }
+
+    fn near_below_ms(&self) -> Option<i64> {
+        let used_ms = self.cadence.as_ref()?.used_max_ms();
+        Some(diagnosis::near_below_ms(used_ms, self.ttl_ms?, SAMPLING_MS, 0))
     }
 
     fn deadline(&self) -> Option<i64> {
@@ -292,6 +298,7 @@ impl Life {
                 },
                 cadence,
                 renewals: self.renewals,
+                near_below_ms: self.near_below_ms(),
                 sampling_ms: SAMPLING_MS,
                 waiters: None,
                 oldest_waiter_ms: None,

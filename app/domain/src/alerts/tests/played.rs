@@ -7,7 +7,7 @@ use crate::alerts::{
     LeftOut, LockSight, Sign, Silence, SilenceDraft, builtin, judge_lock, notices, tell_lock,
 };
 use crate::cadence::Cadence;
-use crate::diagnosis::{CadenceFacts, Facts, LifetimeFacts};
+use crate::diagnosis::{CadenceFacts, Facts, LifetimeFacts, near_below_ms};
 use crate::names::{BackendName, LockId, Resource, Source};
 use crate::observation::Tick;
 
@@ -39,10 +39,12 @@ impl Holder {
     fn verdicts(&self, rules: &[Rule], now: i64) -> Vec<Found> {
         let id = lock("jobs/1");
         let mut cadence: Option<Cadence> = None;
+        let mut before = 0;
         for at in self.renewals.iter().filter(|at| **at <= now) {
+            let used = at - std::mem::replace(&mut before, *at);
             match &mut cadence {
-                Some(cadence) => cadence.renewed(Tick(*at), 0),
-                None => cadence = Some(Cadence::begin(Tick(*at), 0)),
+                Some(cadence) => cadence.renewed(Tick(*at), 0, used),
+                None => cadence = Some(Cadence::begin(Tick(*at), 0, used)),
             }
         }
         let sight = LockSight {
@@ -64,6 +66,9 @@ impl Holder {
                     })
                 }),
                 renewals: cadence.as_ref().map_or(0, Cadence::count),
+                near_below_ms: cadence
+                    .as_ref()
+                    .map(|cadence| near_below_ms(cadence.used_max_ms(), self.ttl_ms, 251, 1)),
                 sampling_ms: 251,
                 waiters: None,
                 oldest_waiter_ms: None,
