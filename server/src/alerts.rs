@@ -10,7 +10,7 @@ mod error;
 mod evaluation;
 mod evaluator;
 mod ledger;
-mod previewing;
+mod previews;
 mod prometheus;
 mod rules;
 mod silences;
@@ -28,6 +28,7 @@ use domain::alerts::Subject;
 use domain::notice::Notice;
 
 use self::evaluator::Evaluator;
+use self::previews::Previews;
 use crate::audit::Audit;
 use crate::backends::Roster;
 use crate::clock::Clock;
@@ -40,6 +41,7 @@ use crate::tasks;
 pub use error::AlertError;
 pub use evaluation::Evaluation;
 pub use ledger::{Ledger, Marks, SqlLedger, Start};
+pub use previews::{PreviewRun, PreviewSpan};
 pub use prometheus::prometheus;
 pub use rules::{KeptRule, RuleVersion};
 pub use store::Kept;
@@ -71,6 +73,7 @@ pub struct Alerts {
     pub(crate) clock: Clock,
     evaluation: Arc<Evaluation>,
     shelf: book::Shelf,
+    previews: Previews,
 }
 
 /// What the evaluator stands on.
@@ -96,6 +99,7 @@ impl Alerts {
     /// The store refuses or does not answer.
     pub async fn start(parts: Parts) -> Result<Arc<Self>, sqlx::Error> {
         let db = parts.audit.db().clone();
+        let previews = Previews::new(parts.history.clone());
         let ledger = SqlLedger::new(
             parts.history,
             parts.audit.clone(),
@@ -111,6 +115,7 @@ impl Alerts {
             clock: parts.clock,
             evaluation: parts.evaluation,
             shelf: book::Shelf::default(),
+            previews,
         });
         alerts.seed().await?;
         alerts.monitor(parts.stop.clone());

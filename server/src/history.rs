@@ -11,6 +11,7 @@ pub mod events;
 mod grants;
 pub mod limits;
 mod metered;
+pub mod past_events;
 mod prune;
 mod recorder;
 mod rollups;

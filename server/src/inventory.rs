@@ -12,6 +12,7 @@ mod fingerprint;
 mod force_released;
 mod gaps;
 mod groups;
+mod holders;
 mod ingest;
 mod journal;
 mod lately;

@@ -9,6 +9,8 @@ mod count_window;
 mod draft;
 mod fault;
 mod group;
+mod hold_times;
+mod holdings;
 mod kind;
 mod labels;
 mod left_out;
@@ -24,6 +26,7 @@ mod refusal_counts;
 mod round;
 mod rule;
 mod silence;
+mod sorted_values;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -35,6 +38,7 @@ pub use builtin::builtin;
 pub use draft::{Draft, DraftChange, Known, parse};
 pub use fault::Fault;
 pub use group::{Told, notices};
+pub use hold_times::SAMPLES_MIN;
 pub use kind::{About, Kind, Param, Past as PastKnown};
 pub use labels::{LABELS, Labels, fingerprint, labels};
 pub use left_out::LeftOut;
@@ -42,10 +46,10 @@ pub use line::{Line, moved_to};
 pub use locks::{LockSight, holding, judge_lock, tell_lock};
 pub use long_held::{HeldLock, held_limit_ms};
 pub use machine::{Change, Phase, Sign, Timing, step};
-pub use past::{Past, Refused, SAMPLES_MIN};
+pub use past::{Past, Refused};
 pub use pattern::Pattern;
 pub use places::{Counts, Happened, judge_backends, judge_counts};
-pub use preview::{Firing, Preview, Replay, SeriesPoint};
+pub use preview::{Firing, HolderNow, PastEvent, Playback, Present, Preview, ScanTimes, SeriesPoint};
 pub use round::{Active, Found, Outcome, Subject, round};
 pub use rule::{Condition, GroupBy, Rule, RuleId, Scope, Severity};
 pub use silence::{Matcher, Silence, SilenceDraft};
@@ -78,6 +82,8 @@ pub mod limits {
     /// What happened longer ago counts in no window, in milliseconds.
     pub const WINDOW_MS_MAX: i64 = 24 * 3_600_000;
     pub const WINDOW_MS_MIN: i64 = 30_000;
+    /// Rules are evaluated so often, at whole multiples of it since 1970, in milliseconds; previews look at the same moments.
+    pub const EVALUATE_EVERY_MS: i64 = 1_000;
     /// A preview looks back so far, in milliseconds.
     pub const PREVIEW_MS: i64 = 7 * 24 * 3_600_000;
     /// An evaluator that was not heard of for longer leaves a time that nobody knows of, in milliseconds.

@@ -70,9 +70,11 @@ impl Cadence {
 
     /// Median of the recent intervals in milliseconds; none before the second renewal.
     pub fn interval_ms(&self) -> Option<i64> {
-        let mut recent = self.recent().to_vec();
+        // Asked for with every look at a lock: no memory of its own.
+        let (mut intervals, count) = (self.intervals_ms, self.recent().len());
+        let recent = intervals.get_mut(..count)?;
         recent.sort_unstable();
-        recent.get(recent.len() / 2).map(|ms| i64::from(*ms))
+        recent.get(count / 2).map(|ms| i64::from(*ms))
     }
 
     /// Longest of the recent intervals in milliseconds; none before the second renewal.

@@ -1,7 +1,7 @@
 //! Alerts: what fires, what is kept quiet, what is over, and the rules behind it.
 
 pub mod editor;
-mod foreseen;
+pub mod foreseen;
 pub mod series;
 pub mod silence;
 pub mod versions;

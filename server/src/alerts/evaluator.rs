@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::alerts::limits::{UNWATCHED_AFTER_MS, WINDOW_MS_MAX};
+use domain::alerts::limits::{EVALUATE_EVERY_MS, UNWATCHED_AFTER_MS, WINDOW_MS_MAX};
 use domain::alerts::{
     About, Active, Kind, Outcome, Past, Rule, RuleId, Sign, Silence, Subject, Told, judge_backends,
     judge_counts, judge_windows, notices, round, step,
@@ -29,7 +29,6 @@ use crate::notify::Occasion;
 use crate::telemetry::meters;
 use crate::telemetry::meters::Firing;
 
-const EVERY_MS: i64 = 1_000;
 /// Rows of history that one round takes in, and so often at most.
 const ROWS: i64 = 5_000;
 const STEPS: usize = 10;
@@ -82,8 +81,10 @@ impl Evaluator {
     }
 
     pub(super) async fn run(mut self, stop: CancellationToken) {
-        let every = Duration::from_millis(EVERY_MS.unsigned_abs());
-        while tokio::time::timeout(every, stop.cancelled()).await.is_err() {
+        while tokio::time::timeout(self.until_next(), stop.cancelled())
+            .await
+            .is_err()
+        {
             match Box::pin(self.round()).await {
                 Ok(has_evaluated) => {
                     self.is_failing = false;
@@ -102,6 +103,12 @@ impl Evaluator {
             }
         }
         self.turn.give_up().await;
+    }
+
+    /// To the next whole second: previews look at the same moments.
+    fn until_next(&self) -> Duration {
+        let past_ms = self.alerts.now().rem_euclid(EVALUATE_EVERY_MS);
+        Duration::from_millis((EVALUATE_EVERY_MS - past_ms).unsigned_abs())
     }
 
     /// Whether it was this server's turn, and every rule was evaluated.
@@ -273,7 +280,7 @@ impl Evaluator {
         let long_held = inventory.long_held().clone();
         let pass = tokio::task::spawn_blocking(move || {
             let mut seen = Seen::default();
-            let blind = inventory.sights(now, EVERY_MS, &mut |sight| {
+            let blind = inventory.sights(now, EVALUATE_EVERY_MS, &mut |sight| {
                 look_at(sight, &watched, &known, &long_held, &mut seen);
             });
             seen.blind = blind.into_iter().collect();
@@ -379,5 +386,5 @@ fn is_as_kept(old: &Active, new: &Active, now: i64) -> bool {
         && old.owner == new.owner
         && old.is_notified == new.is_notified
         && old.silenced_by == new.silenced_by;
-    is_same_but_words && (old.why == new.why || (now / EVERY_MS) % 10 != 0)
+    is_same_but_words && (old.why == new.why || (now / EVALUATE_EVERY_MS) % 10 != 0)
 }

@@ -45,6 +45,9 @@ pub trait Ledger: Send + Sync {
     /// Where to begin so that the events since a moment are read, at most so many of them: of more, the newest.
     fn start(&self, since: i64, most: i64) -> Answer<'_, Start>;
 
+    /// The place of the last event; 0: there is none.
+    fn last_place(&self) -> Answer<'_, i64>;
+
     /// Times that nobody watched, of those that ended behind a moment.
     fn gaps(&self, since: i64) -> Answer<'_, Vec<(i64, i64)>>;
 
@@ -283,13 +286,10 @@ impl Ledger for SqlLedger {
 
     fn start(&self, since: i64, most: i64) -> Answer<'_, Start> {
         // Places have gaps at most, so that there are never more events than places.
-        let last = "SELECT coalesce(max(id), 0) FROM lock_events";
         let first = "SELECT at FROM lock_events WHERE id > $1 ORDER BY id LIMIT 1";
         Box::pin(async move {
             let place = self.place_of(since).await?;
-            let last: i64 = on_either!(&self.history, Db, |pool| sqlx::query_scalar(last)
-                .fetch_one(pool)
-                .await?);
+            let last = self.last_place().await?;
             if last - place <= most {
                 return Ok(Start { place, at: since });
             }
@@ -300,6 +300,15 @@ impl Ledger for SqlLedger {
                 .await?);
             let at = at.map_or(since, |at| at.max(since));
             Ok(Start { place, at })
+        })
+    }
+
+    fn last_place(&self) -> Answer<'_, i64> {
+        let select = "SELECT coalesce(max(id), 0) FROM lock_events";
+        Box::pin(async move {
+            Ok(on_either!(&self.history, Db, |pool| sqlx::query_scalar(select)
+                .fetch_one(pool)
+                .await?))
         })
     }
 

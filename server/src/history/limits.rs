@@ -10,8 +10,10 @@ pub const ALIVE_EVERY: Duration = Duration::from_secs(5);
 pub const GAP_MIN: Duration = Duration::from_secs(15);
 /// A server whose turn it is not remembers what it saw for this long, for when it takes over.
 pub const STANDBY: Duration = Duration::from_secs(60);
-/// How long a turn to write lasts unless it is renewed, in seconds.
-pub const TURN_S: i64 = 10;
+/// How long a turn to write, or to evaluate alerts, lasts unless it is renewed, in seconds.
+pub const TURN_S: i64 = 8;
+/// After the server with a turn was killed or paused, another one has it within so long, in seconds.
+pub const TAKEOVER_S_MAX: i64 = 10;
 /// Renewals that go on, and sums that grow, are written this often: so much of them is lost when the process is killed.
 pub const SUMS_EVERY: Duration = Duration::from_secs(5);
 /// Locks whose renewals are folded at one time.
@@ -32,5 +34,7 @@ pub const PRUNED_MINUTES: i64 = 60;
 pub const PRUNE_EVERY: Duration = Duration::from_secs(30);
 
 const _: () = assert!(GAP_MIN.as_secs() > ALIVE_EVERY.as_secs());
+// The others ask for it once a second, and once more where an answer is late.
+const _: () = assert!(TURN_S + 2 <= TAKEOVER_S_MAX);
 // A turn that ran out has passed on before the other servers forget what they saw.
 const _: () = assert!(STANDBY.as_secs() > 2 * TURN_S.unsigned_abs() + ALIVE_EVERY.as_secs());

@@ -339,6 +339,7 @@ fn event_of(tallied: Tallied, now: chrono::DateTime<chrono::Utc>) -> Option<Chan
         // Added up by its name before.
         template: OTHER.into(),
         ttl_ms: None,
+        ttl_seen_ms: None,
         waiters: None,
         held_ms: None,
         waited_ms: after.map(|(_, ms)| ms),

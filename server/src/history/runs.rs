@@ -30,6 +30,8 @@ struct Open {
     owner: Option<Arc<str>>,
     token: Option<u64>,
     ttl_ms: Option<u32>,
+    /// The most that any renewal of the run left, where the TTL is not told.
+    ttl_seen_ms: Option<u32>,
     run: OpenRun,
     is_dirty: bool,
 }
@@ -66,6 +68,7 @@ impl Runs {
             owner: change.owner.clone(),
             token: change.token,
             ttl_ms: change.ttl_ms,
+            ttl_seen_ms: change.ttl_seen_ms,
             run: OpenRun::begin(at),
             is_dirty: true,
         };
@@ -78,6 +81,7 @@ impl Runs {
         let beat = open.run.beat(at);
         // Another TTL is another row: what the lease had is told by it.
         if beat.fits && open.ttl_ms == fresh.ttl_ms && open.owner == fresh.owner {
+            open.ttl_seen_ms = open.ttl_seen_ms.max(fresh.ttl_seen_ms);
             open.is_dirty = true;
         } else {
             // A clock that was set back begins no row where one stands.
@@ -123,14 +127,15 @@ impl Runs {
     }
 }
 
-const COLUMNS: usize = 10;
+const COLUMNS: usize = 11;
 
 async fn upsert(tx: &mut Tx, rows: &[(&Key, &Open)]) -> Result<(), sqlx::Error> {
     let statement = format!(
-        "INSERT INTO lock_events (at, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, run_count, run_until)
+        "INSERT INTO lock_events (at, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, run_count, run_until, ttl_seen_ms)
          VALUES {}
          ON CONFLICT (backend, source, resource, at) WHERE kind = 'renewed'
-         DO UPDATE SET run_count = excluded.run_count, run_until = excluded.run_until",
+         DO UPDATE SET run_count = excluded.run_count, run_until = excluded.run_until,
+             ttl_seen_ms = excluded.ttl_seen_ms",
         values(tx, rows.len(), COLUMNS)
     );
     on_either!(tx, Tx, |tx| {
@@ -146,7 +151,8 @@ async fn upsert(tx: &mut Tx, rows: &[(&Key, &Open)]) -> Result<(), sqlx::Error> 
                 .bind(of.token.map(|token| token.to_string()))
                 .bind(of.ttl_ms.map(i64::from))
                 .bind(i64::from(of.run.run.count))
-                .bind(of.run.run.until);
+                .bind(of.run.run.until)
+                .bind(of.ttl_seen_ms.map(i64::from));
         }
         query.execute(&mut **tx).await?.rows_affected()
     });

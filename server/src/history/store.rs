@@ -42,7 +42,7 @@ pub(super) async fn claim(tx: &mut Tx, token: i64, now_ms: i64) -> Result<Option
     }))
 }
 
-const COLUMNS: usize = 12;
+const COLUMNS: usize = 13;
 
 /// Everything but renewals, which are folded first.
 pub(super) async fn insert(
@@ -67,7 +67,7 @@ async fn insert_rows(
     leases: &LeaseService,
 ) -> Result<(), sqlx::Error> {
     let statement = format!(
-        "INSERT INTO lock_events (at, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, sampled, trace_id, waited_ms)
+        "INSERT INTO lock_events (at, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, sampled, trace_id, waited_ms, ttl_seen_ms)
          VALUES {}",
         places(changes.len(), COLUMNS)
     );
@@ -85,7 +85,8 @@ async fn insert_rows(
             .bind(change.waiters.map(i64::from))
             .bind(i64::from(change.is_sampled))
             .bind(trace_of(leases, change))
-            .bind(change.waited_ms);
+            .bind(change.waited_ms)
+            .bind(change.ttl_seen_ms.map(i64::from));
     }
     query.execute(&mut **tx).await?;
     Ok(())

@@ -1,15 +1,18 @@
 //! Pages without the browser half: HTML that was made here, and the policy that lets nothing run in it but the one line
 //! that sets the colours.
 
+use std::convert::Infallible;
 use std::sync::LazyLock;
 
 use app::app::THEME;
 use app::forms::chrome::{Chrome, Page, Place, page};
+use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use domain::access::Right;
+use futures::stream::{self, Stream, StreamExt as _};
 use sha2::{Digest as _, Sha256};
 
 use crate::identity::{IdentityError, Who};
@@ -21,6 +24,27 @@ pub(super) fn answer(status: StatusCode, html: String) -> Response {
         Html(html),
     )
         .into_response()
+}
+
+/// A page whose middle comes in parts while they are made.
+pub(super) fn answer_in_parts(
+    status: StatusCode,
+    before: String,
+    parts: impl Stream<Item = String> + Send + 'static,
+    after: String,
+) -> Response {
+    let all = stream::once(std::future::ready(before))
+        .chain(parts)
+        .chain(stream::once(std::future::ready(after)));
+    let headers = [
+        (header::CONTENT_SECURITY_POLICY, POLICY.clone()),
+        (
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("text/html; charset=utf-8"),
+        ),
+    ];
+    let body = Body::from_stream(all.map(Ok::<_, Infallible>));
+    (status, headers, body).into_response()
 }
 
 /// What stands around a page for who looks at it.

@@ -25,6 +25,8 @@ pub(super) struct LockEvent {
     pub(super) group: GroupId,
     /// From here on; none without a TTL, and where nobody tells.
     pub(super) ttl_ms: Option<u32>,
+    /// Where the TTL is not told: the most that was ever left of this lease.
+    pub(super) ttl_seen_ms: Option<u32>,
     /// From here on, where the backend tells.
     pub(super) waiters: Option<u32>,
     /// Of what ended: how long it was held, as far as its beginning is known.

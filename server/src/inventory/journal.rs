@@ -30,6 +30,8 @@ pub struct Change {
     pub template: Arc<str>,
     /// From here on; none without a TTL, and where nobody tells.
     pub ttl_ms: Option<u32>,
+    /// Where the TTL is not told: the most that was ever left of this lease.
+    pub ttl_seen_ms: Option<u32>,
     /// From here on, where the backend tells.
     pub waiters: Option<u32>,
     /// Of what ended: how long it was held, as far as its beginning is known.
@@ -108,6 +110,7 @@ impl Journal {
                 token: event.token,
                 template: shard.groups.text(event.group),
                 ttl_ms: event.ttl_ms,
+                ttl_seen_ms: event.ttl_seen_ms,
                 waiters: event.waiters,
                 held_ms: event.held_ms,
                 waited_ms: event.waited_ms,
@@ -155,6 +158,7 @@ mod tests {
             token: None,
             group: 0,
             ttl_ms: None,
+            ttl_seen_ms: None,
             waiters: None,
             held_ms: None,
             waited_ms: None,

@@ -5,4 +5,6 @@ mod floods;
 mod idle;
 mod outage;
 mod preview;
+mod preview_parts;
 mod servers;
+mod ttl_seen;

@@ -91,6 +91,29 @@ pub fn step(phase: Option<Phase>, sign: Sign, timing: Timing, now: i64) -> (Opti
     }
 }
 
+impl Phase {
+    /// When it fires or resolves if the sign stays the same.
+    pub(super) const fn due(self, sign: Sign, timing: Timing) -> Option<i64> {
+        match (self, sign) {
+            (
+                Self::Pending {
+                    since,
+                    unknown_since: None,
+                },
+                Sign::Holds,
+            ) => Some(since + timing.for_ms),
+            (
+                Self::Firing {
+                    clear_since: Some(since),
+                    ..
+                },
+                Sign::Clear,
+            ) => Some(since + timing.keep_ms),
+            _ => None,
+        }
+    }
+}
+
 const fn pending(since: i64, unknown_since: Option<i64>) -> Phase {
     Phase::Pending { since, unknown_since }
 }

@@ -33,6 +33,12 @@ impl Pattern {
         self.0.is_empty()
     }
 
+    /// What every name that it [covers](Self::covers) begins with.
+    pub fn literal(&self) -> &str {
+        let end = self.0.find('*').unwrap_or(self.0.len());
+        &self.0[..end]
+    }
+
     /// Every name that it [covers](Self::covers) is in the scope. A `*` must stand behind a whole segment of the scope:
     /// `tenant_1*` also covers `tenant_12`.
     pub fn stays_within(&self, scope: &lease::Scope) -> bool {

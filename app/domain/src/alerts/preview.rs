@@ -1,37 +1,37 @@
-//! What a rule would have done: history played through the same conditions and the same machine.
+//! What a rule would have done: history played through the conditions and the state machine of the live rules.
 //!
-//! Between two events of a lock only time passes, and every condition on one lock becomes true at most once by time alone:
-//! the moment is found by halving, not by trying every second.
+//! Live rules are evaluated once a second, at whole seconds; so is a preview, but it skips the seconds at which nothing can
+//! change. Between two events of a lock only time passes, and every condition on one lock becomes true at most once by time
+//! alone: that second is found by halving. A window of a prefix changes when something enters or leaves it.
+//!
+//! **Invariant:** nothing fires or resolves in a time without records, a gap. What was held before a gap counts as held
+//! behind it only when a later event, or the lock as it is now, shows the same holder.
 
+mod board;
+mod counted;
 mod lives;
+mod lock_table;
+mod prefixes;
 
-use std::collections::{HashMap, HashSet};
-
+use self::board::Board;
 use self::lives::Lives;
-use super::count_window::CountWindow;
+use self::lock_table::LockTable;
+use self::prefixes::Prefixes;
 use super::kind::{About, Kind, Past as Known};
-use super::machine::{Change, Phase, Sign, Timing, step};
-use super::past::{Past, Refused};
+use super::limits::EVALUATE_EVERY_MS;
+use super::past::Refused;
 use super::places::Happened;
-use super::round::{Found, Subject};
+use super::round::Subject;
 use super::rule::Rule;
-use super::windows::judge_windows;
 use crate::detail::EventKind;
-use crate::history::HistoryEvent;
+use crate::history::Run;
+use crate::names::{BackendName, LockId, Source};
 
-/// Points of the series.
-const POINTS: i64 = 240;
-/// Firings that are kept; of more there is the count.
-const FIRINGS_MAX: usize = 1_000;
-/// Windows are looked at so often in their own length, and no oftener than this, in milliseconds.
-const LOOKS_PER_WINDOW: i64 = 10;
-const LOOK_MS_MIN: i64 = 15_000;
-
-/// It would have fired.
+/// The rule would have fired.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Firing {
     pub at: i64,
-    /// None: to the end, or until nobody looked.
+    /// None: to the end of the preview.
     pub until: Option<i64>,
     pub subject: Subject,
     pub owner: Option<String>,
@@ -52,320 +52,236 @@ pub struct Preview {
     pub to: i64,
     /// More happened than one preview reads: `from` is later than was asked for.
     pub is_cut: bool,
+    /// The newest part: what happened before `from` is still being read, and the whole preview follows.
+    pub is_partial: bool,
     /// None: history cannot tell, and why.
     pub unknown: Option<String>,
     pub count: u64,
     /// The first ones, oldest first.
     pub firings: Vec<Firing>,
     pub series: Vec<SeriesPoint>,
-    /// Times that nobody watched.
+    /// Times without records, in which nothing fires or resolves.
     pub gaps: Vec<(i64, i64)>,
+    /// Rows of history that the rule looked at.
     pub events: u64,
+    /// How often the condition was evaluated.
+    pub evaluations: u64,
     pub locks: u64,
-    /// Acquisitions, and those of them without a TTL recorded: of them less can be told.
+    /// Acquisitions, and those of them without a TTL recorded or seen: of them less can be told.
     pub acquisitions: u64,
     pub without_ttl: u64,
 }
 
-/// One rule, played over a time.
-pub struct Replay<'a> {
-    rule: &'a Rule,
-    lives: Lives,
-    past: Past,
+/// One row of history, borrowed from its reader.
+#[derive(Debug, Clone, Copy)]
+pub struct PastEvent<'e> {
+    pub at: i64,
+    pub kind: EventKind,
+    pub owner: Option<&'e str>,
+    /// As the store has it.
+    pub token: Option<&'e str>,
+    /// The TTL as it was recorded.
+    pub ttl_ms: Option<i64>,
+    /// Where no TTL is recorded: the most that was ever left of this lease.
+    pub ttl_seen_ms: Option<i64>,
+    pub waiters: Option<u32>,
+    pub run: Option<Run>,
+}
+
+/// How late a backend is read, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScanTimes {
+    pub poll_ms: i64,
+    /// How coarse it tells time.
+    pub grain_ms: i64,
+}
+
+/// The holder of a lock at the end of the preview.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HolderNow {
+    Held {
+        owner: Option<String>,
+        token: Option<String>,
+    },
+    Free,
+    /// Its backend is not observed now.
+    Unknown,
+}
+
+/// What a preview asks of the present.
+pub trait Present {
+    fn scan_times(&self, backend: &BackendName, source: &Source) -> Option<ScanTimes>;
+
+    fn holder(&self, lock: &LockId) -> HolderNow;
+}
+
+/// Rules that are played over the same events in one go.
+pub struct Playback<'r> {
+    table: LockTable,
+    replays: Vec<Replay<'r>>,
+}
+
+struct Replay<'r> {
+    follows: Follows<'r>,
     board: Board,
-    /// Prefixes, and subjects of what was recorded.
-    tracked: HashMap<Subject, Tracked>,
-    next_look: i64,
 }
 
-/// One subject whose alert is pending or fires, since the last look at it.
-struct Tracked {
-    phase: Phase,
-    sign: Sign,
-    /// What held last.
-    found: Found,
-    /// Its firing on the board.
-    place: usize,
+enum Follows<'r> {
+    Locks(Box<Lives<'r>>),
+    Prefixes(Box<Prefixes<'r>>),
 }
 
-/// What comes out.
-pub(super) struct Board {
-    preview: Preview,
-    is_falling: bool,
-    gap_since: Option<i64>,
-}
-
-impl<'a> Replay<'a> {
-    pub fn new(rule: &'a Rule, from: i64, to: i64) -> Self {
-        let mut preview = Preview {
-            from,
-            to,
-            ..Preview::default()
-        };
-        if let Known::NotKept(why) = rule.condition.kind.info().past {
-            preview.unknown = Some(why.to_owned());
-        } else {
-            let point = |index| SeriesPoint {
-                at: from + (to - from) * (index + 1) / POINTS,
-                measure: None,
-            };
-            preview.series = (0..POINTS).map(point).collect();
-        }
-        Self {
-            rule,
-            lives: Lives::default(),
-            past: Past::default(),
-            board: Board {
-                preview,
-                is_falling: rule.condition.kind == Kind::NearExpiry,
-                gap_since: None,
+impl<'r> Playback<'r> {
+    /// Of rules whose past is in events.
+    pub fn new(rules: impl IntoIterator<Item = &'r Rule>, from: i64, to: i64) -> Self {
+        let replays = rules.into_iter().map(|rule| Replay {
+            board: Board::new(rule, from, to),
+            follows: match rule.condition.kind.about() {
+                About::Prefix => Follows::Prefixes(Box::new(Prefixes::new(rule, from))),
+                About::Lock | About::Backend => Follows::Locks(Box::new(Lives::new(rule))),
             },
-            tracked: HashMap::new(),
-            next_look: from,
+        });
+        let replays: Vec<Replay<'r>> = replays.collect();
+        let of_prefixes = replays
+            .iter()
+            .any(|replay| matches!(replay.follows, Follows::Prefixes(_)));
+        Self {
+            table: LockTable::new(of_prefixes),
+            replays,
         }
     }
 
-    /// Who was refused in the time, before the first event.
-    pub fn refused(&mut self, all: Vec<Refused>) {
-        self.past.refused(i64::MIN, all);
+    /// Refused acquires of the time, before the first event.
+    pub fn refused(&mut self, all: &[Refused]) {
+        for replay in &mut self.replays {
+            if let Follows::Prefixes(prefixes) = &mut replay.follows {
+                prefixes.refused(&mut self.table, all);
+            }
+        }
     }
 
-    /// The next event; they come in the order of their times. Gaps are events too.
-    pub fn event(&mut self, event: &HistoryEvent) {
-        self.board.preview.events += 1;
-        match event.kind {
-            EventKind::Unwatched => self.unwatched(event.at),
-            EventKind::WatchedAgain => self.board.watched_again(event.at),
-            _ => {}
+    /// The next event, in the order in which events were recorded. One with a name that no backend has is passed over.
+    pub fn event(
+        &mut self,
+        present: &dyn Present,
+        (backend, source): (&str, &str),
+        resource: &[u8],
+        event: &PastEvent<'_>,
+    ) {
+        let Some(number) = self.table.find(backend, source, resource) else {
+            self.make_room();
+            let Some(number) = self.table.add(present, (backend, source), resource) else {
+                return;
+            };
+            return self.event_of(number, event);
+        };
+        self.event_of(number, event);
+    }
+
+    fn event_of(&mut self, number: u32, event: &PastEvent<'_>) {
+        self.table.touch(number, event.at);
+        let lock = self.table.lock(number);
+        for Replay { follows, board } in &mut self.replays {
+            match follows {
+                Follows::Locks(lives) => lives.event(number, &lock, event, board),
+                Follows::Prefixes(prefixes) => prefixes.event(number, &lock, event, board),
+            }
         }
-        match self.rule.condition.kind.about() {
-            About::Lock => {
-                let p95 = self.lives.event(self.rule, event, &self.past, &mut self.board);
-                if p95 {
-                    self.past.apply(event);
+    }
+
+    fn make_room(&mut self) {
+        if !self.table.is_full() {
+            return;
+        }
+        let replays = &self.replays;
+        let is_held = |number| {
+            replays.iter().any(|replay| match &replay.follows {
+                Follows::Locks(lives) => lives.is_held(number),
+                Follows::Prefixes(prefixes) => prefixes.is_held(number),
+            })
+        };
+        for number in self.table.forget_half(&is_held) {
+            for replay in &mut self.replays {
+                match &mut replay.follows {
+                    Follows::Locks(lives) => lives.forget(number),
+                    Follows::Prefixes(prefixes) => prefixes.forget(number),
                 }
             }
-            About::Prefix => {
-                self.look_until(event.at);
-                self.past.apply(event);
-            }
-            About::Backend => {}
         }
     }
 
-    fn unwatched(&mut self, at: i64) {
-        self.lives.forget(self.rule, &self.past, at, &mut self.board);
-        if self.rule.condition.kind.about() == About::Prefix {
-            self.look_until(at);
-        }
-        self.board.gap_since = Some(at);
-    }
-
-    /// Windows, as often as it is worth it.
-    fn look_until(&mut self, to: i64) {
-        let window = self.rule.condition.value("window").unwrap_or(300_000);
-        let pace = (window / LOOKS_PER_WINDOW).max(LOOK_MS_MIN);
-        while self.next_look + pace <= to {
-            self.next_look += pace;
-            let now = self.next_look;
-            let is_blind = self.board.gap_since.is_some_and(|since| since <= now);
-            if is_blind {
-                continue;
+    /// A time without records, in order with the events.
+    pub fn gap(&mut self, began: i64, ended: i64) {
+        for Replay { follows, board } in &mut self.replays {
+            match follows {
+                Follows::Locks(lives) => lives.gap(&self.table, (began, ended), board),
+                Follows::Prefixes(prefixes) => prefixes.gap(&self.table, (began, ended), board),
             }
-            let found = judge_windows(0, self.rule, &self.past, now);
-            for (measure, at) in found.iter().map(|one| (one.measure, now)) {
-                self.board.measured(at, measure);
-            }
-            if found.is_empty() {
-                let quiet = super::windows::highest(self.rule, &self.past, now);
-                self.board.measured(now, quiet);
-            }
-            self.settle(found, now);
+            board.gap(began, ended);
         }
     }
 
-    /// Steps every subject: what was found holds, the others are clear.
-    fn settle(&mut self, found: Vec<Found>, now: i64) {
-        self.run_due(now);
-        let timing = self.rule.timing;
-        let mut holding = HashSet::with_capacity(found.len());
-        for one in found {
-            let before = self.tracked.remove(&one.subject);
-            let place = before.as_ref().map_or(0, |before| before.place);
-            let (phase, change) = step(before.map(|before| before.phase), Sign::Holds, timing, now);
-            let place = match change {
-                Some(Change::Fired) => self.board.fired(now, &one),
-                _ => place,
-            };
-            holding.insert(one.subject.clone());
-            if let Some(phase) = phase {
-                let sign = Sign::Holds;
-                let tracked = Tracked {
-                    phase,
-                    sign,
-                    found: one,
-                    place,
-                };
-                self.tracked.insert(tracked.found.subject.clone(), tracked);
+    pub fn finish(self, present: &dyn Present) -> Vec<Preview> {
+        let Self { table, replays } = self;
+        let done = replays.into_iter().map(|Replay { follows, mut board }| {
+            let to = board.to();
+            match follows {
+                Follows::Locks(mut lives) => lives.finish(&table, present, to, &mut board),
+                Follows::Prefixes(mut prefixes) => prefixes.finish(&table, to, &mut board),
             }
-        }
-        let board = &mut self.board;
-        self.tracked.retain(|subject, tracked| {
-            holding.contains(subject) || {
-                tracked.sign = Sign::Clear;
-                tracked.step(timing, now, board)
-            }
+            board.finish(table.seen())
         });
+        done.collect()
+    }
+}
+
+impl Preview {
+    /// Of a rule whose condition counts what was recorded elsewhere than in events; `all` is in the order of its times.
+    pub fn of_counts(rule: &Rule, (from, to): (i64, i64), all: &[Happened]) -> Self {
+        counted::preview(rule, (from, to), all)
     }
 
-    /// Between two looks only time passes: what has become due meanwhile fired or resolved then.
-    fn run_due(&mut self, now: i64) {
-        let timing = self.rule.timing;
-        let board = &mut self.board;
-        self.tracked.retain(|_, tracked| {
-            tracked
-                .due(timing)
-                .filter(|due| *due < now)
-                .is_none_or(|due| tracked.step(timing, due, board))
-        });
-    }
-
-    /// What was recorded in the time, oldest first.
-    pub fn happened(&mut self, all: &[Happened]) {
-        let mut window = CountWindow::new(0, self.rule);
-        let relevant: Vec<&Happened> = all.iter().filter(|one| window.takes(one)).collect();
-        let times = relevant.iter().map(|one| u64::from(one.times));
-        self.board.preview.events += times.sum::<u64>();
-        let ends = relevant
-            .iter()
-            .flat_map(|one| [one.at, one.at + window.window_ms()]);
-        let mut moments: Vec<i64> = ends.collect();
-        moments.sort_unstable();
-        moments.dedup();
-        let (from, to) = (self.board.preview.from, self.board.preview.to);
-        let mut next = relevant.into_iter().peekable();
-        for now in moments.into_iter().filter(|at| (from..to).contains(at)) {
-            while let Some(one) = next.next_if(|one| one.at <= now) {
-                window.add(one);
-            }
-            window.expire(now);
-            self.board.measured(now, window.total());
-            self.settle(window.found(), now);
+    /// Of a rule whose past is not kept.
+    pub fn unknown(rule: &Rule, (from, to): (i64, i64)) -> Self {
+        let mut preview = Board::new(rule, from, to).finish(0);
+        if let Known::NotKept(why) = rule.condition.kind.info().past {
+            preview.unknown = Some(why.to_owned());
+            preview.series.clear();
         }
-    }
-
-    pub fn finish(mut self) -> Preview {
-        let to = self.board.preview.to;
-        if self.rule.condition.kind.about() == About::Prefix
-            && self.rule.condition.kind.info().past == Known::Events
-        {
-            self.look_until(to);
-        }
-        self.run_due(to);
-        self.lives.end(self.rule, &self.past, to, &mut self.board);
-        let mut preview = self.board.preview;
-        if let Some(since) = self.board.gap_since {
-            preview.gaps.push((since, to));
-        }
-        let locks = self.past.locks.len().max(self.lives.seen());
-        preview.locks = locks as u64;
-        preview.acquisitions = self.past.holdings.max(self.lives.acquisitions);
-        preview.without_ttl = self.past.without_ttl.max(self.lives.without_ttl);
-        preview.firings.sort_by_key(|firing| firing.at);
         preview
     }
 }
 
-impl Tracked {
-    /// When it fires or resolves if nothing changes.
-    const fn due(&self, timing: Timing) -> Option<i64> {
-        match (self.phase, self.sign) {
-            (Phase::Pending { since, .. }, Sign::Holds) => Some(since + timing.for_ms),
-            (
-                Phase::Firing {
-                    clear_since: Some(since),
-                    ..
-                },
-                Sign::Clear,
-            ) => Some(since + timing.keep_ms),
-            _ => None,
+impl Kind {
+    /// The events that a preview of a rule on this condition needs.
+    pub const fn previewed_events(self) -> &'static [EventKind] {
+        use EventKind::{Acquired, Expired, FewerWaiting, Reclaimed, Released, Renewed, Revoked, Waiting};
+        match self {
+            Self::LongHeld => &[Acquired, Reclaimed, Released, Expired, Revoked],
+            Self::NearExpiry | Self::NotRenewing | Self::HoldNearTtl => {
+                &[Acquired, Reclaimed, Renewed, Released, Expired, Revoked]
+            }
+            Self::Contention | Self::WaitP95 => &[
+                Acquired,
+                Reclaimed,
+                Waiting,
+                FewerWaiting,
+                Released,
+                Expired,
+                Revoked,
+            ],
+            Self::LeaseLosses => &[Acquired, Reclaimed, Released, Expired, Revoked],
+            _ => &[],
         }
-    }
-
-    /// Whether it goes on.
-    fn step(&mut self, timing: Timing, now: i64, board: &mut Board) -> bool {
-        let (phase, change) = step(Some(self.phase), self.sign, timing, now);
-        match change {
-            Some(Change::Fired) => self.place = board.fired(now, &self.found),
-            Some(Change::Resolved) => board.resolved(self.place, now),
-            _ => {}
-        }
-        if let Some(phase) = phase {
-            self.phase = phase;
-        }
-        phase.is_some()
     }
 }
 
-impl Board {
-    pub(super) fn fired(&mut self, at: i64, found: &Found) -> usize {
-        let place = self.preview.firings.len();
-        self.preview.count += 1;
-        if place < FIRINGS_MAX {
-            self.preview.firings.push(Firing {
-                at,
-                until: None,
-                subject: found.subject.clone(),
-                owner: found.owner.clone(),
-                measure: found.measure,
-                why: found.why.clone(),
-            });
-        }
-        place
-    }
+/// The first evaluation at a moment or behind it.
+const fn next_evaluation(at: i64) -> i64 {
+    at + (-at).rem_euclid(EVALUATE_EVERY_MS)
+}
 
-    pub(super) fn resolved(&mut self, place: usize, at: i64) {
-        if let Some(firing) = self.preview.firings.get_mut(place) {
-            firing.until = Some(at);
-        }
-    }
-
-    /// Keeps the worst of each point.
-    pub(super) fn measured(&mut self, at: i64, measure: i64) {
-        let point = self.point_of(at);
-        let is_falling = self.is_falling;
-        if let Some(point) = point.and_then(|index| self.preview.series.get_mut(index)) {
-            let worst = point.measure.map_or(measure, |known| {
-                if is_falling {
-                    known.min(measure)
-                } else {
-                    known.max(measure)
-                }
-            });
-            point.measure = Some(worst);
-        }
-    }
-
-    fn point_of(&self, at: i64) -> Option<usize> {
-        let (from, to) = (self.preview.from, self.preview.to);
-        if at < from || at >= to {
-            return None;
-        }
-        usize::try_from((at - from) * POINTS / (to - from)).ok()
-    }
-
-    /// Ends of the points between two moments.
-    pub(super) fn ends_between(&self, from: i64, to: i64) -> impl Iterator<Item = i64> {
-        let (start, end) = (self.preview.from, self.preview.to);
-        let step = ((end - start) / POINTS).max(1);
-        let first = (from.max(start) - start) / step + 1;
-        let last = (to.min(end) - start) / step;
-        (first..=last).map(move |index| start + index * step - 1)
-    }
-
-    fn watched_again(&mut self, at: i64) {
-        if let Some(since) = self.gap_since.take() {
-            self.preview.gaps.push((since, at));
-        }
-    }
+/// The last evaluation at a moment or before it.
+const fn last_evaluation(at: i64) -> i64 {
+    at - at.rem_euclid(EVALUATE_EVERY_MS)
 }

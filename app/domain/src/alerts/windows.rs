@@ -1,30 +1,133 @@
-//! Conditions on what happened to a prefix in a window.
+//! Conditions on what happened to a prefix in a window. Live rules and the preview add the window up in ways of their own and
+//! judge the sums by the same function.
 
+use super::holdings::Entry;
 use super::kind::Kind;
 use super::locks::share;
-use super::past::{Entry, Past, Window, quantile};
-use super::pattern::Pattern;
+use super::past::{Past, Window};
 use super::round::{Found, Subject};
 use super::rule::{Condition, Rule};
+use super::sorted_values::Ranked;
 use crate::human;
 use crate::names::BackendName;
 
-/// What one window says: the measure, and whether it is too much with the sentence that says so.
-pub(super) struct Seen {
+/// Of conditions without a window, in milliseconds.
+const WINDOW_MS: i64 = 300_000;
+
+/// What happened to one prefix in a window.
+pub(super) struct Sums<'v> {
+    pub(super) acquired: i64,
+    pub(super) contended: i64,
+    pub(super) refused: i64,
+    pub(super) lost: i64,
+    /// Waits in milliseconds, or parts of the TTL that were held in thousandths.
+    pub(super) values: &'v dyn Ranked,
+    /// Of the newest hold.
+    pub(super) ttl_ms: i64,
+}
+
+/// What one window says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Verdict {
     pub(super) measure: i64,
-    pub(super) why: Option<String>,
+    pub(super) is_above: bool,
+}
+
+pub(super) fn window_ms(condition: &Condition) -> i64 {
+    condition.value("window").unwrap_or(WINDOW_MS)
+}
+
+/// The value that an entry adds to [`Sums::values`] of this condition, if it does.
+pub(super) fn value_of(kind: Kind, entry: Entry) -> Option<i64> {
+    match (kind, entry) {
+        (Kind::WaitP95, Entry::Waited(ms)) => Some(ms),
+        // Only holds without a renewal: a holder that renews may work for longer than its TTL.
+        (Kind::HoldNearTtl, Entry::Held { ms, ttl_ms }) => Some(share(ms, ttl_ms)),
+        _ => None,
+    }
+}
+
+pub(super) fn judge_sums(condition: &Condition, sums: &Sums<'_>) -> Verdict {
+    let limit = |name| condition.value(name).unwrap_or(i64::MAX);
+    let at_least = || condition.value("at_least").unwrap_or(1);
+    let above = |measure, limit| Verdict {
+        measure,
+        is_above: measure > limit,
+    };
+    let quantile = |percent| match i64::try_from(sums.values.count()) {
+        Ok(count) if count < at_least() => 0,
+        _ => sums.values.quantile(percent),
+    };
+    match condition.kind {
+        Kind::Contention => {
+            let asked = sums.holdings().saturating_add(sums.refused);
+            if asked < at_least() {
+                return above(0, i64::MAX);
+            }
+            let measure = share(sums.contended.saturating_add(sums.refused), asked);
+            above(measure, limit("share"))
+        }
+        Kind::WaitP95 => above(quantile(95), limit("longer_than")),
+        Kind::HoldNearTtl => above(quantile(99), limit("share")),
+        Kind::LeaseLosses => Verdict {
+            measure: sums.lost,
+            is_above: sums.lost >= limit("count"),
+        },
+        _ => above(0, i64::MAX),
+    }
+}
+
+/// The sentence of an alert whose window [holds](judge_sums).
+pub(super) fn tell_sums(condition: &Condition, sums: &Sums<'_>, measure: i64) -> String {
+    let within = human::period(window_ms(condition));
+    let count = sums.values.count();
+    match condition.kind {
+        Kind::Contention => {
+            let (per_cent, holdings) = (measure / 10, sums.holdings());
+            match sums.refused {
+                0 => format!("{per_cent} % of {holdings} holdings in {within} were waited for."),
+                refused => {
+                    let asked = holdings.saturating_add(refused);
+                    format!("{per_cent} % of {asked} attempts in {within} waited or were refused.")
+                }
+            }
+        }
+        Kind::WaitP95 => {
+            let p95 = human::duration(measure);
+            format!("The p95 of {count} waits in {within} is {p95}.")
+        }
+        Kind::HoldNearTtl => {
+            let (per_cent, ttl) = (measure / 10, human::period(sums.ttl_ms));
+            format!(
+                "The p99 of {count} holds in {within} is {per_cent} % of the TTL of {ttl}: the work takes as long as its lease."
+            )
+        }
+        _ => {
+            let lost = human::counted(sums.lost.unsigned_abs(), "lease", "leases");
+            format!("{lost} ran out in {within} while held.")
+        }
+    }
+}
+
+impl Sums<'_> {
+    fn holdings(&self) -> i64 {
+        self.acquired.max(self.contended)
+    }
 }
 
 /// Every prefix for which the rule's condition holds now.
 pub fn judge_windows(index: usize, rule: &Rule, past: &Past, now: i64) -> Vec<Found> {
+    let condition = &rule.condition;
     let mut found = Vec::new();
     for (key, window) in past.windows() {
         let (backend, prefix) = key;
         if !rule.scope.has_backend(backend) {
             continue;
         }
-        let seen = window.judge(rule, past, key, now);
-        if let Some(why) = seen.why {
+        let mut values = Vec::new();
+        let sums = window.add_up(rule, past, key, now, &mut values);
+        let verdict = judge_sums(condition, &sums);
+        if verdict.is_above {
             found.push(Found {
                 rule: index,
                 subject: Subject::Prefix {
@@ -33,138 +136,54 @@ pub fn judge_windows(index: usize, rule: &Rule, past: &Past, now: i64) -> Vec<Fo
                 },
                 owner: None,
                 holding: String::new(),
-                measure: seen.measure,
-                why,
+                measure: verdict.measure,
+                why: tell_sums(condition, &sums, verdict.measure),
             });
         }
     }
     found
 }
 
-/// The most that any prefix measures now, for the series.
-pub(super) fn highest(rule: &Rule, past: &Past, now: i64) -> i64 {
-    let windows = past
-        .windows()
-        .filter(|((backend, _), _)| rule.scope.has_backend(backend));
-    let measures = windows.map(|(key, window)| window.judge(rule, past, key, now).measure);
-    measures.max().unwrap_or(0)
-}
-
 impl Window {
-    /// Of names that the pattern covers.
-    fn judge(&self, rule: &Rule, past: &Past, key: &(BackendName, String), now: i64) -> Seen {
-        let (condition, of) = (&rule.condition, &rule.scope.prefix);
-        let window_ms = condition.value("window").unwrap_or(300_000);
-        let since = now - window_ms;
-        let recent = || {
-            let newest_first = self.entries.iter().rev();
-            newest_first
-                .take_while(move |(at, ..)| *at > since)
-                .filter(|(.., name)| of.covers(name.as_bytes()))
-                .map(|(_, entry, _)| *entry)
+    /// Of names that the rule's pattern covers.
+    fn add_up<'v>(
+        &self,
+        rule: &Rule,
+        past: &Past,
+        key: &(BackendName, String),
+        now: i64,
+        values: &'v mut Vec<i64>,
+    ) -> Sums<'v> {
+        let of = &rule.scope.prefix;
+        let since = now - window_ms(&rule.condition);
+        let (mut acquired, mut contended, mut lost, mut newest_ttl) = (0, 0, 0, None);
+        let newest_first = self.entries.iter().rev();
+        for (_, entry, name) in newest_first.take_while(|(at, ..)| *at > since) {
+            if !of.covers(name.as_bytes()) {
+                continue;
+            }
+            acquired += i64::from(*entry == Entry::Acquired);
+            contended += i64::from(*entry == Entry::Contended);
+            lost += i64::from(*entry == Entry::Lost);
+            values.extend(value_of(rule.condition.kind, *entry));
+            if let Entry::Held { ttl_ms, .. } = entry {
+                newest_ttl.get_or_insert(*ttl_ms);
+            }
+        }
+        values.sort_unstable();
+        // Of refusals the template is known, and no name: a rule on one tenant of many counts none.
+        let refused = if of.covers(key.1.as_bytes()) {
+            past.refused_in(key, since, now)
+        } else {
+            0
         };
-        let within = human::period(window_ms);
-        match condition.kind {
-            Kind::Contention => {
-                let count = |wanted: Entry| recent().filter(|entry| *entry == wanted).count() as i64;
-                // Of refusals the template is known, and no name: a rule on one tenant of many counts none.
-                let refused = if of.covers(key.1.as_bytes()) {
-                    past.refused_in(key, since, now)
-                } else {
-                    0
-                };
-                let contended = count(Entry::Contended);
-                contention(
-                    condition,
-                    (count(Entry::Acquired).max(contended), contended, refused),
-                    &within,
-                )
-            }
-            Kind::WaitP95 => {
-                let waits = recent().filter_map(|entry| match entry {
-                    Entry::Waited(ms) => Some(ms),
-                    _ => None,
-                });
-                let mut waits: Vec<i64> = waits.collect();
-                let measure = enough(condition, waits.len()).map_or(0, |()| quantile(&mut waits, 95));
-                let is_above = measure > condition.value("longer_than").unwrap_or(i64::MAX);
-                let count = waits.len();
-                let why = || {
-                    format!(
-                        "The p95 of {count} waits in {within} is {}.",
-                        human::duration(measure)
-                    )
-                };
-                Seen {
-                    measure,
-                    why: is_above.then(why),
-                }
-            }
-            Kind::HoldNearTtl => self.holds(condition, of, since, &within),
-            Kind::LeaseLosses => {
-                let lost = recent().filter(|entry| *entry == Entry::Lost).count() as i64;
-                let is_above = lost >= condition.value("count").unwrap_or(i64::MAX);
-                let why = || {
-                    let lost = human::counted(lost.unsigned_abs(), "lease", "leases");
-                    format!("{lost} ran out in {within} while held.")
-                };
-                Seen {
-                    measure: lost,
-                    why: is_above.then(why),
-                }
-            }
-            _ => Seen {
-                measure: 0,
-                why: None,
-            },
+        Sums {
+            acquired,
+            contended,
+            refused,
+            lost,
+            values,
+            ttl_ms: newest_ttl.unwrap_or(0),
         }
     }
-
-    /// Only holds without a renewal: a holder that renews may work for longer than its TTL.
-    fn holds(&self, condition: &Condition, of: &Pattern, since: i64, within: &str) -> Seen {
-        let recent = self.entries.iter().rev().take_while(|(at, ..)| *at > since);
-        let shares = recent.filter_map(|(_, entry, name)| match entry {
-            Entry::Held { ms, ttl_ms } if of.covers(name.as_bytes()) => Some((share(*ms, *ttl_ms), *ttl_ms)),
-            _ => None,
-        });
-        let shares: Vec<(i64, i64)> = shares.collect();
-        let ttl_ms = shares.first().map_or(0, |(_, ttl_ms)| *ttl_ms);
-        let mut parts: Vec<i64> = shares.iter().map(|(part, _)| *part).collect();
-        let measure = enough(condition, parts.len()).map_or(0, |()| quantile(&mut parts, 99));
-        let is_above = measure > condition.value("share").unwrap_or(i64::MAX);
-        let why = || {
-            format!(
-                "The p99 of {} holds in {within} is {} % of the TTL of {}: the work takes as long as its lease.",
-                parts.len(),
-                measure / 10,
-                human::period(ttl_ms)
-            )
-        };
-        Seen {
-            measure,
-            why: is_above.then(why),
-        }
-    }
-}
-
-/// Holdings, those of them that were waited for, and who was refused.
-fn contention(condition: &Condition, (holdings, contended, refused): (i64, i64, i64), within: &str) -> Seen {
-    let asked = holdings.saturating_add(refused);
-    let measure = share(contended.saturating_add(refused), asked);
-    let is_enough = asked >= condition.value("at_least").unwrap_or(1);
-    let is_above = is_enough && measure > condition.value("share").unwrap_or(i64::MAX);
-    let per_cent = measure / 10;
-    let why = || match refused {
-        0 => format!("{per_cent} % of {holdings} holdings in {within} were waited for."),
-        _ => format!("{per_cent} % of {asked} attempts in {within} waited or were refused."),
-    };
-    Seen {
-        measure: if is_enough { measure } else { 0 },
-        why: is_above.then(why),
-    }
-}
-
-fn enough(condition: &Condition, count: usize) -> Option<()> {
-    let wanted = condition.value("at_least").unwrap_or(1);
-    (i64::try_from(count).unwrap_or(i64::MAX) >= wanted).then_some(())
 }

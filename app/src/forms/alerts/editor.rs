@@ -1,10 +1,10 @@
-//! One rule: its form and its versions. What it would have done is in `foreseen.rs`.
+//! One rule: its form and its versions. What it would have done comes in parts, see `foreseen.rs`.
 
 use crate::components::escape_html::escape_html;
-use domain::alerts::{About, Draft, Fault, Kind, Param, Preview, Rule};
+use domain::alerts::{About, Draft, Fault, Kind, Param};
 use leptos::prelude::*;
 
-use super::foreseen::{foreseen, line_of};
+use super::foreseen::{MARK, parts};
 use super::versions::{Version, versions};
 use crate::forms::chrome::{Chrome, Page, Place, page};
 use crate::forms::field::{Area, Field, alert, choice, done};
@@ -18,17 +18,36 @@ pub struct Editor {
     pub refusal: Option<String>,
     pub done: Option<String>,
     pub backends: Vec<String>,
-    /// What the rule as written would have done, with the rule and how long it took in milliseconds.
-    pub preview: Option<(Preview, Rule, i64)>,
-    /// What the saved version would have done, where it is another, and its threshold.
-    pub saved: Option<(Preview, Option<i64>)>,
+    /// Parts of a preview follow.
+    pub has_preview: bool,
     /// Newest first.
     pub versions: Vec<Version>,
-    pub paths: Vec<String>,
     pub may_edit: bool,
 }
 
-pub fn editor(chrome: &Chrome, editor: &Editor) -> String {
+/// The page up to where the parts of its preview stand, and the rest.
+#[derive(Debug, Clone)]
+pub struct EditorPage {
+    pub before: String,
+    /// Empty: there is no preview.
+    pub after: String,
+}
+
+pub fn editor(chrome: &Chrome, shown: &Editor) -> EditorPage {
+    let html = html(chrome, shown);
+    match html.split_once(MARK).filter(|_| shown.has_preview) {
+        Some((before, after)) => EditorPage {
+            before: before.to_owned(),
+            after: after.to_owned(),
+        },
+        None => EditorPage {
+            before: html,
+            after: String::new(),
+        },
+    }
+}
+
+fn html(chrome: &Chrome, editor: &Editor) -> String {
     let kind = Kind::parse(&editor.draft.condition);
     let name = match (editor.draft.name.as_str(), kind) {
         ("", Some(kind)) => kind.info().title.to_owned(),
@@ -44,7 +63,7 @@ pub fn editor(chrome: &Chrome, editor: &Editor) -> String {
         {done(editor.done.clone())}
         <div class="al-two">
             {form(editor, kind)}
-            <div class="stack">{foreseen(editor)}{versions(&editor.versions)}</div>
+            <div class="stack">{editor.has_preview.then(parts)}{versions(&editor.versions)}</div>
         </div>
     };
     let chrome = Chrome {
@@ -76,7 +95,7 @@ fn line(editor: &Editor, name: &'static str, label: &'static str, value: String)
 }
 
 /// As it stands in its field.
-fn shown(draft: &Draft, param: &Param) -> String {
+pub(super) fn shown(draft: &Draft, param: &Param) -> String {
     let given = draft.with.get(param.name).cloned();
     given.unwrap_or_else(|| {
         param
@@ -146,7 +165,6 @@ fn form(editor: &Editor, kind: Option<Kind>) -> AnyView {
             <input r#type="hidden" name="id" value=draft.id.clone()/>
             <input r#type="hidden" name="condition" value=kind.wire()/>
             <input r#type="hidden" name="version" value=editor.version.map(|version| version.to_string()).unwrap_or_default()/>
-            {as_shown(editor)}
             {line(editor, "name", "Name", draft.name.clone())}
             <div class="al-grid">{thresholds(editor, kind)}</div>
             <div class="al-grid">
@@ -167,19 +185,6 @@ fn form(editor: &Editor, kind: Option<Kind>) -> AnyView {
             <label class="al-tick"><input r#type="checkbox" name="enabled" value="yes" checked=draft.enabled/>" On"</label>
             {buttons(editor)}
         </form>
-    }
-    .into_any()
-}
-
-/// What tells a line that was dragged from one that was not: where it stood, in which unit, beside which number.
-fn as_shown(editor: &Editor) -> AnyView {
-    let Some((param, line)) = line_of(editor) else {
-        return ().into_any();
-    };
-    view! {
-        <input r#type="hidden" name="line.was" value=line.number(line.value)/>
-        <input r#type="hidden" name="line.unit" value=line.suffix/>
-        <input r#type="hidden" name="line.typed" value=shown(&editor.draft, param)/>
     }
     .into_any()
 }

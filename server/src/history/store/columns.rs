@@ -12,9 +12,11 @@ use crate::lease::LeaseService;
 const ROWS_MAX: usize = 4_096;
 
 const INSERT: &str = "INSERT INTO lock_events
-        (at, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, sampled, trace_id, waited_ms)
+        (at, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, sampled, trace_id, waited_ms,
+        ttl_seen_ms)
      SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::text[], $7::text[],
-        $8::bigint[], $9::bigint[], $10::bigint[], $11::text[], $12::bigint[])";
+        $8::bigint[], $9::bigint[], $10::bigint[], $11::text[], $12::bigint[],
+        $13::bigint[])";
 
 #[derive(Default)]
 struct Columns<'a> {
@@ -30,6 +32,7 @@ struct Columns<'a> {
     is_sampled: Vec<i64>,
     trace_id: Vec<Option<String>>,
     waited_ms: Vec<Option<i64>>,
+    ttl_seen_ms: Vec<Option<i64>>,
 }
 
 impl<'a> Columns<'a> {
@@ -49,6 +52,7 @@ impl<'a> Columns<'a> {
         self.is_sampled.push(i64::from(change.is_sampled));
         self.trace_id.push(trace_of(leases, change));
         self.waited_ms.push(change.waited_ms);
+        self.ttl_seen_ms.push(change.ttl_seen_ms.map(i64::from));
     }
 }
 
@@ -75,6 +79,7 @@ pub(super) async fn insert(
             .bind(columns.is_sampled)
             .bind(columns.trace_id)
             .bind(columns.waited_ms)
+            .bind(columns.ttl_seen_ms)
             .execute(&mut **tx)
             .await?;
     }

@@ -5,19 +5,23 @@ use std::sync::Arc;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use domain::access::Visible;
 use domain::alerts::Draft;
+use futures::stream;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::read;
-use crate::alerts::{AlertError, Alerts};
+use crate::alerts::{AlertError, Alerts, PreviewRun};
 use crate::http::audit::Desk;
 use crate::http::people::{Asker, Id};
 use crate::http::problem::Problem;
 use crate::http::wire::alerts::{PreviewWire, RuleWire, RulesWire};
+
+/// A line of JSON for each part.
+const LINES: &str = "application/x-ndjson";
 
 #[derive(Clone)]
 struct Asked {
@@ -99,18 +103,45 @@ async fn remove(State(asked): State<Asked>, Id(id): Id, asker: Asker) -> Result<
         .map_err(|error| asker.problem(error))
 }
 
-/// What a rule would have done in the last seven days, by the code that evaluates it live.
+/// What a rule would have done in the last seven days, by the code that evaluates it live. With `Accept: application/x-ndjson`
+/// the newest part comes first: a line for each part, the last one is the whole.
 #[utoipa::path(
     post, path = "/v1/rules/preview", tag = "alerts", request_body = RuleWire,
     responses((status = 200, body = PreviewWire), (status = 400, body = Problem, content_type = "application/problem+json"))
 )]
-async fn preview(State(asked): State<Asked>, asker: Asker, body: Body) -> Result<Json<PreviewWire>, Problem> {
+async fn preview(
+    State(asked): State<Asked>,
+    // Before the asker, which takes them.
+    headers: HeaderMap,
+    asker: Asker,
+    body: Body,
+) -> Result<Response, Problem> {
     let wire: RuleWire = read(&asker, body).await?;
     let any_prefix = wire.any_prefix;
     let rule = asked.alerts.parse(&wire.draft(), any_prefix).await;
     let rule = rule.map_err(|error| asker.problem(error))?;
+    let accepts = headers
+        .get(header::ACCEPT)
+        .and_then(|accept| accept.to_str().ok());
+    if accepts.is_some_and(|accepts| accepts.contains(LINES)) {
+        let run = asked.alerts.preview_run(vec![rule]);
+        let lines = Body::from_stream(stream::unfold(run, next_line));
+        return Ok(([(header::CONTENT_TYPE, LINES)], lines).into_response());
+    }
     let preview = asked.alerts.preview(&rule).await.map_err(AlertError::from);
     preview
-        .map(|preview| Json(preview.into()))
+        .map(|preview| Json(PreviewWire::from(preview)).into_response())
         .map_err(|error| asker.problem(error))
+}
+
+/// A part of a preview as a line of JSON. A store that fails ends the answer before its end.
+async fn next_line(mut run: PreviewRun) -> Option<(Result<String, AlertError>, PreviewRun)> {
+    let line = match run.next().await? {
+        Ok(previews) => {
+            let preview = previews.into_iter().next().map(PreviewWire::from)?;
+            Ok(serde_json::to_string(&preview).ok()? + "\n")
+        }
+        Err(error) => Err(AlertError::from(error)),
+    };
+    Some((line, run))
 }

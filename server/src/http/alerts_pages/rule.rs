@@ -3,19 +3,22 @@
 use std::sync::Arc;
 
 use app::forms::alerts::editor::{Editor, editor};
+use app::forms::alerts::foreseen::{Foreseen, preview_failed, preview_part};
 use app::forms::alerts::versions::Version;
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use domain::access::{Right, Visible};
-use domain::alerts::{Draft, Fault, Kind, Rule, moved_to};
+use domain::alerts::{Draft, Fault, Kind, Preview, Rule, moved_to};
+use domain::observation::Tick;
+use futures::stream;
 
 use super::{Asked, chrome, said};
-use crate::alerts::{AlertError, RuleVersion, path};
+use crate::alerts::{AlertError, PreviewRun, RuleVersion, path};
 use crate::http::form_page;
 use crate::http::people::Id;
 use crate::http::settings::form::Form;
-use crate::http::settings::{Viewer, on_to};
+use crate::http::settings::{Settings, Viewer, on_to};
 use crate::identity::Who;
 
 /// Versions on the page.
@@ -34,31 +37,77 @@ impl Asked {
         {
             shown.versions = told(&versions);
         }
+        let mut preview = None;
         // Counts of every lock are in it: for those who may change rules.
         if shown.may_edit && Kind::parse(&shown.draft.condition).is_some() && shown.faults.is_empty() {
             match self.alerts.parse(&shown.draft, any_prefix).await {
-                Ok(rule) => self.foresee(&mut shown, rule, saved.map(|kept| kept.rule)).await,
+                Ok(rule) => preview = Some(self.foresee(&shown, rule, saved.map(|kept| kept.rule))),
                 Err(AlertError::Invalid(faults)) => shown.faults = faults,
                 Err(error) => shown.refusal = Some(said(&error).1),
             }
         }
-        form_page::answer(status, editor(&chrome(who), &shown))
+        shown.has_preview = preview.is_some();
+        let page = editor(&chrome(who), &shown);
+        match preview {
+            Some(parts) => form_page::answer_in_parts(status, page.before, parts.into_stream(), page.after),
+            None => form_page::answer(status, page.before),
+        }
     }
 
-    async fn foresee(&self, shown: &mut Editor, rule: Rule, saved: Option<Rule>) {
-        let began = self.settings.clock.tick();
-        let Ok(preview) = self.alerts.preview(&rule).await else {
-            return;
-        };
-        let took_ms = self.settings.clock.tick().since(began);
-        let newest = preview.firings.iter().rev().take(20);
-        shown.paths = newest.map(|firing| path(&firing.subject)).collect();
-        if let Some(saved) = saved.filter(|saved| *saved != rule)
-            && let Ok(before) = self.alerts.preview(&saved).await
-        {
-            shown.saved = Some((before, saved.condition.main_value()));
+    fn foresee(&self, shown: &Editor, rule: Rule, saved: Option<Rule>) -> PreviewParts {
+        let saved = saved.filter(|saved| *saved != rule);
+        let rules = std::iter::once(rule.clone()).chain(saved.clone());
+        PreviewParts {
+            run: self.alerts.preview_run(rules.collect()),
+            settings: self.settings.clone(),
+            began: self.settings.clock.tick(),
+            rule,
+            saved,
+            draft: shown.draft.clone(),
+            may_edit: shown.may_edit,
         }
-        shown.preview = Some((preview, rule, took_ms));
+    }
+}
+
+/// A preview on its way into a page, part by part. The browser that leaves ends it.
+struct PreviewParts {
+    run: PreviewRun,
+    settings: Arc<Settings>,
+    began: Tick,
+    rule: Rule,
+    saved: Option<Rule>,
+    draft: Draft,
+    may_edit: bool,
+}
+
+impl PreviewParts {
+    fn into_stream(self) -> impl stream::Stream<Item = String> + Send + 'static {
+        stream::unfold(self, |mut parts| async move {
+            let part = match parts.run.next().await? {
+                Ok(previews) => parts.part(previews),
+                Err(error) => {
+                    tracing::warn!("a preview cannot be made: {error}");
+                    preview_failed()
+                }
+            };
+            Some((part, parts))
+        })
+    }
+
+    fn part(&self, previews: Vec<Preview>) -> String {
+        let mut previews = previews.into_iter();
+        let preview = previews.next().unwrap_or_default();
+        let newest = preview.firings.iter().rev().take(20);
+        let threshold = self.saved.as_ref().map(|saved| saved.condition.main_value());
+        preview_part(&Foreseen {
+            paths: newest.map(|firing| path(&firing.subject)).collect(),
+            preview,
+            rule: self.rule.clone(),
+            draft: self.draft.clone(),
+            took_ms: self.settings.clock.tick().since(self.began),
+            saved: previews.next().zip(threshold),
+            may_edit: self.may_edit,
+        })
     }
 }
 

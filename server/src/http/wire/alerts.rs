@@ -160,6 +160,8 @@ pub struct PreviewWire {
     to_ms: i64,
     /// More happened than a preview reads: only what came since `fromMs` was read.
     is_cut: bool,
+    /// The newest part, since `fromMs`: the whole follows.
+    is_partial: bool,
     events: u64,
     locks: u64,
     acquisitions: u64,
@@ -176,6 +178,7 @@ impl From<Preview> for PreviewWire {
             from_ms: preview.from,
             to_ms: preview.to,
             is_cut: preview.is_cut,
+            is_partial: preview.is_partial,
             events: preview.events,
             locks: preview.locks,
             acquisitions: preview.acquisitions,

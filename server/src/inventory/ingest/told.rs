@@ -126,6 +126,7 @@ pub(super) fn ending(entry: &Entry, is_unlocked: bool, at: Tick, context: &Conte
     LockEvent {
         held_ms: began.map(|began| ended.since(began).max(0)),
         ttl_ms: None,
+        ttl_seen_ms: None,
         waiters: None,
         ..event(kind, entry, context.wall(at))
     }
@@ -141,6 +142,7 @@ pub(super) fn event(kind: EventKind, entry: &Entry, at: DateTime<Utc>) -> LockEv
         token: (entry.gaps.token == FILLED).then_some(entry.token),
         group: entry.group,
         ttl_ms: (entry.ends == Ends::Leased && entry.gaps.ttl == FILLED).then_some(entry.track_ms),
+        ttl_seen_ms: (entry.ends == Ends::Leased && entry.gaps.ttl != FILLED).then_some(entry.track_ms),
         waiters: (entry.gaps.waiters == FILLED).then_some(entry.waiters),
         held_ms: None,
         waited_ms: None,

@@ -1,6 +1,7 @@
 //! A preview of seven days of a thousand locks, out of the tables.
 
 use domain::alerts::builtin;
+use leasehold::alerts::PreviewSpan;
 use leasehold::db::Db;
 use sqlx::AssertSqlSafe;
 
@@ -58,9 +59,18 @@ async fn what_is_too_much_for_one_preview_is_read_from_its_newest_end_and_said()
         .into_iter()
         .find(|rule| rule.id.as_str() == "long_held")
         .unwrap();
-    let all = server.alerts.preview_within(&rule, week, 168_000).await.unwrap();
+    let preview_of = async |events_max| {
+        let span = PreviewSpan {
+            from: week.0,
+            to: week.1,
+            events_max,
+        };
+        let run = server.alerts.preview_run_of(vec![rule.clone()], span);
+        run.whole().await.unwrap()
+    };
+    let all = preview_of(168_000).await;
     assert_eq!((all.is_cut, all.events, all.from), (false, 168_000, week.0));
-    let part = server.alerts.preview_within(&rule, week, 56_000).await.unwrap();
+    let part = preview_of(56_000).await;
     assert_eq!((part.is_cut, part.events, part.count), (true, 56_000, 0));
     assert!(
         part.from > now - 3 * 24 * 3_600_000 && part.to == now,

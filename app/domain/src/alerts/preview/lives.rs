@@ -1,104 +1,187 @@
-//! Locks of the past, one holding after the other, judged as they would have been seen.
+//! Conditions on one lock: its holdings one after the other, each judged as it would have been seen.
 
-use std::collections::{HashMap, HashSet};
+mod life;
 
-use super::Board;
-use crate::alerts::kind::{Kind, Past as Known};
-use crate::alerts::locks::{LockSight, judge_lock, tell_lock};
-use crate::alerts::machine::{Change, Phase, Sign, step};
-use crate::alerts::past::Past;
-use crate::alerts::round::{Found, Subject};
+use self::life::{Judging, Life};
+use super::board::Board;
+use super::lock_table::{LockRef, LockTable};
+use super::{HolderNow, PastEvent, Present};
+use crate::alerts::hold_times::HoldTimes;
 use crate::alerts::rule::Rule;
-use crate::cadence::Cadence;
 use crate::detail::EventKind;
-use crate::diagnosis::{self, CadenceFacts, Facts, LifetimeFacts};
-use crate::history::HistoryEvent;
-use crate::names::LockId;
-use crate::observation::Tick;
 
-/// A moment is found this exactly, in milliseconds.
-const GRAIN_MS: i64 = 250;
-/// As where the TTL is told: how late a renewal may be seen; and how late the next look comes, in milliseconds.
-const SAMPLING_MS: i64 = 250;
-const LAG_MS: i64 = 3_000;
-/// Renewals of one run that are followed; a rhythm is known by then.
-const FOLLOWED: u32 = 9;
+pub(super) struct Lives<'r> {
+    rule: &'r Rule,
+    /// By the number of the lock.
+    tracks: Vec<Track>,
+    /// Times without records so far.
+    gaps: Vec<(i64, i64)>,
+}
 
+/// One lock.
 #[derive(Default)]
-pub(super) struct Lives {
-    held: HashMap<LockId, Life>,
-    seen: HashSet<LockId>,
-    pub(super) acquisitions: u64,
-    pub(super) without_ttl: u64,
+struct Track {
+    /// None: not compared with the scope of the rule yet.
+    is_covered: Option<bool>,
+    opened_at: Option<i64>,
+    holds: HoldTimes,
+    /// The holder, kept as texts so that their memory serves the next one.
+    owner: String,
+    token: String,
+    life: Option<Life>,
 }
 
-struct Life {
-    /// Until here it was judged.
-    at: i64,
-    acquired_at: i64,
-    owner: Option<String>,
-    token: Option<u64>,
-    ttl_ms: Option<i64>,
-    /// Of the last renewal, or of the acquisition.
-    renewed_at: i64,
-    renewals: u32,
-    cadence: Option<Cadence>,
-    phase: Option<Phase>,
-    /// Its firing on the board.
-    place: usize,
-}
-
-impl Lives {
-    pub(super) fn seen(&self) -> usize {
-        self.seen.len()
+impl<'r> Lives<'r> {
+    pub(super) const fn new(rule: &'r Rule) -> Self {
+        Self {
+            rule,
+            tracks: Vec::new(),
+            gaps: Vec::new(),
+        }
     }
 
-    /// Whether the past is wanted too.
+    pub(super) fn is_held(&self, number: u32) -> bool {
+        let track = self.tracks.get(number as usize);
+        track.is_some_and(|track| track.opened_at.is_some())
+    }
+
+    pub(super) fn forget(&mut self, number: u32) {
+        if let Some(track) = self.tracks.get_mut(number as usize) {
+            *track = Track::default();
+        }
+    }
+
     pub(super) fn event(
         &mut self,
-        rule: &Rule,
-        event: &HistoryEvent,
-        past: &Past,
+        number: u32,
+        lock: &LockRef<'_>,
+        event: &PastEvent<'_>,
         board: &mut Board,
-    ) -> bool {
-        let kind = rule.condition.kind;
-        let is_gap = matches!(event.kind, EventKind::Unwatched | EventKind::WatchedAgain);
-        let owner = event.owner.as_ref().map(|owner| owner.as_str());
-        if is_gap || kind.info().past != Known::Events || !rule.scope.has_backend(&event.backend) {
-            return false;
+    ) {
+        let index = number as usize;
+        if self.tracks.len() <= index {
+            self.tracks.resize_with(index + 1, Track::default);
         }
-        let wants_past = kind == Kind::LongHeld;
-        if !rule.scope.prefix.covers(event.resource.as_bytes()) {
-            return false;
+        let (track, scope) = (&mut self.tracks[index], &self.rule.scope);
+        let is_covered = *track
+            .is_covered
+            .get_or_insert_with(|| scope.has_backend(lock.backend) && scope.prefix.covers(lock.name));
+        if is_covered {
+            board.read(1);
+            track.event(self.rule, &self.gaps, lock, event, board);
         }
-        let id = LockId {
-            backend: event.backend.clone(),
-            source: event.source.clone(),
-            resource: event.resource.clone(),
+    }
+
+    /// What was held then is looked at again with its next event.
+    pub(super) fn gap(&mut self, _: &LockTable, gap: (i64, i64), _: &mut Board) {
+        self.gaps.push(gap);
+    }
+
+    pub(super) fn finish(&mut self, table: &LockTable, present: &dyn Present, to: i64, board: &mut Board) {
+        for (number, track) in (0_u32..).zip(&mut self.tracks) {
+            let Some(mut life) = track.life.take() else {
+                continue;
+            };
+            let lock = table.lock(number);
+            let (rule, holds, owner) = (self.rule, &track.holds, &track.owner);
+            let judging = Judging {
+                rule,
+                lock: &lock,
+                holds,
+                owner,
+            };
+            if life.is_over_gap(&self.gaps) {
+                match present.holder(&lock.id()) {
+                    HolderNow::Held { owner, token }
+                        if owner.as_deref().unwrap_or_default() == track.owner
+                            && token.as_deref().unwrap_or_default() == track.token =>
+                    {
+                        life.go_on(&judging, &self.gaps, board);
+                    }
+                    HolderNow::Held { .. } | HolderNow::Free => {
+                        life.end_unseen(&judging, &self.gaps, board);
+                        continue;
+                    }
+                    HolderNow::Unknown => {
+                        life.stop(&judging, &self.gaps, board);
+                        continue;
+                    }
+                }
+            }
+            life.advance(&judging, to, board);
+        }
+    }
+}
+
+impl Track {
+    fn event(
+        &mut self,
+        rule: &Rule,
+        gaps: &[(i64, i64)],
+        lock: &LockRef<'_>,
+        event: &PastEvent<'_>,
+        board: &mut Board,
+    ) {
+        let Self {
+            opened_at,
+            holds,
+            owner,
+            token,
+            life,
+            ..
+        } = self;
+        let (at, by) = (event.at, event.owner.unwrap_or_default());
+        let is_same_holder = *owner == by && *token == event.token.unwrap_or_default();
+        let judging = Judging {
+            rule,
+            lock,
+            holds,
+            owner,
         };
         match event.kind {
             EventKind::Acquired | EventKind::Reclaimed => {
-                if let Some(life) = self.held.remove(&id) {
-                    life.close(rule, &id, event.at, past, board);
+                board.acquired(event.ttl_ms.or(event.ttl_seen_ms).is_some());
+                match life.take() {
+                    Some(mut before) if before.is_over_gap(gaps) => before.end_unseen(&judging, gaps, board),
+                    Some(mut before) => before.close(&judging, at, board),
+                    None => {}
                 }
-                self.acquisitions += 1;
-                self.without_ttl += u64::from(event.ttl_ms.is_none());
-                if !self.seen.contains(&id) {
-                    self.seen.insert(id.clone());
-                }
-                if rule.scope.owner.matches(owner.unwrap_or_default()) {
-                    self.held.insert(id, Life::of(event));
+                *opened_at = Some(at);
+                if rule.scope.owner.matches(by) {
+                    replace(owner, by);
+                    replace(token, event.token.unwrap_or_default());
+                    *life = Some(Life::of(event, gaps.len()));
                 }
             }
             EventKind::Renewed => {
-                if let Some(life) = self.held.get_mut(&id) {
-                    life.advance(rule, &id, event.at, past, board);
-                    life.renew(event);
+                // A row of renewals is written later than what ended them.
+                let it = life.as_mut().filter(|life| life.is_renewed_by(event));
+                let Some(it) = it else { return };
+                if it.is_over_gap(gaps) {
+                    if !is_same_holder {
+                        it.end_unseen(&judging, gaps, board);
+                        *life = None;
+                        return;
+                    }
+                    it.go_on(&judging, gaps, board);
                 }
+                it.advance(&judging, at, board);
+                it.renew(event);
             }
             EventKind::Released | EventKind::Expired | EventKind::Revoked => {
-                if let Some(life) = self.held.remove(&id) {
-                    life.close(rule, &id, event.at, past, board);
+                if let Some(mut ended) = life.take() {
+                    match ended.is_over_gap(gaps) {
+                        true if !is_same_holder => ended.end_unseen(&judging, gaps, board),
+                        true => {
+                            ended.go_on(&judging, gaps, board);
+                            ended.learn_deadline(event);
+                            ended.close(&judging, at, board);
+                        }
+                        false => ended.close(&judging, at, board),
+                    }
+                }
+                if let Some(opened_at) = opened_at.take() {
+                    holds.add(at - opened_at);
                 }
             }
             EventKind::Waiting
@@ -109,206 +192,10 @@ impl Lives {
             | EventKind::Unwatched
             | EventKind::WatchedAgain => {}
         }
-        wants_past
-    }
-
-    /// From here on nobody looked: what fires then stays so, and what is held then is not known any more.
-    pub(super) fn forget(&mut self, rule: &Rule, past: &Past, at: i64, board: &mut Board) {
-        for (id, mut life) in self.held.drain() {
-            life.advance(rule, &id, at, past, board);
-        }
-    }
-
-    pub(super) fn end(&mut self, rule: &Rule, past: &Past, to: i64, board: &mut Board) {
-        self.forget(rule, past, to, board);
     }
 }
 
-impl Life {
-    fn of(event: &HistoryEvent) -> Self {
-        Self {
-            at: event.at,
-            acquired_at: event.at,
-            owner: event.owner.as_ref().map(|owner| owner.as_str().to_owned()),
-            token: event.token.map(crate::token::FencingToken::number),
-            ttl_ms: event.ttl_ms,
-            renewed_at: event.at,
-            renewals: 0,
-            cadence: None,
-            phase: None,
-            place: 0,
-        }
-    }
-
-    /// One row of renewals: evenly spaced from its time on.
-    fn renew(&mut self, event: &HistoryEvent) {
-        self.ttl_ms = event.ttl_ms.or(self.ttl_ms);
-        let (count, until) = event
-            .run
-            .map_or((1, event.at), |run| (run.count.max(1), run.until));
-        let step = if count > 1 {
-            (until - event.at) / i64::from(count - 1)
-        } else {
-            0
-        };
-        let skipped = count.saturating_sub(FOLLOWED);
-        for index in (0..count).filter(|index| *index == 0 || *index >= skipped) {
-            let at = Tick(if index + 1 == count {
-                until
-            } else {
-                event.at + step * i64::from(index)
-            });
-            let before = std::mem::replace(&mut self.renewed_at, at.0);
-            // The newest intervals count: those left out are as long as those that follow.
-            match &mut self.cadence {
-                Some(cadence) if index == skipped && skipped > 1 => cadence.renewed(at, 0, step),
-                Some(cadence) => cadence.renewed(at, 0, at.0 - before),
-                None => self.cadence = Some(Cadence::begin(at, 0, at.0 - before)),
-            }
-        }
-        self.renewals = self.renewals.saturating_add(count);
-        self.renewed_at = until;
-        self.at = self.at.max(until);
-    }
-
-    fn close(mut self, rule: &Rule, id: &LockId, at: i64, past: &Past, board: &mut Board) {
-        self.advance(rule, id, at, past, board);
-        if matches!(self.phase, Some(Phase::Firing { .. })) {
-            board.resolved(self.place, at + rule.timing.keep_ms);
-        }
-    }
-
-    fn near_below_ms(&self) -> Option<i64> {
-        let used_ms = self.cadence.as_ref()?.used_max_ms();
-        Some(diagnosis::near_below_ms(used_ms, self.ttl_ms?, SAMPLING_MS, 0))
-    }
-
-    fn deadline(&self) -> Option<i64> {
-        self.ttl_ms.map(|ttl_ms| self.renewed_at + ttl_ms)
-    }
-
-    /// Time alone, up to `to`.
-    fn advance(&mut self, rule: &Rule, id: &LockId, to: i64, past: &Past, board: &mut Board) {
-        let from = self.at;
-        self.at = self.at.max(to);
-        if to <= from {
-            return;
-        }
-        if self.phase.is_some() {
-            let (sign, _) = self.judge(rule, id, from, past);
-            self.step(rule, id, sign, from, past, board);
-        }
-        // Behind its deadline a lease is another condition's affair.
-        let ends = matches!(rule.condition.kind, Kind::NearExpiry | Kind::NotRenewing);
-        let deadline = self.deadline().filter(|_| ends);
-        let last = deadline.map_or(to - 1, |deadline| (deadline - 1).min(to - 1));
-        if last <= from {
-            return;
-        }
-        for at in board.ends_between(from, last).collect::<Vec<_>>() {
-            let (_, measure) = self.judge(rule, id, at, past);
-            board.measured(at, measure);
-        }
-        let (sign, measure) = self.judge(rule, id, last, past);
-        board.measured(last, measure);
-        if sign != Sign::Holds {
-            return;
-        }
-        let first = self.first_hold(rule, id, from, last, past);
-        self.step(rule, id, Sign::Holds, first, past, board);
-        if let Some(Phase::Pending { since, .. }) = self.phase {
-            let due = since + rule.timing.for_ms;
-            if due <= last {
-                self.step(rule, id, Sign::Holds, due, past, board);
-            }
-        }
-    }
-
-    /// The first moment at which the condition holds; it does at `to`.
-    fn first_hold(&self, rule: &Rule, id: &LockId, from: i64, to: i64, past: &Past) -> i64 {
-        let (mut low, mut high) = (from, to);
-        if self.judge(rule, id, low, past).0 == Sign::Holds {
-            return low;
-        }
-        while high - low > GRAIN_MS {
-            let middle = low + (high - low) / 2;
-            if self.judge(rule, id, middle, past).0 == Sign::Holds {
-                high = middle;
-            } else {
-                low = middle;
-            }
-        }
-        high
-    }
-
-    fn step(&mut self, rule: &Rule, id: &LockId, sign: Sign, at: i64, past: &Past, board: &mut Board) {
-        let (phase, change) = step(self.phase, sign, rule.timing, at);
-        self.phase = phase;
-        match change {
-            Some(Change::Fired) => {
-                let p95 = past.p95_ms(id);
-                let sight = self.sight(id, at);
-                let (_, measure) = judge_lock(&rule.condition, &sight, &|_| p95);
-                let why = tell_lock(&rule.condition, &sight, measure, p95);
-                self.place = board.fired(
-                    at,
-                    &Found {
-                        rule: 0,
-                        subject: Subject::Lock(id.clone()),
-                        owner: self.owner.clone(),
-                        holding: String::new(),
-                        measure,
-                        why,
-                    },
-                );
-            }
-            Some(Change::Resolved) => board.resolved(self.place, at),
-            _ => {}
-        }
-    }
-
-    fn judge(&self, rule: &Rule, id: &LockId, at: i64, past: &Past) -> (Sign, i64) {
-        judge_lock(&rule.condition, &self.sight(id, at), &|_| past.p95_ms(id))
-    }
-
-    /// As it would have been seen at a moment.
-    fn sight<'a>(&'a self, id: &'a LockId, at: i64) -> LockSight<'a> {
-        let cadence = self.cadence.as_ref().and_then(|cadence| {
-            Some(CadenceFacts {
-                interval_ms: cadence.interval_ms()?,
-                longest_ms: cadence.longest_ms()?,
-                silent_ms: at - self.renewed_at,
-            })
-        });
-        LockSight {
-            backend: &id.backend,
-            source: &id.source,
-            name: id.resource.as_bytes(),
-            owner: self.owner.as_deref(),
-            safety: None,
-            facts: Facts {
-                lifetime: match (self.ttl_ms, self.deadline()) {
-                    (Some(track_ms), Some(deadline)) => LifetimeFacts::Leased {
-                        remaining_ms: deadline - at,
-                        track_ms,
-                    },
-                    _ => LifetimeFacts::Unknown {
-                        why: "its TTL was not recorded",
-                    },
-                },
-                cadence,
-                renewals: self.renewals,
-                near_below_ms: self.near_below_ms(),
-                sampling_ms: SAMPLING_MS,
-                waiters: None,
-                oldest_waiter_ms: None,
-                condition: None,
-                is_long_held: false,
-            },
-            token: self.token,
-            acquired_at: Some(self.acquired_at),
-            held_ms: at - self.acquired_at,
-            lag_ms: LAG_MS,
-        }
-    }
+fn replace(text: &mut String, new: &str) {
+    text.clear();
+    text.push_str(new);
 }

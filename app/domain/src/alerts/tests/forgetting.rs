@@ -42,8 +42,7 @@ fn of_each_lock_the_last_64_holds_are_remembered_and_take_no_more_room() {
         hold(&mut past, number * 100, "daily", 5);
     }
     assert_eq!(past.p95_ms(&id), Some(5), "the 64 before are forgotten");
-    let holds = &past.locks[&id].holds_ms;
-    assert_eq!((holds.len(), holds.capacity()), (64, 64));
+    assert_eq!(past.locks[&id].holds.room(), (64, 64));
     let (day, years) = (86_400_000, 20);
     for number in 0..64 {
         hold(&mut past, (1 + number) * 400 * day * years, "daily", 365 * day);
@@ -71,5 +70,5 @@ fn after_names_without_end_a_new_lock_is_learnt_and_a_used_one_is_not_forgotten(
     }
     assert_eq!(past.p95_ms(&lock("new")), Some(9));
     assert_eq!(past.p95_ms(&lock("daily")), Some(7));
-    assert!(past.locks[&lock("long")].open.is_some());
+    assert!(past.locks[&lock("long")].holdings.is_open());
 }

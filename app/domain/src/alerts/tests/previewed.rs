@@ -1,15 +1,37 @@
 //! History played through rules.
 
 use super::played::{lock, rule};
-use crate::alerts::{Condition, Counts, Happened, Pattern, Preview, Refused, Replay, Rule};
+use crate::alerts::{
+    Condition, Counts, Happened, HolderNow, PastEvent, Pattern, Playback, Present, Preview, Refused, Rule,
+    ScanTimes,
+};
 use crate::detail::EventKind;
 use crate::history::{HistoryEvent, Run};
-use crate::names::{BackendName, OwnerId};
+use crate::names::{BackendName, LockId, OwnerId, Source};
 
-const S: i64 = 1_000;
-const H: i64 = 3_600 * S;
+pub(super) const S: i64 = 1_000;
+pub(super) const H: i64 = 3_600 * S;
 
-fn event(at: i64, kind: EventKind, name: &str) -> HistoryEvent {
+/// Every lock is held by this owner now, or free.
+pub(super) struct Now(pub(super) Option<&'static str>);
+
+impl Present for Now {
+    fn scan_times(&self, _: &BackendName, _: &Source) -> Option<ScanTimes> {
+        Some(ScanTimes {
+            poll_ms: 2 * S,
+            grain_ms: 1,
+        })
+    }
+
+    fn holder(&self, _: &LockId) -> HolderNow {
+        self.0.map_or(HolderNow::Free, |owner| HolderNow::Held {
+            owner: Some(owner.to_owned()),
+            token: None,
+        })
+    }
+}
+
+pub(super) fn event(at: i64, kind: EventKind, name: &str) -> HistoryEvent {
     let id = lock(name);
     HistoryEvent {
         at,
@@ -28,11 +50,42 @@ fn event(at: i64, kind: EventKind, name: &str) -> HistoryEvent {
 }
 
 fn play(rule: &Rule, events: &[HistoryEvent], to: i64) -> Preview {
-    let mut replay = Replay::new(rule, 0, to);
+    play_over_gaps(rule, events, &[], &Now(None), to)
+}
+
+/// Plays these events with gaps in between.
+pub(super) fn play_over_gaps(
+    rule: &Rule,
+    events: &[HistoryEvent],
+    gaps: &[(i64, i64)],
+    present: &Now,
+    to: i64,
+) -> Preview {
+    let mut playback = Playback::new([rule], 0, to);
+    let mut gaps = gaps.iter().peekable();
     for event in events {
-        replay.event(event);
+        while let Some((began, ended)) = gaps.next_if(|(began, _)| *began <= event.at) {
+            playback.gap(*began, *ended);
+        }
+        feed(&mut playback, present, event);
     }
-    replay.finish()
+    gaps.for_each(|(began, ended)| playback.gap(*began, *ended));
+    playback.finish(present).remove(0)
+}
+
+pub(super) fn feed(playback: &mut Playback<'_>, present: &Now, event: &HistoryEvent) {
+    let names = (event.backend.as_str(), event.source.as_str());
+    let row = PastEvent {
+        at: event.at,
+        kind: event.kind,
+        owner: event.owner.as_ref().map(OwnerId::as_str),
+        token: None,
+        ttl_ms: event.ttl_ms,
+        ttl_seen_ms: None,
+        waiters: event.waiters,
+        run: event.run,
+    };
+    playback.event(present, names, event.resource.as_bytes(), &row);
 }
 
 /// Twenty holds of a minute, an hour apart; then one of ten.
@@ -100,11 +153,10 @@ fn rows_without_a_ttl_say_less_and_a_gap_fires_nothing() {
     assert_eq!((seen.count, seen.acquisitions, seen.without_ttl), (0, 21, 21));
     let mut gone = usual_then_long();
     gone.pop();
-    gone.push(event(20 * H + 60 * S, EventKind::Unwatched, "-"));
-    gone.push(event(23 * H, EventKind::WatchedAgain, "-"));
-    let seen = play(&rule("long_held"), &gone, 24 * H);
+    let gap = (20 * H + 60 * S, 23 * H);
+    let seen = play_over_gaps(&rule("long_held"), &gone, &[gap], &Now(None), 24 * H);
     assert_eq!(seen.count, 0);
-    assert_eq!(seen.gaps, [(20 * H + 60 * S, 23 * H)]);
+    assert_eq!(seen.gaps, [gap]);
 }
 
 #[test]
@@ -138,15 +190,19 @@ fn those_who_are_refused_make_contention_where_their_template_is_looked_at() {
     let fires = |prefix: &str| {
         let mut rule = rule("contention");
         rule.scope.prefix = Pattern::parse(prefix).unwrap();
-        let mut replay = Replay::new(&rule, 0, 2 * H);
-        replay.refused(vec![Refused {
+        let mut playback = Playback::new([&rule], 0, 2 * H);
+        playback.refused(&[Refused {
             at: H,
             backend: BackendName::builtin(),
             prefix: "jobs/*".to_owned(),
             times: 9,
         }]);
-        replay.event(&event(H, EventKind::Acquired, "jobs/1"));
-        replay.finish().count
+        feed(
+            &mut playback,
+            &Now(None),
+            &event(H, EventKind::Acquired, "jobs/1"),
+        );
+        playback.finish(&Now(None))[0].count
     };
     assert_eq!((fires(""), fires("jobs/"), fires("jobs/1")), (1, 1, 0));
 }
@@ -171,9 +227,7 @@ fn a_flood_of_one_lock_hides_no_rejection_of_another() {
     rule.condition = Condition::default_of(rule.condition.kind);
     let mut all: Vec<Happened> = (0..2_000).map(|n| rejection(H + n * S, "loud", 8)).collect();
     all.insert(500, rejection(H + 499 * S + 1, "quiet", 1));
-    let mut replay = Replay::new(&rule, 0, 3 * H);
-    replay.happened(&all);
-    let preview = replay.finish();
+    let preview = Preview::of_counts(&rule, (0, 3 * H), &all);
     let of = |name: &str| {
         let firings = preview
             .firings
@@ -184,7 +238,8 @@ fn a_flood_of_one_lock_hides_no_rejection_of_another() {
             .collect::<Vec<_>>()
     };
     let window = 300 * S;
-    assert_eq!(of("quiet"), [(H + 499 * S + 1, Some(H + 499 * S + 1 + window))]);
+    // Evaluated at whole seconds.
+    assert_eq!(of("quiet"), [(H + 500 * S, Some(H + 500 * S + window))]);
     assert_eq!(of("loud"), [(H, Some(H + 1_999 * S + window))]);
     assert_eq!(preview.events, 16_001);
 }
@@ -194,9 +249,7 @@ fn a_recorded_condition_fires_after_its_for_although_nothing_happens_then() {
     // Two failures hold for the length of the window; the rule wants a minute of it.
     let mut rule = rule("fencing_rejections");
     rule.timing.for_ms = 60 * S;
-    let mut replay = Replay::new(&rule, 0, H);
-    replay.happened(&[rejection(600 * S, "a", 1)]);
-    let preview = replay.finish();
+    let preview = Preview::of_counts(&rule, (0, H), &[rejection(600 * S, "a", 1)]);
     assert_eq!(preview.firings[0].at, 660 * S);
     assert_eq!(preview.firings[0].until, Some(900 * S));
 }

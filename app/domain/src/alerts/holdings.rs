@@ -1,0 +1,134 @@
+//! What events say of the holdings of one lock: live rules and the preview read them by this one function.
+
+use crate::detail::EventKind;
+use crate::history::HistoryEvent;
+
+/// One event, without the names in it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Occurrence {
+    pub(super) at: i64,
+    pub(super) kind: EventKind,
+    pub(super) ttl_ms: Option<i64>,
+    pub(super) waiters: Option<u32>,
+    /// Renewals that it stands for.
+    pub(super) renewals: u32,
+}
+
+impl From<&HistoryEvent> for Occurrence {
+    fn from(event: &HistoryEvent) -> Self {
+        Self {
+            at: event.at,
+            kind: event.kind,
+            ttl_ms: event.ttl_ms,
+            waiters: event.waiters,
+            renewals: event.run.map_or(1, |run| run.count),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Entry {
+    Acquired,
+    /// The first waiter of a holding came.
+    Contended,
+    /// A waiter acquired it, or gave up, after so many milliseconds.
+    Waited(i64),
+    /// A holding that never renewed ended, after `ms` of `ttl_ms`.
+    Held {
+        ms: i64,
+        ttl_ms: i64,
+    },
+    Lost,
+}
+
+/// The holding that goes on, if there is one.
+#[derive(Debug, Default)]
+pub(super) struct Holdings {
+    open: Option<Open>,
+}
+
+#[derive(Debug, Clone)]
+struct Open {
+    at: i64,
+    ttl_ms: Option<i64>,
+    renewals: u32,
+    waiting_since: Option<i64>,
+}
+
+impl Holdings {
+    pub(super) const fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Passes on what the event says of its prefix. Answers how long a holding that it ends was held, in milliseconds.
+    pub(super) fn apply(&mut self, event: &Occurrence, pass: &mut dyn FnMut(Entry)) -> Option<i64> {
+        match event.kind {
+            EventKind::Acquired | EventKind::Reclaimed => {
+                if let Some(from) = self.open.take().and_then(|open| open.waiting_since) {
+                    pass(Entry::Waited(event.at - from));
+                }
+                pass(Entry::Acquired);
+                self.open = Some(Open {
+                    at: event.at,
+                    ttl_ms: event.ttl_ms,
+                    renewals: 0,
+                    waiting_since: None,
+                });
+                if event.waiters.is_some_and(|waiters| waiters > 0) {
+                    self.waits_from(event.at, pass);
+                }
+                None
+            }
+            EventKind::Renewed => {
+                if let Some(open) = &mut self.open {
+                    open.renewals = open.renewals.saturating_add(event.renewals);
+                    open.ttl_ms = event.ttl_ms.or(open.ttl_ms);
+                }
+                None
+            }
+            EventKind::Waiting => {
+                self.waits_from(event.at, pass);
+                None
+            }
+            EventKind::FewerWaiting => {
+                // The last waiter gave up.
+                let open = self.open.as_mut().filter(|_| event.waiters == Some(0));
+                if let Some(from) = open.and_then(|open| open.waiting_since.take()) {
+                    pass(Entry::Waited((event.at - from).max(0)));
+                }
+                None
+            }
+            EventKind::Released | EventKind::Expired | EventKind::Revoked => self.end(event, pass),
+            // Rejections have a table of their own; a late renewal follows an expiry, a grant after a wait its grant.
+            EventKind::GrantedAfterWait
+            | EventKind::Rejected
+            | EventKind::Lost
+            | EventKind::Unwatched
+            | EventKind::WatchedAgain => None,
+        }
+    }
+
+    fn waits_from(&mut self, at: i64, pass: &mut dyn FnMut(Entry)) {
+        let Some(open) = &mut self.open else { return };
+        if open.waiting_since.is_none() {
+            open.waiting_since = Some(at);
+            pass(Entry::Contended);
+        }
+    }
+
+    fn end(&mut self, event: &Occurrence, pass: &mut dyn FnMut(Entry)) -> Option<i64> {
+        let open = self.open.take()?;
+        let ms = (event.at - open.at).max(0);
+        if event.kind == EventKind::Expired {
+            pass(Entry::Lost);
+        }
+        if let Some(ttl_ms) = open.ttl_ms.filter(|_| open.renewals == 0) {
+            pass(Entry::Held { ms, ttl_ms });
+        }
+        if let Some(from) = open.waiting_since {
+            // Which of the waiters acquires it next, or gives up, is not reported.
+            pass(Entry::Waited((event.at - from).max(0)));
+        }
+        Some(ms)
+    }
+}

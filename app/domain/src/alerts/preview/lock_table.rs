@@ -1,0 +1,221 @@
+//! Numbers for the names in events, so that a row costs one look-up and no memory of its own.
+
+use std::collections::hash_map::RandomState;
+use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasher as _;
+use std::sync::Arc;
+
+use super::{Present, ScanTimes};
+use crate::alerts::past::{LOCKS_MAX, PREFIXES_MAX};
+use crate::history::template::template;
+use crate::names::{BackendName, LockId, Resource, Source};
+
+/// A backend that is not configured any more.
+const SCAN_TIMES: ScanTimes = ScanTimes {
+    poll_ms: 2_000,
+    grain_ms: 1,
+};
+
+/// Bounded like the memory of the live rules: of more locks the half that was used longest ago is forgotten.
+pub(super) struct LockTable {
+    places: Vec<Place>,
+    /// Of the last event.
+    last_place: usize,
+    locks: Vec<Option<KnownLock>>,
+    free: Vec<u32>,
+    used: usize,
+    /// None: no rule asks for prefixes.
+    prefixes: Option<HashMap<(BackendName, String), u32>>,
+    prefix_names: Vec<(BackendName, String)>,
+    /// Hashes of all names there were, also of those forgotten.
+    seen: HashSet<u64>,
+    hasher: RandomState,
+}
+
+/// One source of one backend.
+struct Place {
+    backend: BackendName,
+    source: Source,
+    scan_times: ScanTimes,
+    locks: HashMap<Arc<[u8]>, u32>,
+}
+
+struct KnownLock {
+    place: usize,
+    name: Arc<[u8]>,
+    touched_at: i64,
+    prefix: Option<u32>,
+}
+
+/// One lock, as rules look at it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LockRef<'t> {
+    pub(super) backend: &'t BackendName,
+    pub(super) source: &'t Source,
+    pub(super) name: &'t [u8],
+    pub(super) scan_times: ScanTimes,
+    /// Of its template.
+    pub(super) prefix: Option<(u32, &'t str)>,
+}
+
+impl LockRef<'_> {
+    pub(super) fn id(&self) -> LockId {
+        LockId {
+            backend: self.backend.clone(),
+            source: self.source.clone(),
+            resource: Resource::from_bytes(self.name),
+        }
+    }
+}
+
+impl LockTable {
+    pub(super) fn new(of_prefixes: bool) -> Self {
+        Self {
+            places: Vec::new(),
+            last_place: 0,
+            locks: Vec::new(),
+            free: Vec::new(),
+            used: 0,
+            prefixes: of_prefixes.then(HashMap::new),
+            prefix_names: Vec::new(),
+            seen: HashSet::new(),
+            hasher: RandomState::new(),
+        }
+    }
+
+    /// How many different locks there were.
+    pub(super) fn seen(&self) -> u64 {
+        self.seen.len() as u64
+    }
+
+    pub(super) fn find(&mut self, backend: &str, source: &str, resource: &[u8]) -> Option<u32> {
+        let place = self.place(backend, source)?;
+        self.places[place].locks.get(resource).copied()
+    }
+
+    fn place(&mut self, backend: &str, source: &str) -> Option<usize> {
+        let is_it = |place: &Place| place.backend.as_str() == backend && place.source.as_str() == source;
+        if self.places.get(self.last_place).is_some_and(is_it) {
+            return Some(self.last_place);
+        }
+        self.last_place = self.places.iter().position(is_it)?;
+        Some(self.last_place)
+    }
+
+    /// None: no backend or source has such a name.
+    pub(super) fn add(
+        &mut self,
+        present: &dyn Present,
+        (backend, source): (&str, &str),
+        resource: &[u8],
+    ) -> Option<u32> {
+        let place = match self.place(backend, source) {
+            Some(place) => place,
+            None => {
+                let (backend, source) = (BackendName::parse(backend).ok()?, Source::parse(source).ok()?);
+                self.places.push(Place {
+                    scan_times: present.scan_times(&backend, &source).unwrap_or(SCAN_TIMES),
+                    backend,
+                    source,
+                    locks: HashMap::new(),
+                });
+                self.places.len() - 1
+            }
+        };
+        let backend = self.places[place].backend.clone();
+        let prefix = match self.prefixes {
+            Some(_) => self.prefix(&backend, template(resource)),
+            None => None,
+        };
+        self.seen.insert(self.hasher.hash_one((place, resource)));
+        let name: Arc<[u8]> = resource.into();
+        let lock = Some(KnownLock {
+            place,
+            name: name.clone(),
+            touched_at: i64::MIN,
+            prefix,
+        });
+        let number = match self.free.pop() {
+            Some(number) => {
+                self.locks[number as usize] = lock;
+                number
+            }
+            None => {
+                self.locks.push(lock);
+                u32::try_from(self.locks.len() - 1).ok()?
+            }
+        };
+        self.places[place].locks.insert(name, number);
+        self.used += 1;
+        Some(number)
+    }
+
+    /// The number of a template; none: there are too many.
+    pub(super) fn prefix(&mut self, backend: &BackendName, prefix: String) -> Option<u32> {
+        let known = self.prefixes.as_mut()?;
+        let key = (backend.clone(), prefix);
+        if let Some(number) = known.get(&key) {
+            return Some(*number);
+        }
+        let number = u32::try_from(known.len())
+            .ok()
+            .filter(|number| (*number as usize) < PREFIXES_MAX)?;
+        self.prefix_names.push(key.clone());
+        known.insert(key, number);
+        Some(number)
+    }
+
+    pub(super) fn prefix_name(&self, number: u32) -> Option<&(BackendName, String)> {
+        self.prefix_names.get(number as usize)
+    }
+
+    pub(super) fn touch(&mut self, number: u32, at: i64) {
+        if let Some(Some(lock)) = self.locks.get_mut(number as usize) {
+            lock.touched_at = at;
+        }
+    }
+
+    /// Of a number that was given and not taken back.
+    pub(super) fn lock(&self, number: u32) -> LockRef<'_> {
+        static NAME: &[u8] = b"";
+        let lock = self.locks.get(number as usize).and_then(Option::as_ref);
+        let place = &self.places[lock.map_or(0, |lock| lock.place)];
+        LockRef {
+            backend: &place.backend,
+            source: &place.source,
+            name: lock.map_or(NAME, |lock| &lock.name),
+            scan_times: place.scan_times,
+            prefix: lock
+                .and_then(|lock| lock.prefix)
+                .and_then(|number| Some((number, self.prefix_name(number)?.1.as_str()))),
+        }
+    }
+
+    pub(super) const fn is_full(&self) -> bool {
+        self.used >= LOCKS_MAX
+    }
+
+    /// The half that was used longest ago makes room, of those that are free if they are many enough. Answers their numbers.
+    pub(super) fn forget_half(&mut self, is_held: &dyn Fn(u32) -> bool) -> Vec<u32> {
+        let known = || {
+            let locks = self.locks.iter().zip(0_u32..);
+            locks.filter_map(|(lock, number)| Some((lock.as_ref()?.touched_at, number)))
+        };
+        let mut all: Vec<(i64, u32)> = known().filter(|(_, number)| !is_held(*number)).collect();
+        if all.len() <= LOCKS_MAX / 4 {
+            all = known().collect();
+        }
+        let middle = all.len() / 2;
+        all.select_nth_unstable(middle);
+        all.truncate(middle + 1);
+        let forgotten: Vec<u32> = all.into_iter().map(|(_, number)| number).collect();
+        for number in &forgotten {
+            if let Some(lock) = self.locks[*number as usize].take() {
+                self.places[lock.place].locks.remove(&lock.name);
+            }
+        }
+        self.used -= forgotten.len();
+        self.free.extend(&forgotten);
+        forgotten
+    }
+}

@@ -1,0 +1,284 @@
+//! Reads the rows of events in the order of their ids for previews: borrowed, only the columns that a rule looks at, only
+//! the rows of its scope, a range of ids at a time.
+//!
+//! Blocks its thread: SQLite is read here on a connection of its own, without a message to the driver's thread for each
+//! row, and Postgres through the runtime.
+
+use domain::alerts::{PastEvent, Rule};
+use domain::detail::EventKind;
+use domain::history::Run;
+use domain::names::BackendName;
+use rusqlite::types::{Value, ValueRef};
+use rusqlite::{Connection, OpenFlags, params_from_iter};
+use sqlx::{AssertSqlSafe, PgPool, Row as _};
+use tokio::runtime::Handle;
+
+use crate::db::Db;
+
+/// Ids of one statement: a reader that is left ends with it.
+pub const IDS_PER_READ: i64 = 16_384;
+/// Bytes of the file that SQLite may map: without it each page is copied.
+const MAPPED_BYTES: i64 = 1 << 30;
+
+const COLUMNS: &str = "at, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, run_count, run_until, ttl_seen_ms";
+
+/// Backend, source, name, and what happened.
+pub type EachEvent<'f> = dyn FnMut((&str, &str), &[u8], &PastEvent<'_>) + 'f;
+
+/// Which rows are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventScope {
+    kinds: Vec<EventKind>,
+    /// Empty: all.
+    backends: Vec<BackendName>,
+    /// The names begin with this.
+    prefix: Vec<u8>,
+}
+
+impl EventScope {
+    /// What any of these rules looks at.
+    pub fn of(rules: &[Rule]) -> Self {
+        let mut kinds: Vec<EventKind> = Vec::new();
+        for kind in rules
+            .iter()
+            .flat_map(|rule| rule.condition.kind.previewed_events())
+        {
+            if !kinds.contains(kind) {
+                kinds.push(*kind);
+            }
+        }
+        let first = rules.first().map(|rule| &rule.scope);
+        let are_same = |same: fn(&Rule, &Rule) -> bool| rules.windows(2).all(|pair| same(&pair[0], &pair[1]));
+        let backends = first
+            .filter(|_| are_same(|one, other| one.scope.backends == other.scope.backends))
+            .map(|scope| scope.backends.clone());
+        let prefix = first
+            .filter(|_| are_same(|one, other| one.scope.prefix == other.scope.prefix))
+            .map(|scope| scope.prefix.literal().as_bytes().to_vec());
+        Self {
+            kinds,
+            backends: backends.unwrap_or_default(),
+            prefix: prefix.unwrap_or_default(),
+        }
+    }
+
+    /// The statement of a range of ids, with `?` or `$1` for its values: the range, then those of the scope.
+    fn select(&self, is_numbered: bool) -> (String, Vec<Value>) {
+        let mut values = Vec::new();
+        let mut place = |value: Value| {
+            values.push(value);
+            match is_numbered {
+                true => format!("${}", values.len() + 2),
+                false => format!("?{}", values.len() + 2),
+            }
+        };
+        let kinds = self
+            .kinds
+            .iter()
+            .map(|kind| place(Value::Text(kind.wire().to_owned())));
+        let kinds = kinds.collect::<Vec<_>>().join(", ");
+        let mut scope = format!(" AND kind IN ({kinds})");
+        if !self.backends.is_empty() {
+            let backends = self
+                .backends
+                .iter()
+                .map(|name| place(Value::Text(name.to_string())));
+            let backends = backends.collect::<Vec<_>>().join(", ");
+            scope.push_str(&format!(" AND backend IN ({backends})"));
+        }
+        if !self.prefix.is_empty() {
+            scope.push_str(&format!(
+                " AND resource >= {}",
+                place(Value::Blob(self.prefix.clone()))
+            ));
+            if let Some(end) = behind(&self.prefix) {
+                scope.push_str(&format!(" AND resource < {}", place(Value::Blob(end))));
+            }
+        }
+        let (from, to) = if is_numbered { ("$1", "$2") } else { ("?1", "?2") };
+        let select =
+            format!("SELECT {COLUMNS} FROM lock_events WHERE id > {from} AND id <= {to}{scope} ORDER BY id");
+        (select, values)
+    }
+}
+
+/// The least bytes behind all that begin with these; none: there are none.
+fn behind(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
+    let mut end = prefix[..=last].to_vec();
+    end[last] += 1;
+    Some(end)
+}
+
+pub struct EventReader {
+    store: Store,
+    select: String,
+    values: Vec<Value>,
+}
+
+enum Store {
+    Sqlite(Connection),
+    Postgres(PgPool, Handle),
+}
+
+impl EventReader {
+    /// To be opened and used on a thread that may block.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub fn open(db: &Db, runtime: &Handle, scope: &EventScope) -> Result<Self, sqlx::Error> {
+        let store = match db {
+            Db::Sqlite(pool) => {
+                let options = pool.connect_options();
+                Store::Sqlite(open_file(options.get_filename()).map_err(driver)?)
+            }
+            Db::Postgres(pool) => Store::Postgres(pool.clone(), runtime.clone()),
+        };
+        let (select, values) = scope.select(matches!(store, Store::Postgres(..)));
+        Ok(Self {
+            store,
+            select,
+            values,
+        })
+    }
+
+    /// Rows with an id behind `after` and up to `to`.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub fn read(&self, (after, to): (i64, i64), each: &mut EachEvent<'_>) -> Result<(), sqlx::Error> {
+        match &self.store {
+            Store::Sqlite(file) => self.read_file(file, (after, to), each).map_err(driver),
+            Store::Postgres(pool, runtime) => {
+                let rows = runtime.block_on(self.fetch(pool, (after, to)))?;
+                for row in &rows {
+                    read_row(row, each)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn read_file(
+        &self,
+        file: &Connection,
+        (after, to): (i64, i64),
+        each: &mut EachEvent<'_>,
+    ) -> rusqlite::Result<()> {
+        let mut statement = file.prepare_cached(&self.select)?;
+        let range = [Value::Integer(after), Value::Integer(to)];
+        let mut rows = statement.query(params_from_iter(range.iter().chain(&self.values)))?;
+        while let Some(row) = rows.next()? {
+            // A later version may know more kinds.
+            let Some(kind) = EventKind::parse(row.get_ref(1)?.as_str()?) else {
+                continue;
+            };
+            let number = |column| {
+                row.get_ref(column)?
+                    .as_i64_or_null()
+                    .map_err(rusqlite::Error::from)
+            };
+            let text = |column| {
+                row.get_ref(column)?
+                    .as_str_or_null()
+                    .map_err(rusqlite::Error::from)
+            };
+            let event = PastEvent {
+                at: row.get_ref(0)?.as_i64()?,
+                kind,
+                owner: text(5)?,
+                token: text(6)?,
+                ttl_ms: number(7)?,
+                ttl_seen_ms: number(11)?,
+                waiters: number(8)?.map(small),
+                run: number(9)?
+                    .zip(number(10)?)
+                    .map(|(count, until)| run(count, until)),
+            };
+            let resource = match row.get_ref(4)? {
+                ValueRef::Blob(bytes) | ValueRef::Text(bytes) => bytes,
+                _ => continue,
+            };
+            each(
+                (row.get_ref(2)?.as_str()?, row.get_ref(3)?.as_str()?),
+                resource,
+                &event,
+            );
+        }
+        Ok(())
+    }
+
+    async fn fetch(
+        &self,
+        pool: &PgPool,
+        (after, to): (i64, i64),
+    ) -> Result<Vec<sqlx::postgres::PgRow>, sqlx::Error> {
+        let mut query = sqlx::query(AssertSqlSafe(self.select.as_str()))
+            .bind(after)
+            .bind(to);
+        for value in &self.values {
+            query = match value {
+                Value::Text(text) => query.bind(text),
+                Value::Blob(bytes) => query.bind(bytes),
+                Value::Integer(number) => query.bind(number),
+                Value::Null | Value::Real(_) => query,
+            };
+        }
+        query.fetch_all(pool).await
+    }
+}
+
+fn read_row(row: &sqlx::postgres::PgRow, each: &mut EachEvent<'_>) -> Result<(), sqlx::Error> {
+    let Some(kind) = EventKind::parse(row.try_get(1)?) else {
+        return Ok(());
+    };
+    let (count, until): (Option<i64>, Option<i64>) = (row.try_get(9)?, row.try_get(10)?);
+    let event = PastEvent {
+        at: row.try_get(0)?,
+        kind,
+        owner: row.try_get(5)?,
+        token: row.try_get(6)?,
+        ttl_ms: row.try_get(7)?,
+        ttl_seen_ms: row.try_get(11)?,
+        waiters: row.try_get::<Option<i64>, _>(8)?.map(small),
+        run: count.zip(until).map(|(count, until)| run(count, until)),
+    };
+    each((row.try_get(2)?, row.try_get(3)?), row.try_get(4)?, &event);
+    Ok(())
+}
+
+fn open_file(path: &std::path::Path) -> rusqlite::Result<Connection> {
+    let file = Connection::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    file.pragma_update(None, "mmap_size", MAPPED_BYTES)?;
+    Ok(file)
+}
+
+fn driver(error: rusqlite::Error) -> sqlx::Error {
+    sqlx::Error::AnyDriverError(Box::new(error))
+}
+
+fn small(count: i64) -> u32 {
+    u32::try_from(count.max(0)).unwrap_or(u32::MAX)
+}
+
+fn run(count: i64, until: i64) -> Run {
+    Run {
+        count: small(count),
+        until,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_range_of_a_prefix_ends_behind_its_last_name() {
+        assert_eq!(behind(b"jobs/"), Some(b"jobs0".to_vec()));
+        assert_eq!(behind(&[7, 255, 255]), Some(vec![8]));
+        assert_eq!(behind(&[255, 255]), None);
+    }
+}

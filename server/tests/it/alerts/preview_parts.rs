@@ -1,0 +1,171 @@
+//! Previews of much history: the newest part comes first, a client that leaves ends the work, and nothing is read twice.
+
+use std::time::Duration;
+
+use domain::access::Role;
+use domain::alerts::{Pattern, Rule, builtin};
+use futures::StreamExt as _;
+use leasehold::alerts::PreviewRun;
+use leasehold::clock::Clock;
+use leasehold::db::Db;
+use serde_json::{Value, json};
+use sqlx::AssertSqlSafe;
+
+use super::servers::Server;
+use crate::support::console::{Console, client, token};
+use crate::support::eventually::eventually;
+use crate::support::store::Store;
+
+const LOCKS: u64 = 1_000;
+const ROUNDS: u64 = 125;
+const EVENTS: u64 = 2 * LOCKS * ROUNDS;
+/// Of the newest part.
+const EVENTS_FIRST: u64 = 200_000;
+
+fn long_held() -> Rule {
+    let mut rules = builtin().into_iter();
+    rules.find(|rule| rule.id.as_str() == "long_held").unwrap()
+}
+
+/// A week in which each lock is acquired 125 times and held for ten minutes; one of them once for an hour, at its beginning.
+async fn fill(history: &Db) {
+    let now = Clock::start().now().wall.timestamp_millis();
+    let (from, step) = (now - 7 * 24 * 3_600_000 + 60_000, 7 * 24 * 3_600_000 / 126);
+    let rows = match history {
+        Db::Sqlite(_) => "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 124999)",
+        Db::Postgres(_) => "WITH n(i) AS (SELECT generate_series(0, 124999))",
+    };
+    let blob = match history {
+        Db::Sqlite(_) => "CAST('tenant_' || (i % 1000) || ':close' AS BLOB)",
+        Db::Postgres(_) => "convert_to('tenant_' || (i % 1000) || ':close', 'UTF8')",
+    };
+    let insert = format!(
+        "INSERT INTO lock_events (at, kind, backend, source, resource, owner_id, fencing_token)
+         {rows} SELECT {from} + i / 1000 * {step} + i % 1000 * 100 + e.later * CASE WHEN i = 10007 THEN 6 ELSE 1 END AS at,
+           e.kind, 'builtin', 'lease', {blob}, 'w', '7'
+         FROM n, (SELECT 'acquired' AS kind, 0 AS later UNION ALL SELECT 'released', 600000) e ORDER BY 1"
+    );
+    match history {
+        Db::Sqlite(pool) => drop(sqlx::raw_sql(AssertSqlSafe(insert)).execute(pool).await.unwrap()),
+        Db::Postgres(pool) => drop(sqlx::raw_sql(AssertSqlSafe(insert)).execute(pool).await.unwrap()),
+    }
+}
+
+async fn in_two_parts(home: Store) {
+    let server = Server::start(&home).await;
+    fill(&server.history).await;
+    let mut run: PreviewRun = server.alerts.preview_run(vec![long_held()]);
+    let newest = run.next().await.unwrap().unwrap().remove(0);
+    assert!(newest.is_partial && !newest.is_cut && newest.count == 0);
+    assert!(newest.events <= EVENTS_FIRST && newest.from > newest.to - 7 * 24 * 3_600_000);
+    assert_eq!(server.alerts.preview_rows_read(), newest.events);
+    let whole = run.next().await.unwrap().unwrap().remove(0);
+    assert_eq!(
+        (whole.is_partial, whole.count, whole.events, whole.locks),
+        (false, 1, EVENTS, LOCKS)
+    );
+    assert!(run.next().await.is_none());
+    assert_eq!(server.alerts.preview_rows_read(), newest.events + EVENTS);
+    // A hold is looked at when it ends, and where a point of the series ends in it.
+    assert!(whole.evaluations < 2 * whole.events, "{}", whole.evaluations);
+    // A rule on one tenant reads its rows alone.
+    let before = server.alerts.preview_rows_read();
+    let mut scoped = long_held();
+    scoped.scope.prefix = Pattern::parse("tenant_7:").unwrap();
+    assert_eq!(server.alerts.preview(&scoped).await.unwrap().count, 1);
+    assert_eq!(server.alerts.preview_rows_read() - before, 2 * ROUNDS);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn newest_part_of_a_preview_comes_first_on_sqlite() {
+    Box::pin(in_two_parts(Store::sqlite())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn newest_part_of_a_preview_comes_first_on_postgres() {
+    Box::pin(in_two_parts(Store::postgres().await)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dropped_preview_stops_reading() {
+    let home = Store::sqlite();
+    let server = Server::start(&home).await;
+    fill(&server.history).await;
+    let mut run = server.alerts.preview_run(vec![long_held()]);
+    let has_begun = eventually("rows are read", async || server.alerts.preview_rows_read() > 0);
+    tokio::select! {
+        _ = run.next() => panic!("it is read in small steps"),
+        () = has_begun => drop(run),
+    }
+    eventually("it has stopped", async || server.alerts.previews_running() == 0).await;
+    assert!(server.alerts.preview_rows_read() < EVENTS_FIRST);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn repeated_preview_reads_nothing_until_something_is_recorded() {
+    let home = Store::sqlite();
+    let server = Server::start(&home).await;
+    fill(&server.history).await;
+    let first = server.alerts.preview(&long_held()).await.unwrap();
+    let read = server.alerts.preview_rows_read();
+    let mut renamed = long_held();
+    renamed.name = "Another name".to_owned();
+    assert_eq!(server.alerts.preview(&renamed).await.unwrap(), first);
+    assert_eq!(server.alerts.preview_rows_read(), read);
+    let mut other = long_held();
+    other.timing.for_ms = 1_000;
+    server.alerts.preview(&other).await.unwrap();
+    assert_eq!(server.alerts.preview_rows_read(), 2 * read);
+    server.refuse("jobs/1").await;
+    server.alerts.preview(&long_held()).await.unwrap();
+    assert_eq!(server.alerts.preview_rows_read(), 3 * read);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn page_and_api_bring_the_newest_part_before_the_whole() {
+    let home = Store::sqlite();
+    let db = Db::open(&home.url).await.unwrap();
+    let history = db.history(&home.url).await.unwrap();
+    fill(&history).await;
+    history.close().await;
+    db.close().await;
+    let console = Box::pin(Console::start_on("", &home.url)).await;
+    let admin = token(&console.serving, Role::Admin).await;
+    let admin = client(admin.expose(), Duration::from_secs(60));
+    let page = admin
+        .get(console.url("/alerts/rules/long_held"))
+        .send()
+        .await
+        .unwrap();
+    assert!(page.status().is_success());
+    let (mut seen, mut parts) = (String::new(), page.bytes_stream());
+    let mut has_newest_alone = false;
+    while let Some(part) = parts.next().await {
+        seen.push_str(std::str::from_utf8(&part.unwrap()).unwrap());
+        has_newest_alone |= seen.matches("class=\"pv-fig\"").count() == 1;
+    }
+    assert!(has_newest_alone, "the first figure does not wait for the whole");
+    assert_eq!(seen.matches("class=\"pv-fig\"").count(), 2);
+    assert_eq!(seen.matches("name=\"line\"").count(), 1);
+    assert!(seen.contains("the rest of 7 days is being read") && seen.ends_with("</html>"));
+    let lines = admin
+        .post(console.url("/v1/rules/preview"))
+        .header("accept", "application/x-ndjson")
+        .json(&json!({"condition": "long_held", "for": "2s"}))
+        .send()
+        .await
+        .unwrap();
+    let lines = lines.text().await.unwrap();
+    let lines: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let told: Vec<_> = lines
+        .iter()
+        .map(|line| (line["isPartial"].as_bool(), line["count"].as_u64()))
+        .collect();
+    assert_eq!(told, [(Some(true), Some(0)), (Some(false), Some(1))]);
+}

@@ -1,0 +1,68 @@
+//! Redis tells no TTL: the live rules and the preview judge by the most that was ever left.
+
+use std::time::Duration;
+
+use domain::access::Role;
+use leasehold::throwaway::{RedisOptions, Throwaway};
+use serde_json::json;
+
+use crate::support::console::{Console, client, token};
+use crate::support::eventually::eventually;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn silent_redis_holder_fires_live_and_in_the_preview() {
+    // Renewed every second of twelve, six times, then silent; one that is renewed to its end beside it.
+    let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
+    let console = Console::start(&format!(
+        "[[backend]]\nname = \"carts\"\nkind = \"redis\"\nurls = [\"{}\"]\npatterns = [\"lock:*\"]\npoll = \"250ms\"\n",
+        redis.url()
+    ))
+    .await;
+    console.ready().await;
+    let driver = redis::Client::open(redis.url()).unwrap();
+    let mut connection = driver.get_multiplexed_async_connection().await.unwrap();
+    for key in ["lock:silent", "lock:steady"] {
+        let set = redis::cmd("SET")
+            .arg(key)
+            .arg("worker-1")
+            .arg("PX")
+            .arg(12_000)
+            .to_owned();
+        set.exec_async(&mut connection).await.unwrap();
+    }
+    console
+        .inventory_where("backend=carts", |page| page["total"] == 2)
+        .await;
+    let mut renew = async |key: &str| {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let renew = redis::cmd("PEXPIRE").arg(key).arg(12_000).to_owned();
+        renew.exec_async(&mut connection).await.unwrap();
+    };
+    for _ in 0..6 {
+        renew("lock:silent").await;
+        renew("lock:steady").await;
+    }
+    let admin = token(&console.serving, Role::Admin).await;
+    let admin = client(admin.expose(), Duration::from_secs(60));
+    let fires = async || {
+        let alerts = console.json("/v1/alerts").await;
+        let all = alerts["alerts"].as_array().unwrap().clone();
+        let of = |alert: &&serde_json::Value| alert["rule"] == "near_expiry" && alert["state"] == "firing";
+        all.iter().filter(of).count()
+    };
+    eventually("the silence fires", async || {
+        renew("lock:steady").await;
+        fires().await == 1
+    })
+    .await;
+    let body =
+        json!({"id": "near_expiry", "condition": "near_expiry", "name": "Near", "severity": "warning"});
+    eventually("the preview has it", async || {
+        renew("lock:steady").await;
+        let request = admin.post(console.url("/v1/rules/preview")).json(&body);
+        let preview: serde_json::Value = request.send().await.unwrap().json().await.unwrap();
+        preview["count"] == 1 && preview["acquisitionsWithoutTtl"] == 0
+    })
+    .await;
+    assert_eq!(fires().await, 1);
+}
