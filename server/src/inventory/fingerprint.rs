@@ -1,11 +1,11 @@
 //! Fingerprints of locks: whether the locks of a range differ from those of an earlier moment, without a stamp in each of
-//! a million entries.
+//! a million entries. Computed for scoped viewers only, when they ask.
 //!
 //! A fingerprint reads the fields of the entry itself and no text behind a pointer: a new owner or generation shows in
 //! the time at which the acquisition was first seen.
 
 use super::entry::Entry;
-use super::slab::Id;
+use super::slab::{Id, Slab};
 
 /// Sums of the fingerprints of some locks, in any order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -17,7 +17,15 @@ pub(super) struct Fingerprint {
 }
 
 impl Fingerprint {
-    pub(super) fn add_lock(&mut self, id: Id, entry: &Entry) {
+    pub(super) fn new(ids: &[Id], slab: &Slab) -> Self {
+        let mut all = Self::default();
+        for (id, entry) in ids.iter().filter_map(|id| Some((*id, slab.get(*id)?))) {
+            all.add_lock(id, entry);
+        }
+        all
+    }
+
+    fn add_lock(&mut self, id: Id, entry: &Entry) {
         let id = u64::from(id) << 32;
         let small = u64::from(entry.source) << 32
             | u64::from(entry.owner_count) << 16

@@ -5,6 +5,7 @@
 //! "the 100 nearest their end" all skip whole blocks. About 5 bytes per lock.
 
 use std::cmp::Ordering;
+use std::sync::OnceLock;
 
 use domain::observation::Tick;
 use domain::state::StateCounts;
@@ -57,7 +58,8 @@ pub(super) struct Block {
     pub(super) acquired: Bounds,
     pub(super) deadline: Bounds,
     pub(super) waiting: Bounds,
-    fingerprint: Fingerprint,
+    /// Of all its locks; computed when first asked for after the sums.
+    fingerprint: OnceLock<Fingerprint>,
     /// The first lease of it that runs out after its last reading: from then on the sums of states are out of date.
     runs_out: Option<Tick>,
     /// A lock changed since the sums were made.
@@ -69,23 +71,20 @@ pub(super) struct Block {
 pub(super) struct Sums {
     pub(super) states: StateCounts,
     pub(super) waiters: u64,
-    pub(super) fingerprint: Fingerprint,
     /// The next lease of them that runs out: until then time alone does not change the states.
     pub(super) runs_out: Option<Tick>,
 }
 
 impl Sums {
-    pub(super) fn add_lock(&mut self, id: Id, entry: &Entry, now: Tick) {
+    pub(super) fn add_lock(&mut self, entry: &Entry, now: Tick) {
         self.states.add(entry.state_at(now), 1);
         self.runs_out = earliest(self.runs_out, entry.runs_out().filter(|end| *end > now));
         self.waiters += known_waiters(entry);
-        self.fingerprint.add_lock(id, entry);
     }
 
     pub(super) fn add(&mut self, more: &Self) {
         self.states.merge(&more.states);
         self.waiters += more.waiters;
-        self.fingerprint.add(&more.fingerprint);
         self.runs_out = earliest(self.runs_out, more.runs_out);
     }
 }
@@ -130,10 +129,9 @@ impl Block {
             ids: std::mem::take(&mut self.ids),
             ..Self::default()
         };
-        for (id, entry) in fresh.ids.iter().filter_map(|id| Some((*id, slab.get(*id)?))) {
+        for entry in fresh.ids.iter().filter_map(|id| slab.get(*id)) {
             fresh.states.add(entry.state, 1);
             fresh.waiters += known_waiters(entry);
-            fresh.fingerprint.add_lock(id, entry);
             fresh.acquired.take(acquired_key(entry));
             fresh.deadline.take(deadline_key(entry));
             fresh.waiting.take(waiting_key(entry));
@@ -363,7 +361,6 @@ impl Order {
                 sums.add(&Sums {
                     states: block.states,
                     waiters: block.waiters,
-                    fingerprint: block.fingerprint,
                     runs_out: block.runs_out,
                 });
             } else {
@@ -371,10 +368,28 @@ impl Order {
                 self.visited
                     .fetch_add(part.len(), std::sync::atomic::Ordering::Relaxed);
                 part.iter()
-                    .filter_map(|id| Some((*id, slab.get(*id)?)))
-                    .for_each(|(id, entry)| sums.add_lock(id, entry, now));
+                    .filter_map(|id| slab.get(*id))
+                    .for_each(|entry| sums.add_lock(entry, now));
             }
         }
         sums
+    }
+
+    pub(super) fn fingerprint(&self, range: &std::ops::Range<Place>, slab: &Slab) -> Fingerprint {
+        let mut fingerprint = Fingerprint::default();
+        for number in self.blocks_of(range) {
+            let block = &self.blocks[number];
+            let part = self.slice(number, range);
+            #[cfg(test)]
+            self.visited
+                .fetch_add(part.len(), std::sync::atomic::Ordering::Relaxed);
+            if part.len() == block.ids.len() && !block.dirty {
+                let whole = block.fingerprint.get_or_init(|| Fingerprint::new(part, slab));
+                fingerprint.add(whole);
+            } else {
+                fingerprint.add(&Fingerprint::new(part, slab));
+            }
+        }
+        fingerprint
     }
 }

@@ -15,6 +15,7 @@ use domain::names::BackendName;
 use domain::state::LockState;
 
 use super::Inventory;
+use super::fingerprint::Fingerprint;
 use super::order::Sums;
 use super::slot::Slot;
 use crate::clock::Now;
@@ -57,6 +58,7 @@ pub(super) struct Part {
 #[derive(Debug, PartialEq, Eq)]
 struct BackendPart {
     sums: Sums,
+    fingerprint: Fingerprint,
     status: BackendStatus,
     watch: WatchState,
     /// When the last pass ended, in steps of [`AGE_STEP_MS`].
@@ -67,13 +69,28 @@ impl BackendPart {
     fn new(slot: &Slot, scope: &Scope, now: Now) -> Self {
         let state = slot.read();
         let shard = &state.shard;
+        let ranges = shard.visible_ranges(b"", scope);
+        let mut fingerprint = Fingerprint::default();
+        for range in &ranges {
+            fingerprint.add(&shard.order.fingerprint(range, &shard.slab));
+        }
         let last_end = state.passes.last_end;
         Self {
-            sums: shard.sums_over(&shard.visible_ranges(b"", scope), now.tick),
+            sums: shard.sums_over(&ranges, now.tick),
+            fingerprint,
             status: slot.status(&state, now),
             watch: state.watch.clone(),
             age_step: last_end.map(|tick| tick.0.div_euclid(AGE_STEP_MS)),
         }
+    }
+
+    /// A lower bound of the rows that came, went or changed what they say.
+    fn changes_since(&self, old: &Self) -> u64 {
+        let (before, now) = (&old.sums.states, &self.sums.states);
+        let differences = LockState::ALL.map(|state| before.of(state).abs_diff(now.of(state)));
+        // A row that changes its state leaves one count and joins another.
+        let moved = differences.iter().sum::<u64>().div_ceil(2);
+        moved.max(u64::from(old.fingerprint.content != self.fingerprint.content))
     }
 }
 
@@ -97,21 +114,11 @@ impl Part {
             (before.revision, before.changes)
         } else {
             let pairs = before.backends.iter().zip(&self.backends);
-            let changes: u64 = pairs
-                .map(|((_, old), (_, new))| changes_between(&old.sums, &new.sums))
-                .sum();
+            let changes: u64 = pairs.map(|((_, old), (_, new))| new.changes_since(old)).sum();
             (self.revision.max(before.revision + 1), before.changes + changes)
         };
         self
     }
-}
-
-/// A lower bound of the rows that came, went or changed what they say.
-fn changes_between(old: &Sums, new: &Sums) -> u64 {
-    let differences = LockState::ALL.map(|state| old.states.of(state).abs_diff(new.states.of(state)));
-    // A row that changes its state leaves one count and joins another.
-    let moved = differences.iter().sum::<u64>().div_ceil(2);
-    moved.max(u64::from(old.fingerprint.content != new.fingerprint.content))
 }
 
 /// What an event stream says of the inventory.
