@@ -9,6 +9,7 @@ pub mod chrome;
 pub mod contention;
 pub mod docs;
 pub mod document;
+pub mod failed;
 pub mod fencing;
 pub mod field;
 pub mod forbidden;

@@ -68,7 +68,7 @@ pub struct Config {
     pub store: SecretString,
     /// `log` and `log_format`.
     pub log: LogConfig,
-    /// `[tls]`, `[proxy]`, `[oidc]` and `audit_heads_file`.
+    /// `[tls]`, `[proxy]`, `[oidc]`, `allowed_hosts` and `audit_heads_file`.
     pub access: AccessConfig,
     /// `[lease]`
     pub lease: LeaseConfig,

@@ -40,7 +40,7 @@ use crate::tasks;
 
 pub use directory::{Directory, Person, Token};
 pub use error::IdentityError;
-pub use lineage::{Lineage, is_opened_by, tie};
+pub use lineage::{AccountChange, Lineage, is_opened_by, recent_authors, tie};
 pub use notice::AccessChange;
 pub use oidc::{Begun, Oidc, OidcError, OidcSetupError, Returned};
 pub use people::NewPerson;

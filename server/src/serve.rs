@@ -34,7 +34,7 @@ use crate::config::{AccessConfig, BackendConfig, HistoryConfig, Network, NotifyC
 use crate::console::{ServerConsole, Sources};
 use crate::db::{Db, DbError};
 use crate::history::{History, Recording};
-use crate::http::access::{Gate, Proxies, Streams};
+use crate::http::access::{Gate, Hosts, Proxies, Streams};
 use crate::http::{self, AppState, ConsoleFor, Desk, Settings};
 use crate::identity::{Identity, Oidc, OidcSetupError};
 use crate::inventory::Inventory;
@@ -360,6 +360,7 @@ async fn open_gate(
         identity,
         audit,
         proxies: Proxies::new(&access.proxies),
+        hosts: Hosts::new(access.public_url.as_ref(), &access.allowed_hosts),
         streams: Streams::default(),
         is_secure: access.is_secure,
         oidc,

@@ -109,7 +109,7 @@ impl Unlocks {
         Ok(unlocks)
     }
 
-    /// One unlock, for whoever may see its lock.
+    /// One unlock as it is recorded, for who may see its lock. To show it, make a [`VisibleUnlock`] of it.
     ///
     /// # Errors
     /// `NotFound`, also for a name that the caller may not see.
@@ -117,10 +117,6 @@ impl Unlocks {
         let unlock = store::get(self.db(), id).await?;
         unlock
             .filter(|unlock| who.may(Right::View, &unlock.backend, &unlock.resource.text()))
-            .map(|unlock| Unlock {
-                tier_reason: seen_by(who, &unlock.backend, unlock.tier_reason.clone()),
-                ..unlock
-            })
             .ok_or_else(|| UnlockError::no_unlock(id))
     }
 

@@ -1,13 +1,20 @@
-//! The first admin: name and password, once, by the link that the server printed.
+//! The first admin: name and password, once, by the link that the server printed. The secret of the link is its fragment,
+//! which no browser sends: not to us, nor to a proxy and its log. A script moves it into the form; without one, people paste
+//! it.
 
 use leptos::prelude::*;
 
 use super::document::document;
 use super::field::{Field, alert};
 
+/// Moves the fragment into the form, and out of the address and the history. Its hash is in the policy of the page.
+pub const FROM_FRAGMENT: &str = "{const l=document.forms[0].elements.link,h=location.hash.slice(1);if(h&&l.type=='text'){\
+    l.value=h;l.parentElement.style.display='none';history.replaceState(null,'',location.pathname)}}";
+
 /// What the page shows.
 #[derive(Debug, Clone, Default)]
 pub struct Setup {
+    /// Empty: people paste it, or the script fills it in.
     pub link: String,
     pub name: String,
     /// Field and what is wrong with it.
@@ -39,16 +46,28 @@ pub fn setup(page: Setup) -> String {
         fault: fault_of("password"),
         ..Field::password("password", "Password", "new-password")
     };
+    let link = if link.is_empty() {
+        Field {
+            help: Some(
+                "The one that the server printed when it started: the whole of it, or what is after the #.",
+            ),
+            ..Field::text("link", "Setup link", link)
+        }
+        .view()
+    } else {
+        view! { <input r#type="hidden" name="link" value=link/> }.into_any()
+    };
     let content = view! {
         <form class="sheet" method="post" action="/setup">
             <h1>"The first admin"</h1>
             <p>"You will be able to do everything, and to add others."</p>
             {alert(refusal)}
-            <input r#type="hidden" name="link" value=link/>
+            {link}
             {name.view()}
             {password.view()}
             <div class="do"><button class="btn solid" r#type="submit">"Begin"</button></div>
         </form>
+        <script inner_html=FROM_FRAGMENT></script>
     };
     document("Setup", content.into_any())
 }

@@ -8,6 +8,7 @@ mod expression;
 use std::fmt::Write as _;
 
 use domain::alerts::{About, Rule, Unit};
+use domain::escape::{is_hidden, visible};
 
 use self::expression::{Told, told};
 
@@ -28,7 +29,7 @@ pub fn prometheus<'a>(rules: impl Iterator<Item = &'a Rule>, home: &str) -> Stri
             count += 1;
             put(&mut out, rule, home);
         } else {
-            line(&mut out, 6, &format!("# {} is off.", rule.name));
+            line(&mut out, 6, &format!("# {} is off.", commented(&rule.name)));
         }
     }
     if count == 0 {
@@ -41,12 +42,12 @@ fn put(out: &mut String, rule: &Rule, home: &str) {
     let (expr, is_judged_here) = match told(rule) {
         Told::Over { expr, note } => {
             if let Some(note) = note {
-                line(out, 6, &format!("# {}: {note}.", rule.name));
+                line(out, 6, &format!("# {}: {note}.", commented(&rule.name)));
             }
             (expr, false)
         }
         Told::PassedOn(why) => {
-            let name = &rule.name;
+            let name = commented(&rule.name);
             line(out, 6, &format!("# {name}: cannot be told from metrics: {why}."));
             line(
                 out,
@@ -107,9 +108,33 @@ fn line(out: &mut String, indent: usize, text: &str) {
     let _ = writeln!(out, "{:indent$}{text}", "");
 }
 
-/// A JSON string is a YAML one.
+/// Fit for a comment: nothing that ends a line, and nothing that no YAML file may hold.
+fn commented(text: &str) -> String {
+    visible(text).replace(is_noncharacter, "\u{fffd}")
+}
+
+fn is_noncharacter(c: char) -> bool {
+    matches!(u32::from(c) & 0xffff, 0xfffe..=0xffff)
+}
+
+/// A double-quoted scalar of YAML. Control characters and line ends of any alphabet are escaped: YAML 1.1 also ends a line
+/// at U+0085, U+2028 and U+2029. So is what a reader of the file would not see.
 fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            // Writing to a text does not fail.
+            c if is_hidden(c) || is_noncharacter(c) => {
+                let _ = write!(out, "\\U{:08x}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
 }
 
 /// Braces of a person's text are no template of Prometheus.

@@ -86,8 +86,8 @@ async fn explain(
             // Seen by the account that watches, not found by the one that unlocks.
             Ok(()) => {
                 return Ok(Release::refused(
-                    "the account of forced unlocks did not find this holding, although it is there",
-                    "Check that this account is on the same server and database as the one that watches, and may see \
+                    "the account of forced unlocks did not find this holding as it was seen, although it is there",
+                    "Look again: others may wait now. If it stays so, check that this account is on the same server and database as the one that watches, and may see \
                      this lock.",
                 ));
             }

@@ -95,7 +95,7 @@ async fn serve(
     print(&format!("Leasehold: {home}\n"))?;
     if let Some(link) = serving.identity.setup_link().await? {
         print(&format!(
-            "Nobody can sign in yet. This link makes the first admin; it works once, within an hour:\n{home}/setup?link={}\n",
+            "Nobody can sign in yet. This link makes the first admin; it works once, within an hour:\n{home}/setup#{}\n",
             link.expose()
         ))?;
     }

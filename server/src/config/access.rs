@@ -1,4 +1,4 @@
-//! How people reach the console and who knows them: `[tls]`, `[proxy]`, `public_url`, `[oidc]`; and `audit_heads_file`,
+//! How people reach the console and who knows them: `[tls]`, `[proxy]`, `public_url`, `allowed_hosts`, `[oidc]`; and `audit_heads_file`,
 //! where its record is told.
 //!
 //! **Invariant:** an address that other hosts reach is refused unless what they send is encrypted: by our own
@@ -25,6 +25,8 @@ pub struct AccessConfig {
     pub audit_heads_file: Option<PathBuf>,
     /// `public_url`: where people reach the console. Default: the address it listens on.
     pub public_url: Option<Url>,
+    /// `allowed_hosts`: further names under which requests are answered where `public_url` is given. Default none.
+    pub allowed_hosts: Vec<String>,
     /// `[oidc]`: an identity provider that people may sign in through. Default none.
     pub oidc: Option<OidcConfig>,
     /// People come by HTTPS: by our certificate, or because `public_url` says so.
@@ -54,6 +56,7 @@ impl AccessConfig {
             tls,
             proxies,
             audit_heads_file,
+            allowed_hosts: read_hosts(root),
             oidc: OidcConfig::read(root),
             public_url: public_url.cloned(),
         };
@@ -156,6 +159,21 @@ fn read_tls(section: &mut Section<'_>) -> Option<ServerTls> {
         (Some(cert_file), Some(key_file)) => Some(ServerTls { cert_file, key_file }),
         _ => None,
     }
+}
+
+fn read_hosts(root: &mut Section<'_>) -> Vec<String> {
+    let allowed = root.list(
+        "allowed_hosts",
+        Some(&[]),
+        "names of hosts without a port, such as allowed_hosts = [\"leasehold.internal\"]",
+        &|text| match url::Host::parse(text) {
+            Ok(url::Host::Domain(name)) if !name.is_empty() && !text.contains('*') => Ok(()),
+            Ok(url::Host::Domain(_)) => Err("is no whole name".to_owned()),
+            Ok(_) => Err("is an address, which is always answered".to_owned()),
+            Err(_) => Err("is not the name of a host".to_owned()),
+        },
+    );
+    allowed.unwrap_or_default()
 }
 
 fn read_proxies(section: &mut Section<'_>) -> Vec<Network> {

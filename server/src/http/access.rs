@@ -7,6 +7,7 @@ pub mod cookie;
 mod cross_site;
 mod door;
 mod guard;
+mod hosts;
 pub mod needs;
 mod origin;
 mod refused_form;
@@ -40,6 +41,7 @@ use crate::telemetry::meters;
 
 pub use door::OverTls;
 pub use guard::Guard;
+pub use hosts::Hosts;
 pub use origin::Proxies;
 pub use streams::{Streams, is_event_stream};
 
@@ -52,6 +54,7 @@ pub struct Gate {
     pub identity: Arc<Identity>,
     pub audit: Audit,
     pub proxies: Proxies,
+    pub hosts: Hosts,
     pub streams: Streams,
     /// Cookies are for HTTPS only.
     pub is_secure: bool,
@@ -87,6 +90,9 @@ fn method_of(method: &Method) -> &'static str {
 async fn admit<S: Next>(gate: Arc<Gate>, route: Route, mut request: Request, next: S) -> Response {
     if let Some(answer) = door::refusal(&request, &gate.proxies, &gate.home) {
         return set_headers(answer).await;
+    }
+    if let Some(answer) = gate.hosts.refusal(&request, &gate.home) {
+        return Box::pin(set_headers(answer)).await;
     }
     let origin = origin::of(&request, &gate.proxies);
     let who = match gate.who(request.headers(), origin).await {
@@ -237,7 +243,8 @@ impl Gate {
         let by_form = who.session.is_some() || who.is_anonymous();
         // An export is an entry of the audit log: another site must not cause one by a link.
         let is_recorded = !request.method().is_safe() || request.uri().path() == needs::AUDIT_EXPORT;
-        if by_form && is_recorded && cross_site::is_foreign(request.headers(), request.uri()) {
+        if by_form && is_recorded && cross_site::is_foreign(request.headers(), request.uri(), self.is_secure)
+        {
             return Err(Refusal::CrossSite);
         }
         match need {

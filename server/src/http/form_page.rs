@@ -80,15 +80,29 @@ pub(super) fn forbidden(who: &Who, right: &str) -> Response {
     answer(StatusCode::FORBIDDEN, html)
 }
 
-static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
+/// A page in which one more script of ours runs.
+pub(super) fn answer_with_script(status: StatusCode, html: String, script: &str) -> Response {
+    let mut response = answer(status, html);
+    let policy = policy(&[THEME, script]);
+    response
+        .headers_mut()
+        .insert(header::CONTENT_SECURITY_POLICY, policy);
+    response
+}
+
+static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| policy(&[THEME]));
+
+fn policy(scripts: &[&str]) -> HeaderValue {
+    let hash = |script: &&str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(script.as_bytes())));
+    let hashes: Vec<String> = scripts.iter().map(hash).collect();
     let policy = format!(
-        "default-src 'none'; script-src 'sha256-{}'; style-src 'self'; img-src 'self'; font-src 'self'; form-action 'self'; \
+        "default-src 'none'; script-src {}; style-src 'self'; img-src 'self'; font-src 'self'; form-action 'self'; \
          frame-ancestors 'none'; object-src 'none'; base-uri 'none'",
-        STANDARD.encode(Sha256::digest(THEME.as_bytes()))
+        hashes.join(" ")
     );
     // Base64 is always fit for a header; without the hash the page keeps the system's colours.
     HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static("default-src 'none'; style-src 'self'"))
-});
+}
 
 /// What a browser is told beside the page.
 pub(super) fn status_of(error: &IdentityError) -> StatusCode {

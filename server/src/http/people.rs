@@ -14,6 +14,7 @@ use domain::names::BackendName;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::access::needs::is_page;
 use super::lease::body::{BodyError, Fields};
 use super::problem::Problem;
 use super::settings::Settings;
@@ -58,7 +59,7 @@ impl<S: Sync> FromRequestParts<S> for Asker {
     }
 }
 
-/// What a path names. What is no name names nobody.
+/// What a path names. What is no text names nothing: a problem of the API, and the page itself says so of a page.
 pub(super) struct Id(pub(super) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for Id {
@@ -66,9 +67,12 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let named = Path::<String>::from_request_parts(parts, state).await;
-        named.map(|Path(id)| Self(id)).map_err(|_| {
-            Problem::not_found("there is nothing of this name".to_owned()).with_request_id(&parts.headers)
-        })
+        match named {
+            Ok(Path(id)) => Ok(Self(id)),
+            Err(_) if is_page(parts.uri.path()) => Ok(Self(char::REPLACEMENT_CHARACTER.to_string())),
+            Err(_) => Err(Problem::not_found("there is nothing of this name".to_owned())
+                .with_request_id(&parts.headers)),
+        }
     }
 }
 

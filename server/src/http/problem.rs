@@ -138,6 +138,14 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, "needs_https", detail).with_mend(mend)
     }
 
+    /// It was sent to a name that is not one of this server's.
+    pub(super) fn misdirected(home: &str) -> Self {
+        let mend =
+            format!("Use {home}, or add this name to allowed_hosts in the configuration of the server.");
+        let detail = "This server does not answer requests for this host: nothing was done";
+        Self::new(StatusCode::MISDIRECTED_REQUEST, "misdirected", detail).with_mend(Some(mend))
+    }
+
     pub(super) fn not_found(detail: String) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not_found", sentence(&detail))
     }

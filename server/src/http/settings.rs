@@ -12,7 +12,8 @@ mod you;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use app::forms::chrome::{Chrome, Place, Section};
+use app::forms::chrome::{self, Chrome, Place, Section};
+use app::forms::failed::failed;
 use app::forms::settings::roles;
 use axum::Router;
 use axum::extract::FromRequestParts;
@@ -109,6 +110,27 @@ impl Settings {
 async fn show_roles(viewer: Viewer) -> Response {
     form_page::answer(StatusCode::OK, roles::roles(&viewer.chrome(Section::Roles)))
 }
+
+impl Viewer {
+    /// A page instead of the one whose content could not be read, or is not there.
+    fn failed(&self, error: &IdentityError, back: (&'static str, &'static str)) -> Response {
+        let title = match error {
+            IdentityError::NotFound { .. } => "There is no such entry",
+            _ => "This page cannot be shown now",
+        };
+        let page = chrome::Page {
+            title: title.to_owned(),
+            lead: None,
+            content: failed(&form_page::sentence(error), back),
+        };
+        let chrome = form_page::chrome(&self.0, Place::Elsewhere);
+        let response = form_page::answer(form_page::status_of(error), chrome::page(&chrome, page));
+        form_page::with_retry_after(response, error)
+    }
+}
+
+const SETTINGS: (&str, &str) = ("/settings", "Settings");
+const PEOPLE: (&str, &str) = ("/settings/people", "People");
 
 /// Done: on to a page, with a word that it may say.
 pub(super) fn on_to(path: &str) -> Response {

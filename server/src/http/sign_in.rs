@@ -105,18 +105,30 @@ async fn sign_in(
 }
 
 async fn show_setup(State(gate): State<Arc<Gate>>, Query(asked): Query<Asked>) -> Response {
-    let link = asked.link.unwrap_or_default();
-    match gate.identity.is_setup_link(&link).await {
-        Ok(true) => {
-            let form = Setup {
-                link,
-                ..Setup::default()
-            };
-            page(StatusCode::OK, setup::setup(form))
-        }
-        Ok(false) => page(StatusCode::GONE, setup::spent()),
-        Err(error) => Problem::from(error).into_response(),
-    }
+    let link = match asked.link {
+        // Its secret is in the fragment, which browsers keep to themselves.
+        None if gate.identity.directory().admins().next().is_none() => String::new(),
+        None => return page(StatusCode::GONE, setup::spent()),
+        Some(link) => match gate.identity.is_setup_link(&link).await {
+            Ok(true) => link,
+            Ok(false) => return page(StatusCode::GONE, setup::spent()),
+            Err(error) => return Problem::from(error).into_response(),
+        },
+    };
+    let form = Setup {
+        link,
+        ..Setup::default()
+    };
+    setup_page(StatusCode::OK, form)
+}
+
+fn setup_page(status: StatusCode, form: Setup) -> Response {
+    form_page::answer_with_script(status, setup::setup(form), setup::FROM_FRAGMENT)
+}
+
+/// What was pasted: the secret, or the whole link.
+fn pasted_secret(text: &str) -> &str {
+    text.rsplit(['#', '=']).next().unwrap_or_default().trim()
 }
 
 async fn set_up(
@@ -125,6 +137,7 @@ async fn set_up(
     Form(given): Form<Given>,
 ) -> Response {
     let link = given.link.unwrap_or_default();
+    let link = pasted_secret(&link).to_owned();
     let password = SecretString::from(given.password);
     let set_up = gate
         .identity
@@ -149,7 +162,7 @@ async fn set_up(
                 }
                 error => form.refusal = Some(form_page::sentence(error)),
             }
-            form_page::with_retry_after(page(status, setup::setup(form)), &error)
+            form_page::with_retry_after(setup_page(status, form), &error)
         }
     }
 }

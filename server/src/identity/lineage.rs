@@ -161,6 +161,14 @@ pub fn is_opened_by(changes: &[AccountChange], others: &[Lineage], now: i64) -> 
     })
 }
 
+/// Who did something to this account lately; `opened`: only who may act as its user since. Pure.
+pub fn recent_authors(changes: &[AccountChange], opened: bool, now: i64) -> impl Iterator<Item = &Lineage> {
+    let counts = move |change: &&AccountChange| {
+        now - change.at < ms(INDEPENDENT_AFTER) && (change.kind.opens_account() || !opened)
+    };
+    changes.iter().filter(counts).map(|change| &change.by)
+}
+
 impl Identity {
     /// A principal with the person behind its token or its session.
     pub fn lineage(&self, who: &Who) -> Lineage {

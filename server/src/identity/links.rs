@@ -112,12 +112,18 @@ impl Identity {
     /// # Errors
     /// The store does not answer.
     pub async fn is_setup_link(&self, link: &str) -> Result<bool, IdentityError> {
-        let select = "SELECT 1 FROM links WHERE secret = $1 AND purpose = 'setup' AND used_at IS NULL
-            AND expires_at > $2";
+        self.is_usable(link, "setup").await
+    }
+
+    /// By a query that locks nothing: anybody may send links, and a transaction that writes keeps every other writer of the
+    /// store waiting.
+    async fn is_usable(&self, link: &str, purpose: &str) -> Result<bool, IdentityError> {
+        let select = "SELECT 1 FROM links WHERE secret = $1 AND purpose = $2 AND used_at IS NULL
+            AND expires_at > $3";
         let now = self.now_ms();
         Ok(on_either!(&self.db, Db, |pool| {
-            let query = sqlx::query(select).bind(secret::hash(link)).bind(now);
-            query.fetch_optional(pool).await?.is_some()
+            let query = sqlx::query(select).bind(secret::hash(link)).bind(purpose);
+            query.bind(now).fetch_optional(pool).await?.is_some()
         }))
     }
 
@@ -164,6 +170,9 @@ impl Identity {
     /// `BadLink`; `TooManyGuesses` after several of those.
     pub async fn open_link(&self, link: &str, origin: &Origin) -> Result<SignedIn, IdentityError> {
         let key = self.count_link(origin)?;
+        if !self.is_usable(link, "person").await? {
+            return Err(IdentityError::BadLink);
+        }
         let mut tx = self.db.begin().await?;
         let spent = self.spend(&mut tx, link, "person").await?;
         tx.commit().await?;

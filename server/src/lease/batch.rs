@@ -4,20 +4,20 @@
 //! were decided on still stands, held by the transaction that writes, and no answer leaves before it has committed.
 
 mod changes;
+mod keys;
 mod line;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use domain::lease::invariants::Broken;
-use domain::lease::limits::KEY_WINDOW_MS;
 use domain::lease::{self, Acquire, Command, How, Lease, LeaseId, Outcome, Renew, Revoke, StoreTime, decide};
 use domain::names::Resource;
 use domain::observation::Tick;
 use hashbrown::hash_map::Entry;
 
 use super::caller::LeasePrincipal;
-use super::operation::{AcquireOp, Applied, Done, Head, Key, Operation, Turn};
+use super::operation::{AcquireOp, Applied, Done, Head, Operation, Turn};
 use super::tally::{Tallied, What};
 
 pub use changes::{ByLease, Changes, Held, Joined, KeyRow, LeaseChange, Loaded, Standing};
@@ -196,52 +196,6 @@ impl Run<'_> {
             metadata: op.metadata.clone(),
             floor: self.loaded.floor,
         }
-    }
-
-    /// What a key that was used before answers; none when the request is to be run.
-    fn replay(&mut self, key: &Key, op: &AcquireOp) -> Result<Option<Done>, Broken> {
-        let now = self.loaded.now;
-        let known = self.loaded.keys.get(&key.name);
-        let Some(known) = known.filter(|row| now.since(row.created_at) < KEY_WINDOW_MS) else {
-            self.bind(key, None);
-            return Ok(None);
-        };
-        if known.fingerprint != key.fingerprint {
-            return Ok(Some(Done::KeyReused));
-        }
-        let lease = known.lease.and_then(|id| self.lease(&op.resource, id));
-        let Some(lease) = lease.cloned() else {
-            return Ok(None);
-        };
-        if op.turn == Turn::Waiting {
-            self.remove(&op.resource, op.id);
-        }
-        if lease.ending.is_none() && !lease.lives_at(now) {
-            // An expiry is stored before an answer reports it.
-            if let Done::Expired(lease) = self.step(&op.resource, &Command::Expire)?
-                && let Some(ending) = lease.ending.clone()
-            {
-                return Ok(Some(Done::Lost(lease, ending)));
-            }
-        }
-        Ok(Some(match lease.ending_at(now) {
-            Some(ending) => Done::Lost(lease, ending),
-            None => Done::Acquired {
-                lease,
-                reclaimed: false,
-                replayed: true,
-            },
-        }))
-    }
-
-    fn bind(&mut self, key: &Key, lease: Option<LeaseId>) {
-        let row = KeyRow {
-            fingerprint: key.fingerprint.clone(),
-            lease,
-            created_at: self.loaded.now,
-        };
-        self.loaded.keys.insert(key.name.clone(), row.clone());
-        self.ran.changes.keys.insert(key.name.clone(), row);
     }
 
     fn lease(&self, resource: &Resource, id: LeaseId) -> Option<&Lease> {

@@ -6,6 +6,7 @@ mod asked;
 mod known;
 pub mod memory;
 pub mod postgres;
+mod rejections;
 mod rows;
 pub mod sqlite;
 mod witness;
@@ -224,35 +225,6 @@ pub struct RejectionCount {
     /// A newer token had been granted.
     pub is_older: bool,
     pub times: u64,
-}
-
-type RejectionCountTuple = (String, Option<String>, i64, Option<i64>, i64, i64, i64);
-
-/// The same statement on both stores. An index leads to the ids, and the last row of each second is read once more.
-const REJECTION_COUNTS: &str = "SELECT last.resource, last.owner_id, last.fencing_token, last.highest_token, seconds.at,
-        seconds.older, seconds.times
-    FROM (SELECT max(id) AS id, max(at) AS at, count(*) AS times,
-            CAST(CASE WHEN fencing_token < highest_token THEN 1 ELSE 0 END AS BIGINT) AS older
-        FROM fencing_rejections WHERE id > $1 AND id <= $2 AND at >= $3
-        GROUP BY resource, owner_id, at / 1000, CASE WHEN fencing_token < highest_token THEN 1 ELSE 0 END) AS seconds
-    JOIN fencing_rejections AS last ON last.id = seconds.id
-    ORDER BY seconds.at, seconds.id";
-
-const LAST_REJECTION_BEFORE: &str =
-    "SELECT id FROM fencing_rejections WHERE recorded_at < $1 ORDER BY id DESC LIMIT 1";
-
-impl From<RejectionCountTuple> for RejectionCount {
-    fn from((resource, owner, token, highest, at, older, times): RejectionCountTuple) -> Self {
-        Self {
-            resource,
-            owner,
-            token,
-            highest,
-            at: StoreTime::from_ms(at),
-            is_older: older != 0,
-            times: times.unsigned_abs(),
-        }
-    }
 }
 
 type StaleWriteTuple = (String, i64, Option<String>, i64);

@@ -86,10 +86,10 @@ fn written(config: &LogConfig) -> Boxed {
             let is_terminal = std::io::stderr().is_terminal();
             layer
                 .with_ansi(is_terminal)
-                .event_format(OneLine::new(is_terminal))
+                .event_format(OneLine::human(is_terminal))
                 .boxed()
         }
-        LogFormat::Json => layer.json().flatten_event(true).boxed(),
+        LogFormat::Json => layer.json().event_format(OneLine::json()).boxed(),
     }
 }
 

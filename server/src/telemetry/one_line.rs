@@ -1,44 +1,86 @@
-//! One event is one line of the human log: texts of backends, providers and clients cannot forge another one.
+//! One event is one line of the log: texts of backends, providers and clients cannot forge another one, nor send escapes to
+//! the terminal that shows it.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
-use domain::escape::visible;
+use domain::escape::{is_hidden, visible};
 use tracing::{Event, Subscriber};
 use tracing_subscriber::fmt::FmtContext;
-use tracing_subscriber::fmt::format::{Format, FormatEvent, FormatFields, Full, Writer};
+use tracing_subscriber::fmt::format::{Format, FormatEvent, FormatFields, Full, Json, Writer};
 use tracing_subscriber::fmt::time::SystemTime;
 use tracing_subscriber::registry::LookupSpan;
 
 /// Begins the colours of the formatter. In texts the formatter itself writes it as `\x1b`.
 const ESCAPE: char = '\u{1b}';
 
-/// The usual format, with control, bidirectional and invisible characters written as `\u{…}`.
-pub(super) struct OneLine {
-    format: Format<Full, SystemTime>,
-    has_colours: bool,
+/// A format of `tracing_subscriber` in which control, bidirectional and invisible characters are escaped.
+pub(super) struct OneLine<F> {
+    format: F,
+    notation: Notation,
 }
 
-impl OneLine {
-    pub(super) fn new(has_colours: bool) -> Self {
+/// How a character is escaped.
+enum Notation {
+    /// As `\u{…}`; colours of the formatter stay.
+    Text { has_colours: bool },
+    /// As `\uXXXX`, which a reader of JSON turns back.
+    Json,
+}
+
+impl OneLine<Format<Full, SystemTime>> {
+    pub(super) fn human(has_colours: bool) -> Self {
         Self {
             format: Format::default().with_ansi(has_colours),
-            has_colours,
+            notation: Notation::Text { has_colours },
         }
     }
+}
 
-    fn escaped(&self, line: &str) -> String {
-        if !self.has_colours {
-            return visible(line).into_owned();
+impl OneLine<Format<Json, SystemTime>> {
+    pub(super) fn json() -> Self {
+        Self {
+            format: Format::default().json().flatten_event(true),
+            notation: Notation::Json,
         }
-        let mut escaped = String::with_capacity(line.len());
-        for (index, part) in line.split(ESCAPE).enumerate() {
-            if index > 0 {
-                escaped.push_str(if is_colour(part) { "\u{1b}" } else { "\\u{1b}" });
-            }
-            escaped.push_str(&visible(part));
-        }
-        escaped
     }
+}
+
+impl Notation {
+    fn escaped(&self, line: &str) -> String {
+        match self {
+            Self::Text { has_colours: false } => visible(line).into_owned(),
+            Self::Text { has_colours: true } => visible_with_colours(line),
+            Self::Json => escaped_json(line),
+        }
+    }
+}
+
+fn visible_with_colours(line: &str) -> String {
+    let mut escaped = String::with_capacity(line.len());
+    for (index, part) in line.split(ESCAPE).enumerate() {
+        if index > 0 {
+            escaped.push_str(if is_colour(part) { "\u{1b}" } else { "\\u{1b}" });
+        }
+        escaped.push_str(&visible(part));
+    }
+    escaped
+}
+
+/// Of JSON without white space between its parts: such a character is in a string. `serde_json` has escaped those below
+/// U+0020.
+fn escaped_json(line: &str) -> String {
+    let mut escaped = String::with_capacity(line.len());
+    for c in line.chars() {
+        if is_hidden(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing to a text does not fail.
+                let _ = write!(escaped, "\\u{unit:04x}");
+            }
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
 }
 
 /// Whether what follows an escape sets a colour or a weight (SGR), which moves no cursor and clears nothing.
@@ -48,8 +90,9 @@ fn is_colour(part: &str) -> bool {
     rest.is_some_and(|rest| rest.starts_with('m'))
 }
 
-impl<S, N> FormatEvent<S, N> for OneLine
+impl<S, N, F> FormatEvent<S, N> for OneLine<F>
 where
+    F: FormatEvent<S, N>,
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
 {
@@ -61,7 +104,7 @@ where
     ) -> fmt::Result {
         let mut line = String::new();
         self.format.format_event(context, Writer::new(&mut line), event)?;
-        writeln!(writer, "{}", self.escaped(line.trim_end_matches('\n')))
+        writeln!(writer, "{}", self.notation.escaped(line.trim_end_matches('\n')))
     }
 }
 
@@ -93,7 +136,7 @@ mod tests {
         let layer = tracing_subscriber::fmt::layer()
             .with_writer(move || writer.clone())
             .with_ansi(has_colours)
-            .event_format(OneLine::new(has_colours));
+            .event_format(OneLine::human(has_colours));
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
             let span = tracing::error_span!("asked", who = text, how = %text);
             let _inside = span.enter();

@@ -43,7 +43,7 @@ impl Unlocks {
             return Err(UnlockError::NoApprovalNeeded);
         }
         if !protection.may_be_approved_with(&who.grants, unlock) {
-            let why = protection.why();
+            let why = protection.why(who, &unlock.backend);
             let missing = format!("this needs the right approve on everything protected here: {why}");
             return Err(UnlockError::forbidden(missing));
         }
@@ -56,7 +56,7 @@ impl Unlocks {
                 why: "an approval needs fresh authentication".to_owned(),
             });
         }
-        let is_approved = self.is_approved(unlock, &protection, &[first(unlock)]).await;
+        let is_approved = self.is_approved(who, unlock, &protection, &[first(unlock)]).await;
         if unlock.approval.is_some() && is_approved.is_ok() {
             return Ok(());
         }

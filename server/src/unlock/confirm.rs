@@ -165,12 +165,12 @@ impl Unlocks {
             .is_some_and(|session| self.identity.is_fresh(session));
         if !is_fresh {
             return Err(UnlockError::NeedsReauthentication {
-                why: protection.why(),
+                why: protection.why(who, &unlock.backend),
             });
         }
         if alone.is_none() {
             let firsts = [first(unlock), self.identity.lineage(who)];
-            self.is_approved(unlock, protection, &firsts).await?;
+            self.is_approved(who, unlock, protection, &firsts).await?;
         }
         Ok(())
     }

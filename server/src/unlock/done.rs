@@ -2,12 +2,14 @@
 
 use std::sync::atomic::Ordering;
 
+use domain::access::Right;
 use domain::names::{BackendName, Resource};
 use domain::unlock::Unlock;
 
-use super::limits::RELEASES_OVERLAP;
+use super::limits::{ACTED_PAGE, RELEASES_OVERLAP};
 use super::store::{self, Value};
 use super::{Unlocks, tending};
+use crate::identity::Who;
 use crate::inventory::{FORCE_RELEASES_MAX, ForceRelease};
 
 impl Unlocks {
@@ -59,14 +61,43 @@ impl Unlocks {
         Ok(found.into_iter().map(|row| row.unlock).collect())
     }
 
-    /// Those that were acted on between two moments, milliseconds since 1970, newest first; of whatever lock.
+    /// Those of visible locks that were acted on between two moments, milliseconds since 1970, newest first, at most so many.
+    /// The store cannot compare names with a scope: it is read on, [`ACTED_PAGE`] at a time, until there are enough.
     ///
     /// # Errors
     /// The store does not answer.
-    pub async fn acted(&self, from: i64, until: i64, most: u32) -> Result<Vec<Unlock>, sqlx::Error> {
-        let values = [Value::Int(from), Value::Int(until), Value::Int(i64::from(most))];
-        let wanted = "acted_at >= $1 AND acted_at < $2 ORDER BY acted_at DESC LIMIT $3";
-        let found = store::select(self.db(), wanted, &values).await?;
-        Ok(found.into_iter().map(|row| row.unlock).collect())
+    pub async fn acted(
+        &self,
+        who: &Who,
+        from: i64,
+        until: i64,
+        most: usize,
+    ) -> Result<Vec<Unlock>, sqlx::Error> {
+        let wanted = "acted_at >= $1 AND (acted_at < $2 OR (acted_at = $2 AND id < $3))
+            ORDER BY acted_at DESC, id DESC LIMIT $4";
+        let page_size = i64::from(ACTED_PAGE);
+        let (mut acted, mut before) = (Vec::new(), (until, String::new()));
+        loop {
+            let values = [
+                Value::Int(from),
+                Value::Int(before.0),
+                Value::Text(&before.1),
+                Value::Int(page_size),
+            ];
+            let page = store::select(self.db(), wanted, &values).await?;
+            let Some(last) = page.last().map(|row| &row.unlock) else {
+                return Ok(acted);
+            };
+            let acted_at = last.acted_at.unwrap_or(last.created_at);
+            before = (acted_at.timestamp_millis(), last.id.clone());
+            let visible = page
+                .into_iter()
+                .map(|row| row.unlock)
+                .filter(|one| who.may(Right::View, &one.backend, &one.resource.text()));
+            acted.extend(visible.take(most - acted.len()));
+            if acted.len() == most {
+                return Ok(acted);
+            }
+        }
     }
 }

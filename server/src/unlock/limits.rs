@@ -28,6 +28,8 @@ pub const STILL_HELD_FOR: Duration = Duration::from_secs(10);
 pub const RELEASES_OVERLAP: Duration = Duration::from_secs(30);
 /// Unlocks that one round of tending takes on.
 pub const TENDED_MAX: i64 = 100;
+/// Unlocks that one query reads for charts.
+pub const ACTED_PAGE: u32 = 500;
 
 const _: () = assert!(LOOK_MAX.as_secs() < INTENT_MAX.as_secs());
 const _: () = assert!(REREAD_EVERY.as_secs() < STILL_HELD_FOR.as_secs());

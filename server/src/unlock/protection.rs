@@ -9,7 +9,8 @@ use domain::release::{BlastRadius, CasualtyKind};
 use domain::unlock::{Tier, TierReason, Unlock};
 
 use super::tiers::{self, TierRule};
-use super::{UnlockError, Unlocks};
+use super::{UnlockError, Unlocks, seen_by};
+use crate::identity::Who;
 
 /// The strictest tier of a lock and of its casualties.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,10 +47,10 @@ impl Protection {
             && (!is_unnamed || grants.scope_on(Right::Approve, &unlock.backend).is_everything())
     }
 
-    /// For a message: why more than a confirmation is needed.
-    pub(super) fn why(&self) -> String {
-        let reason = self.reason.as_ref().unwrap_or(&TierReason::Resource);
-        reason.to_string()
+    /// For a message: why more than a confirmation is needed, without a name that the reader may not see.
+    pub(super) fn why(&self, who: &Who, backend: &BackendName) -> String {
+        let reason = seen_by(who, backend, self.reason.clone());
+        reason.unwrap_or(TierReason::Resource).to_string()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The second approver: another user, signed in and freshly authenticated, who does not depend on the first, and who may
 //! approve when it was said and when it counts.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use domain::access::Grants;
@@ -8,7 +9,7 @@ use domain::unlock::Unlock;
 
 use super::protection::Protection;
 use super::{UnlockError, Unlocks};
-use crate::identity::{Lineage, Person, Who, is_opened_by, tie};
+use crate::identity::{AccountChange, Lineage, Person, Who, is_opened_by, recent_authors, tie};
 
 /// The principal that an intent is bound to, with the person behind it.
 pub(super) fn first(unlock: &Unlock) -> Lineage {
@@ -48,6 +49,13 @@ impl Unlocks {
         if let Some(tie) = tie(&changes, firsts, now) {
             return Ok(Some(format!("{tie}: another approver is needed")));
         }
+        if self.is_opened_in_between(&changes, firsts, now).await? {
+            return Ok(Some(
+                "the account that changed this one was opened within 24 h by the other user, by creating it, a link or a \
+                 password: another approver is needed"
+                    .to_owned(),
+            ));
+        }
         for first in firsts {
             let changes = self.identity.account_changes(&first.id).await?;
             if is_opened_by(&changes, std::slice::from_ref(second), now) {
@@ -59,6 +67,36 @@ impl Unlocks {
             }
         }
         Ok(None)
+    }
+
+    /// Whether one of `firsts` may have made these changes as another user, whose account it opened lately: by itself, or as
+    /// one more user.
+    async fn is_opened_in_between(
+        &self,
+        changes: &[AccountChange],
+        firsts: &[Lineage],
+        now: i64,
+    ) -> Result<bool, UnlockError> {
+        let ids = |changes: &[AccountChange], opened| -> Vec<String> {
+            let authors = recent_authors(changes, opened, now);
+            authors.flat_map(Lineage::ids).map(str::to_owned).collect()
+        };
+        let (mut asked, mut open) = (BTreeSet::new(), ids(changes, false));
+        while let Some(id) = open.pop() {
+            if !asked.insert(id.clone()) {
+                continue;
+            }
+            // Nobody has so many accounts opened in a day but to hide in them.
+            if asked.len() > AUTHORS_MAX {
+                return Ok(true);
+            }
+            let changes = self.identity.account_changes(&id).await?;
+            if is_opened_by(&changes, firsts, now) {
+                return Ok(true);
+            }
+            open.extend(ids(&changes, true));
+        }
+        Ok(false)
     }
 
     /// One id, or the local account and the provider's account of one person.
@@ -74,16 +112,17 @@ impl Unlocks {
         first.id == second.id || pairs.into_iter().any(|(one, other)| is_namesake(one, other))
     }
 
-    /// Somebody approved, and may still approve, and does not depend on any of `firsts`.
+    /// Somebody approved, and may still approve, and does not depend on any of `firsts`. `who` reads why not.
     pub(super) async fn is_approved(
         &self,
+        who: &Who,
         unlock: &Unlock,
         protection: &Protection,
         firsts: &[Lineage],
     ) -> Result<(), UnlockError> {
         let needs = |why: String| UnlockError::NeedsApproval { why };
         let Some(approval) = &unlock.approval else {
-            let why = protection.why();
+            let why = protection.why(who, &unlock.backend);
             return Err(needs(format!("{why}: a second person must approve first")));
         };
         let second = Lineage::new(approval.by_id.clone(), None);
@@ -137,6 +176,9 @@ impl Unlocks {
         Ok(names)
     }
 }
+
+/// Principals behind the changes of one account in a day.
+const AUTHORS_MAX: usize = 64;
 
 /// Users whose independence is looked up for one page.
 const ASKED_MAX: usize = 24;

@@ -54,7 +54,10 @@ impl Unlocks {
         let name = unlock.resource.text();
         let protection = self.protection(&unlock, &unlock.observed.blast_radius).await?;
         let is_wanted = protection.is_protected() && unlock.state == UnlockState::Pending;
-        let unapproved = match self.is_approved(&unlock, &protection, &[first(&unlock)]).await {
+        let unapproved = match self
+            .is_approved(who, &unlock, &protection, &[first(&unlock)])
+            .await
+        {
             Err(UnlockError::NeedsApproval { why }) if is_wanted => Some(why),
             Err(error @ UnlockError::AuditUnavailable(_)) => return Err(error),
             _ => None,

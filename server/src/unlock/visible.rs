@@ -9,7 +9,7 @@ use domain::names::BackendName;
 use domain::release::{BlastRadius, Casualty, CasualtyKind};
 use domain::unlock::Unlock;
 
-use super::UnlockError;
+use super::{UnlockError, seen_by};
 use crate::identity::Who;
 
 #[derive(Debug, Clone)]
@@ -18,6 +18,7 @@ pub struct VisibleUnlock(Unlock);
 impl VisibleUnlock {
     pub fn new(mut unlock: Unlock, who: &Who) -> Self {
         let scope = who.scope_on(Right::View, &unlock.backend);
+        unlock.tier_reason = seen_by(who, &unlock.backend, unlock.tier_reason.take());
         if !scope.is_everything() {
             let radius = std::mem::take(&mut unlock.observed.blast_radius);
             unlock.observed.blast_radius = limit_radius(radius, &scope);

@@ -10,6 +10,7 @@ pub(crate) mod html;
 pub(crate) mod proxy;
 pub(crate) mod refusing;
 pub(crate) mod routes;
+pub(crate) mod serving;
 pub(crate) mod store;
 pub(crate) mod traces;
 pub(crate) mod unlocking;

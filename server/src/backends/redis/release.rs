@@ -1,11 +1,13 @@
 //! Forced unlock: one script compares what the key holds with what was seen and deletes it, or does nothing. For
 //! Redisson it wakes the waiters in the same script, as its own unlock does.
 //!
-//! A raw value is its owner's secret: only its SHA-1 goes into the script, never the value, so that neither SLOWLOG nor
-//! MONITOR shows it.
+//! A raw value is its owner's secret: only a SHA-1 goes into the script, never the value, so that neither SLOWLOG nor
+//! MONITOR shows it. Redis has no better digest. It is taken behind a random salt of each act: of two values that were made
+//! to have one SHA-1, each has another one behind it.
 
 use ::redis::{Cmd, Value};
 use domain::generation::Generation;
+use domain::hex;
 use domain::known::Known;
 use domain::names::{OwnerId, Resource, Source};
 use domain::observation::{Condition, ObservedLock};
@@ -29,11 +31,11 @@ pub(super) const NO_ACCOUNT: &str =
     "no `unlock_url` is configured; docs/backends/redis.md has the account to create";
 const MEND: &str = "docs/backends/redis.md has the whole ACL SETUSER line of this account.";
 
-/// Compares type, length and SHA-1, then deletes.
+/// Compares type, length and salted SHA-1, then deletes.
 const STRING: &str = "
 if redis.call('TYPE', KEYS[1]).ok ~= 'string' then return 0 end
 if redis.call('STRLEN', KEYS[1]) ~= tonumber(ARGV[1]) then return 0 end
-if redis.sha1hex(redis.call('GETRANGE', KEYS[1], 0, -1)) ~= ARGV[2] then return 0 end
+if redis.sha1hex(ARGV[3] .. redis.call('GETRANGE', KEYS[1], 0, -1)) ~= ARGV[2] then return 0 end
 return redis.call('DEL', KEYS[1])";
 
 /// Compares the mode and the set of fields, not their counts; wakes the waiters of a lock, of a read-write lock
@@ -139,14 +141,23 @@ async fn string_script(line: &Line, key: &[u8], wanted: &Generation) -> Result<O
     if Fingerprint::of(&value).generation("value:") != wanted.as_str() {
         return Ok(None);
     }
+    let salt = hex::text(&rand::random::<[u8; 16]>());
     let mut script = ::redis::cmd("EVAL");
     script
         .arg(STRING)
         .arg(1)
         .arg(key)
         .arg(value.len())
-        .arg(Sha1::from(&value).digest().to_string());
+        .arg(salted_sha1(&salt, &value))
+        .arg(&salt);
     Ok(Some(script))
+}
+
+fn salted_sha1(salt: &str, value: &[u8]) -> String {
+    let mut digest = Sha1::new();
+    digest.update(salt.as_bytes());
+    digest.update(value);
+    digest.digest().to_string()
 }
 
 async fn hash_script(line: &Line, key: &[u8], wanted: &Generation) -> Result<Option<Cmd>, BackendError> {
@@ -231,6 +242,15 @@ fn mend_of(code: Option<&str>) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_act_has_a_digest_of_its_own() {
+        // SHA-1 of "abc" is in FIPS 180; a salt in front changes it.
+        let plain = "a9993e364706816aba3e25717850c26c9cd0d89d";
+        assert_eq!(salted_sha1("", b"abc"), plain);
+        assert_eq!(salted_sha1("a", b"bc"), plain);
+        assert_ne!(salted_sha1("0f", b"abc"), salted_sha1("f0", b"abc"));
+    }
 
     #[test]
     fn what_belongs_to_a_redisson_lock_is_named_as_redisson_does() {

@@ -21,8 +21,8 @@ use crate::alerts::{self, OpenAlert};
 use crate::identity::Who;
 use crate::ledger;
 
-/// Forced unlocks that are read to be counted.
-const UNLOCKS_MAX: u32 = 1_000;
+/// Forced unlocks of visible locks that are counted.
+const UNLOCKS_MAX: usize = 1_000;
 /// Marks of one kind below the lines.
 const MARKS_MAX: usize = 20;
 
@@ -129,16 +129,10 @@ impl Sources {
     }
 
     async fn acted(&self, ranged: &Ranged, who: Option<&Who>) -> Vec<Unlock> {
+        let Some(who) = who else { return Vec::new() };
         let (from, until) = (ranged.scale.from(), ranged.scale.until());
-        let unlocks = self
-            .unlocks
-            .acted(from, until, UNLOCKS_MAX)
-            .await
-            .unwrap_or_default();
-        let may = |unlock: &Unlock| {
-            who.is_some_and(|who| who.may(Right::View, &unlock.backend, &unlock.resource.text()))
-        };
-        unlocks.into_iter().filter(may).collect()
+        let acted = self.unlocks.acted(who, from, until, UNLOCKS_MAX).await;
+        acted.unwrap_or_default()
     }
 }
 

@@ -5,8 +5,9 @@
 
 use axum::http::{HeaderMap, Uri, header};
 
-/// `uri` is the request's own: HTTP/2 has the host there (`:authority`) and no header.
-pub(super) fn is_foreign(headers: &HeaderMap, uri: &Uri) -> bool {
+/// `uri` is the request's own: HTTP/2 has the host there (`:authority`) and no header. Where people come by HTTPS, a page that
+/// came in clear is another site's: anybody on its way may have written it.
+pub(super) fn is_foreign(headers: &HeaderMap, uri: &Uri, is_secure: bool) -> bool {
     let text = |name: &str| {
         headers
             .get(name)
@@ -20,8 +21,10 @@ pub(super) fn is_foreign(headers: &HeaderMap, uri: &Uri) -> bool {
     };
     let authority = uri.authority().map(|authority| authority.as_str());
     let host = text(header::HOST.as_str()).or(authority);
-    let own = origin.split_once("://").map(|(_, rest)| rest);
-    own.is_none() || own != host
+    let Some((scheme, own)) = origin.split_once("://") else {
+        return true;
+    };
+    Some(own) != host || (is_secure && scheme != "https")
 }
 
 #[cfg(test)]
@@ -37,13 +40,15 @@ mod tests {
             let pairs = pairs
                 .iter()
                 .map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value)));
-            is_foreign(&pairs.collect(), &Uri::from_static("/sign-out"))
+            is_foreign(&pairs.collect(), &Uri::from_static("/sign-out"), true)
         };
         let host = ("host", "locks.example.com");
         assert!(foreign(&[host, ("sec-fetch-site", "cross-site")]));
         assert!(foreign(&[host, ("sec-fetch-site", "same-site")]));
         assert!(foreign(&[host, ("origin", "https://evil.example")]));
         assert!(foreign(&[host, ("origin", "null")]));
+        // Our own name, but in clear.
+        assert!(foreign(&[host, ("origin", "http://locks.example.com")]));
         assert!(foreign(&[
             host,
             ("origin", "https://locks.example.com.evil.example")
@@ -63,11 +68,11 @@ mod tests {
         let uri = Uri::from_static("https://locks.example.com/sign-out");
         let foreign = |origin: &'static str| {
             let headers = HeaderMap::from_iter([(header::ORIGIN, HeaderValue::from_static(origin))]);
-            is_foreign(&headers, &uri)
+            is_foreign(&headers, &uri, true)
         };
         assert!(!foreign("https://locks.example.com"));
         assert!(foreign("https://evil.example") && foreign("null"));
         let headers = HeaderMap::from_iter([(header::ORIGIN, HeaderValue::from_static("null"))]);
-        assert!(is_foreign(&headers, &Uri::from_static("/")));
+        assert!(is_foreign(&headers, &Uri::from_static("/"), true));
     }
 }

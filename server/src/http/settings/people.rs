@@ -7,12 +7,11 @@ use app::forms::chrome::Section;
 use app::forms::settings::people::{People, Row, people};
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 
 use super::form::Form;
-use super::{Refused, Settings, Viewer};
+use super::{Refused, SETTINGS, Settings, Viewer};
 use crate::http::form_page;
-use crate::http::problem::Problem;
 use crate::identity::{IdentityError, NewPerson, Person};
 
 pub(super) async fn show(State(settings): State<Arc<Settings>>, viewer: Viewer) -> Response {
@@ -82,7 +81,7 @@ pub(super) fn way(person: &Person) -> String {
 async fn page(settings: &Settings, viewer: &Viewer, status: StatusCode, content: People) -> Response {
     let sessions = match settings.gate.identity.sessions().await {
         Ok(sessions) => sessions,
-        Err(error) => return Problem::from(error).into_response(),
+        Err(error) => return viewer.failed(&error, SETTINGS),
     };
     let mut seen: HashMap<&str, i64> = HashMap::new();
     for session in &sessions {

@@ -6,15 +6,17 @@ use app::forms::chrome::Section;
 use app::forms::settings::person::{Person, person};
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 
 use super::form::Form;
 use super::people::way;
-use super::{Refused, Settings, Viewer, on_to};
+use super::{PEOPLE, Refused, Settings, Viewer, on_to};
 use crate::http::form_page;
 use crate::http::people::Id;
-use crate::http::problem::Problem;
 use crate::identity::IdentityError;
+
+/// Characters of an unknown id that are shown.
+const ID_SHOWN_MAX: usize = 64;
 
 pub(super) async fn show(
     State(settings): State<Arc<Settings>>,
@@ -105,11 +107,12 @@ async fn page(
 ) -> Response {
     let directory = settings.directory();
     let Some(known) = directory.people.get(id) else {
-        return Problem::not_found("there is no such person".to_owned()).into_response();
+        let name = id.chars().take(ID_SHOWN_MAX).collect();
+        return viewer.failed(&IdentityError::NotFound { what: "person", name }, PEOPLE);
     };
     let sessions = match settings.gate.identity.sessions().await {
         Ok(sessions) => sessions,
-        Err(error) => return Problem::from(error).into_response(),
+        Err(error) => return viewer.failed(&error, PEOPLE),
     };
     let content = Person {
         id: known.id.clone(),

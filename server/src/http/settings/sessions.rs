@@ -6,13 +6,12 @@ use app::forms::chrome::Section;
 use app::forms::settings::sessions::{Row, Sessions, sessions};
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use domain::access::Right;
 
-use super::{Refused, Settings, Viewer, on_to};
+use super::{Refused, SETTINGS, Settings, Viewer, on_to};
 use crate::http::form_page;
 use crate::http::people::Id;
-use crate::http::problem::Problem;
 use crate::identity::{IdentityError, SessionView};
 
 pub(super) async fn show(State(settings): State<Arc<Settings>>, viewer: Viewer) -> Response {
@@ -38,7 +37,7 @@ pub(super) async fn end(State(settings): State<Arc<Settings>>, viewer: Viewer, I
             )
             .await
         }
-        Err(error) => Problem::from(error).into_response(),
+        Err(error) => viewer.failed(&error, SETTINGS),
     }
 }
 
@@ -63,7 +62,7 @@ async fn page(settings: &Settings, viewer: &Viewer, status: StatusCode, content:
     let known: Result<Vec<SessionView>, IdentityError> = settings.gate.identity.sessions().await;
     let known = match known {
         Ok(known) => known,
-        Err(error) => return Problem::from(error).into_response(),
+        Err(error) => return viewer.failed(&error, SETTINGS),
     };
     let content = Sessions {
         rows: known

@@ -7,13 +7,12 @@ use app::forms::chrome::Section;
 use app::forms::settings::tokens::{Row, Tokens, tokens};
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 
 use super::form::Form;
-use super::{Refused, Settings, Viewer, on_to};
+use super::{Refused, SETTINGS, Settings, Viewer, on_to};
 use crate::http::form_page;
 use crate::http::people::Id;
-use crate::http::problem::Problem;
 use crate::identity::{IdentityError, NewToken};
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -107,7 +106,7 @@ pub(super) async fn revoke(State(settings): State<Arc<Settings>>, viewer: Viewer
 async fn page(settings: &Settings, viewer: &Viewer, status: StatusCode, content: Tokens) -> Response {
     let known = match settings.gate.identity.tokens().await {
         Ok(known) => known,
-        Err(error) => return Problem::from(error).into_response(),
+        Err(error) => return viewer.failed(&error, SETTINGS),
     };
     let rows = known.into_iter().map(|token| Row {
         id: token.id,

@@ -6,12 +6,11 @@ use app::forms::chrome::Section;
 use app::forms::settings::you::{You, you};
 use axum::extract::State;
 use axum::http::{StatusCode, Uri, header};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 
 use super::form::Form;
-use super::{Refused, Settings, Viewer, on_to, sessions};
+use super::{Refused, SETTINGS, Settings, Viewer, on_to, sessions};
 use crate::http::form_page;
-use crate::http::problem::Problem;
 use crate::identity::{IdentityError, Subject};
 
 pub(super) async fn show(State(settings): State<Arc<Settings>>, viewer: Viewer, uri: Uri) -> Response {
@@ -68,7 +67,7 @@ pub(super) async fn change_password(
 async fn page(settings: &Settings, viewer: &Viewer, status: StatusCode, content: You) -> Response {
     let known = match settings.gate.identity.sessions().await {
         Ok(known) => known,
-        Err(error) => return Problem::from(error).into_response(),
+        Err(error) => return viewer.failed(&error, SETTINGS),
     };
     let who = &viewer.0;
     let own = known.into_iter().filter(|session| session.person_id == who.id());

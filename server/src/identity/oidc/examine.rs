@@ -39,7 +39,7 @@ pub async fn examine(config: &OidcConfig) -> Result<Examined, Unfit> {
         "{}/.well-known/openid-configuration",
         config.issuer.trim_end_matches('/')
     );
-    let answer = http
+    let mut answer = http
         .0
         .get(&document)
         .send()
@@ -54,7 +54,11 @@ pub async fn examine(config: &OidcConfig) -> Result<Examined, Unfit> {
             mend: format!("set oidc.issuer to what the provider calls its issuer; then: curl -f {document}"),
         });
     }
-    let said: Value = answer.json().await.unwrap_or_default();
+    let body = http::bounded(&mut answer).await.map_err(|error| Unfit {
+        why: format!("{document} cannot be read: {error}"),
+        mend: format!("set oidc.issuer to what the provider calls its issuer; then: curl -f {document}"),
+    })?;
+    let said: Value = serde_json::from_slice(&body).unwrap_or_default();
     if let Some(own) = said["issuer"].as_str().filter(|own| *own != config.issuer) {
         return Err(Unfit {
             why: format!(

@@ -53,17 +53,23 @@ impl Http {
             .headers(parts.headers)
             .body(body);
         let mut answer = request.send().await?;
-        let mut bytes = Vec::new();
-        while let Some(part) = answer.chunk().await? {
-            bytes.extend_from_slice(&part);
-            if bytes.len() > PROVIDER_ANSWER_BYTES_MAX {
-                return Err(FetchError::TooLarge);
-            }
-        }
+        let bytes = bounded(&mut answer).await?;
         let mut response = openidconnect::http::Response::builder().status(answer.status());
         if let Some(headers) = response.headers_mut() {
             *headers = std::mem::take(answer.headers_mut());
         }
         Ok(response.body(bytes)?)
     }
+}
+
+/// The body, as far as it may be long.
+pub(super) async fn bounded(answer: &mut reqwest::Response) -> Result<Vec<u8>, FetchError> {
+    let mut bytes = Vec::new();
+    while let Some(part) = answer.chunk().await? {
+        bytes.extend_from_slice(&part);
+        if bytes.len() > PROVIDER_ANSWER_BYTES_MAX {
+            return Err(FetchError::TooLarge);
+        }
+    }
+    Ok(bytes)
 }

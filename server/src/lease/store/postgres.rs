@@ -216,20 +216,13 @@ impl Store for PostgresStore {
 
     fn rejection_counts<'a>(&'a self, range: &'a RejectionRange) -> Answer<'a, Vec<RejectionCount>> {
         Box::pin(bounded(async move {
-            let query = sqlx::query_as(super::REJECTION_COUNTS)
-                .bind(range.after)
-                .bind(range.to)
-                .bind(range.since.ms());
-            let rows: Vec<super::RejectionCountTuple> = query.fetch_all(&self.readers).await?;
-            Ok(rows.into_iter().map(RejectionCount::from).collect())
+            Ok(super::rejections::counts(&self.readers, range).await?)
         }))
     }
 
     fn last_rejection_before(&self, recorded: StoreTime) -> Answer<'_, i64> {
         Box::pin(bounded(async move {
-            let query = sqlx::query_scalar(super::LAST_REJECTION_BEFORE).bind(recorded.ms());
-            let id: Option<i64> = query.fetch_optional(&self.readers).await?;
-            Ok(id.unwrap_or(0))
+            Ok(super::rejections::last_before(&self.readers, recorded).await?)
         }))
     }
 

@@ -7,10 +7,9 @@ use domain::alerts::OVERDUE;
 use domain::lease::{Metadata, Ttl};
 use domain::names::{OwnerId, Resource};
 use leasehold::clock::Clock;
-use leasehold::config::{AccessConfig, HistoryConfig, NotifyConfig};
 use leasehold::identity::{NewToken, Secret, Who};
 use leasehold::lease::{AcquireRequest, Acquired, Caller, LeaseConfig, LeaseService};
-use leasehold::serve::{self, Serving, Setup};
+use leasehold::serve::Serving;
 use leasehold::throwaway::{Postgres, PostgresOptions, Throwaway};
 use reqwest::{Client, StatusCode};
 use serde_json::Value;
@@ -18,24 +17,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::people::stage::on;
 use crate::support::eventually::within;
+use crate::support::serving::serve_on;
 
 /// 60 s, what two checks take, and as much again for a busy machine; below the limit of a test.
 const OVERDUE_WITHIN: Duration = Duration::from_secs(100);
-
-async fn start(store: &str, stop: &CancellationToken) -> Serving {
-    let setup = Setup {
-        listen: "127.0.0.1:0".parse().unwrap(),
-        store: store.to_owned().into(),
-        lease: LeaseConfig::default(),
-        backends: Vec::new(),
-        access: AccessConfig::default(),
-        history: HistoryConfig::default(),
-        notify: NotifyConfig::default(),
-        clock: Clock::start(),
-        stop: stop.clone(),
-    };
-    serve::start(setup).await.unwrap()
-}
 
 async fn fast_postgres() -> Postgres {
     let options = PostgresOptions {
@@ -92,7 +77,6 @@ async fn says_so(server: &Serving, token: &Secret, expected: bool) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn blocked_evaluator_is_reported_by_every_server() {
-    let _installed = rustls::crypto::ring::default_provider().install_default();
     let postgres = fast_postgres().await;
     let (store, stop) = (postgres.superuser_url(), CancellationToken::new());
     let thief = LeaseService::open(&store, LeaseConfig::default(), Clock::start(), stop.clone());
@@ -108,7 +92,7 @@ async fn blocked_evaluator_is_reported_by_every_server() {
     let Ok(Acquired::Granted { lease, .. }) = thief.acquire(&Caller::server(), request).await else {
         panic!("nobody holds it yet");
     };
-    let servers = [start(&store, &stop).await, start(&store, &stop).await];
+    let servers = [serve_on(&store, &stop).await, serve_on(&store, &stop).await];
     let new = NewToken {
         name: "admin".to_owned(),
         grants: on(Role::Admin, None, None),

@@ -1,4 +1,4 @@
-//! Another site leads an auditor's browser to the export of the audit log, which would be recorded in the auditor's name.
+//! The export of the audit log: another site leads an auditor's browser to it, or a query tries to name its file.
 
 use domain::access::Role;
 use reqwest::{Method, StatusCode};
@@ -33,5 +33,21 @@ async fn a_link_of_another_site_exports_nothing() {
             .await;
         assert_eq!(answer.status(), StatusCode::OK, "{site}");
         assert_eq!(exports().await, count + 1, "{site}");
+    }
+}
+
+#[tokio::test]
+async fn file_name_of_an_export_is_not_taken_from_the_query() {
+    let stage = Stage::start().await;
+    stage.person("ida", on(Role::Auditor, None, None)).await;
+    let browser = stage.signed_in("ida").await;
+    for (format, file) in [("csv", "leasehold-audit.csv"), ("json", "leasehold-audit.jsonl")] {
+        let hostile = "x%22%3B%20filename%3Devil.exe%0D%0AX-Added%3A%201";
+        let path = format!("/v1/audit/export?format={format}&actor={hostile}&prefix={hostile}");
+        let answer = browser.send(Method::GET, &path, &[]).await;
+        assert_eq!(answer.status(), StatusCode::OK);
+        let name = answer.headers()["content-disposition"].to_str().unwrap();
+        assert_eq!(name, format!("attachment; filename=\"{file}\""));
+        assert!(!answer.headers().contains_key("x-added"));
     }
 }

@@ -13,7 +13,14 @@ pub(super) struct Stage {
 
 impl Stage {
     pub(super) async fn start() -> Self {
-        let toml = "listen = \"127.0.0.1:0\"\npublic_url = \"https://leasehold.test\"\n[proxy]\ntrusted = [\"127.0.0.1\"]\n";
+        Self::start_with(
+            "listen = \"127.0.0.1:0\"\npublic_url = \"https://leasehold.test\"\n[proxy]\ntrusted = [\"127.0.0.1\"]\n",
+        )
+        .await
+    }
+
+    /// As this `leasehold.toml` says; it declares the proxy.
+    pub(super) async fn start_with(toml: &str) -> Self {
         Self {
             server: Server::start(toml).await,
             http: Client::builder()

@@ -17,9 +17,18 @@ async fn the_setup_link_makes_one_admin_once_and_there_is_no_other_way_in() {
     let page = browser.get("/sign-in").await.text().await.unwrap();
     assert!(page.contains("Nobody can sign in yet"), "{page}");
     let link = stage.identity().setup_link().await.unwrap().unwrap();
+    // The secret of the printed link is a fragment, which no browser sends; a whole link may be pasted.
+    let asked = browser.get("/setup").await;
+    assert_eq!(asked.status(), StatusCode::OK);
+    let page = asked.text().await.unwrap();
+    assert!(
+        page.contains("location.hash") && page.contains("Setup link"),
+        "{page}"
+    );
     let path = format!("/setup?link={}", link.expose());
     assert_eq!(browser.get(&path).await.status(), StatusCode::OK);
-    let form = |password: &'static str| [("link", link.expose()), ("name", "ada"), ("password", password)];
+    let whole = format!("http://127.0.0.1:3000/setup#{}", link.expose());
+    let form = |password: &'static str| [("link", whole.as_str()), ("name", "ada"), ("password", password)];
     let weak = browser.post("/setup", &form("short")).await;
     assert_eq!(weak.status(), StatusCode::UNPROCESSABLE_ENTITY);
     assert!(weak.text().await.unwrap().contains("at least 12 characters"));
@@ -34,7 +43,9 @@ async fn the_setup_link_makes_one_admin_once_and_there_is_no_other_way_in() {
     assert_eq!(browser.get("/backends").await.status(), StatusCode::OK);
 
     let thief = stage.browser();
-    assert_eq!(thief.get(&path).await.status(), StatusCode::GONE);
+    for path in ["/setup", &path] {
+        assert_eq!(thief.get(path).await.status(), StatusCode::GONE);
+    }
     assert_eq!(
         thief.post("/setup", &form(PASSWORD)).await.status(),
         StatusCode::GONE

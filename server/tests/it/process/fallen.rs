@@ -1,14 +1,9 @@
 //! Panics in background tasks, injected, through the real server.
 
-use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use domain::access::Role;
-use leasehold::clock::Clock;
-use leasehold::config::{AccessConfig, HistoryConfig, NotifyConfig};
-use leasehold::lease::LeaseConfig;
-use leasehold::serve::{self, Serving, Setup};
 use leasehold::tasks;
 use leasehold::throwaway::{PostgresOptions, Throwaway};
 use serde_json::{Value, json};
@@ -16,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::support::console::{Console, client, token};
 use crate::support::eventually::eventually;
+use crate::support::serving::serve_on;
 
 /// Of what `/healthz` says of this task.
 async fn restarts(console: &Console, task: &str) -> u64 {
@@ -94,25 +90,9 @@ async fn every_kept_task_that_panics_runs_again_and_the_backends_page_says_so() 
     assert!(!health.contains("a drill"), "{health}");
 }
 
-async fn start(store: &str) -> Serving {
-    let _installed = rustls::crypto::ring::default_provider().install_default();
-    let setup = Setup {
-        listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-        store: store.to_owned().into(),
-        lease: LeaseConfig::default(),
-        backends: Vec::new(),
-        access: AccessConfig::default(),
-        history: HistoryConfig::default(),
-        notify: NotifyConfig::default(),
-        clock: Clock::start(),
-        stop: CancellationToken::new(),
-    };
-    serve::start(setup).await.unwrap()
-}
-
 /// A batch that panics, then the lanes themselves, on a store of this kind.
 async fn lanes_that_die(store: &str, lanes: &str) {
-    let serving = start(store).await;
+    let serving = serve_on(store, &CancellationToken::new()).await;
     let client = client(
         token(&serving, Role::Client).await.expose(),
         Duration::from_secs(10),
@@ -156,7 +136,7 @@ async fn lanes_that_die(store: &str, lanes: &str) {
     assert!(why.contains("the writer of leases died: a drill"), "{why}");
 
     // The next process begins from the store: the lease is held, and its token is not given out again.
-    let serving = start(store).await;
+    let serving = serve_on(store, &CancellationToken::new()).await;
     let client = self::client(
         token(&serving, Role::Operator).await.expose(),
         Duration::from_secs(10),

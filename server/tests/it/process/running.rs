@@ -108,11 +108,11 @@ impl Running {
         self.child.id().unwrap()
     }
 
-    pub(super) fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap()
     }
 
-    pub(super) async fn logs(&self, words: &str) {
+    pub(crate) async fn logs(&self, words: &str) {
         eventually(&format!("the log says {words:?}"), async || {
             self.log().contains(words)
         })

@@ -268,7 +268,7 @@ async fn secrets_are_planted_everywhere_and_found_nowhere() {
     said.0
         .push(("check-config".to_owned(), output(folder, &["check-config"], "")));
     let setup = serve_setup(folder)
-        .split("link=")
+        .split("/setup#")
         .nth(1)
         .unwrap()
         .trim()

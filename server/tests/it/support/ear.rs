@@ -40,6 +40,8 @@ impl Heard {
 pub(crate) enum Reply {
     Status(u16),
     With(u16, &'static str, String),
+    /// With this body.
+    Text(u16, String),
     /// Nothing, ever.
     Silence,
     /// 200, and then bytes without an end.
@@ -117,6 +119,7 @@ async fn hear(State(inner): State<Inner>, request: Request) -> Response {
         None => "heard".into_response(),
         Some(Reply::Status(code)) => (status(code), "said so").into_response(),
         Some(Reply::With(code, name, value)) => (status(code), [(name, value)]).into_response(),
+        Some(Reply::Text(code, text)) => (status(code), text).into_response(),
         Some(Reply::Silence) => std::future::pending().await,
         Some(Reply::Flood) => {
             let part = || Some((Ok::<_, std::io::Error>(vec![b'x'; 65_536]), ()));

@@ -47,12 +47,13 @@ WITH seen AS (SELECT * FROM unnest($1::int4[], $2::timestamptz[]) AS seen(pid, s
            AND NOT EXISTS (SELECT pid, started FROM seen EXCEPT SELECT pid, started FROM holding) AS yes)
 SELECT pg_terminate_backend(holding.pid) AS told FROM holding, same WHERE same.yes";
 
-/// Ends the session if it is still in the same transaction and still blocks somebody.
+/// Ends the session if it is still in the same transaction and still blocks one of those that were seen waiting for it.
 const END_BLOCKER: &str = "
 WITH blocker AS MATERIALIZED (
     SELECT a.pid FROM pg_stat_activity a WHERE a.pid = $1 AND a.backend_start = $2
        AND a.xact_start IS NOT DISTINCT FROM $3
-       AND EXISTS (SELECT FROM pg_locks w WHERE NOT w.granted AND a.pid = ANY(pg_blocking_pids(w.pid))))
+       AND EXISTS (SELECT FROM pg_locks w
+           WHERE NOT w.granted AND w.pid = ANY($4) AND a.pid = ANY(pg_blocking_pids(w.pid))))
 SELECT pg_terminate_backend(pid) AS told FROM blocker";
 
 const STILL_THERE: &str = "
@@ -67,8 +68,14 @@ struct Target {
 }
 
 enum End {
-    Holders { key: Box<LockRow> },
-    Blocker { transaction: Option<DateTime<Utc>> },
+    Holders {
+        key: Box<LockRow>,
+    },
+    Blocker {
+        transaction: Option<DateTime<Utc>>,
+        /// Processes that were seen waiting for it.
+        waiting: Vec<i32>,
+    },
 }
 
 pub(super) async fn release(
@@ -139,7 +146,11 @@ fn find(
             Some(Party::Session(session)) => session.xact_start,
             Some(Party::Prepared(_)) | None => None,
         };
-        (group.lock(snapshot), vec![root], End::Blocker { transaction })
+        let blocked = snapshot.waiting().into_iter();
+        let blocked = blocked.filter(|row| row.blocked_by.contains(&root));
+        let waiting = blocked.map(|row| row.pid).collect();
+        let end = End::Blocker { transaction, waiting };
+        (group.lock(snapshot), vec![root], end)
     };
     if pids.iter().any(|pid| !snapshot.parties.contains_key(pid)) {
         return Ok(None);
@@ -243,10 +254,11 @@ fn statement(target: &Target) -> Query<'_, sqlx::Postgres, PgArguments> {
             .bind(i64::from(key.object))
             .bind(key.sub)
             .bind(&key.database),
-        End::Blocker { transaction } => sqlx::query(END_BLOCKER)
+        End::Blocker { transaction, waiting } => sqlx::query(END_BLOCKER)
             .bind(target.pids.first())
             .bind(target.starts.first())
-            .bind(transaction),
+            .bind(transaction)
+            .bind(waiting),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Every page, and every form that answers with one, with the text in each place that takes any.
 
+use super::servers::RECEIVER;
 use super::world::World;
 use crate::support::routes::segment;
 
@@ -86,7 +87,11 @@ impl World {
             "/settings".to_owned(),
             "/settings/people".to_owned(),
             format!("/settings/people/{}", self.admin_id),
+            format!("/settings/people/{p}"),
             "/settings/tiers".to_owned(),
+            // What receivers answered: dead letters.
+            "/alerts/receivers".to_owned(),
+            format!("/alerts/receivers/{RECEIVER}"),
         ]);
         paths
     }
@@ -108,7 +113,6 @@ impl World {
             format!("/alerts/rules/new?base={p}&name={p}"),
             format!("/alerts/silences/new?resource={p}&backend={p}"),
             format!("/alerts/silences/new?alert={p}"),
-            "/alerts/receivers".to_owned(),
             format!("/alerts/receivers/{p}"),
             format!("/alerts?{p}={p}"),
             format!("/audit/{p}"),
@@ -139,6 +143,11 @@ fn signed_out(payload: &str) -> Vec<Page> {
         get(format!("/sign-in?next=/{p}"), Shows::Anything),
         get(format!("/sign-in?link={p}"), Shows::Text),
         get(format!("/setup?link={p}"), Shows::Anything),
+        // The name of the identity provider, and what it sends back.
+        get("/sign-in".to_owned(), Shows::Text),
+        get(format!("/sign-in/oidc?next=/{p}"), Shows::Text),
+        get(format!("/sign-in/oidc/callback?error={p}&state={p}"), Shows::Text),
+        get(format!("/sign-in/oidc/callback?code={p}&state={p}"), Shows::Text),
         post(
             "/sign-in",
             vec![("name", text()), ("password", "wrong".into()), ("next", text())],
@@ -178,6 +187,7 @@ fn forms(world: &World) -> Vec<Page> {
     let confirm = format!("/unlocks/{}/confirm", world.pending);
     let silence = vec![("comment", text()), (SMUGGLED, text())];
     let person = vec![("name", text()), ("role", text())];
+    let password = vec![("old", text()), ("password", "short".to_owned())];
     let token = vec![("name", text()), ("days", text())];
     let tier = vec![("prefix", text()), ("backend", text()), ("tier", text())];
     let unlock = vec![("reason", text()), ("generation", text())];
@@ -185,6 +195,19 @@ fn forms(world: &World) -> Vec<Page> {
     let mut all = vec![
         post(As::Viewer, "/alerts/silences", silence, Shows::Text),
         post(As::Admin, "/settings/people", person, Shows::Text),
+        post(As::Admin, "/settings/password", password, Shows::Anything),
+        post(
+            As::Admin,
+            &format!("/settings/people/{}/link", segment(&world.payload)),
+            Vec::new(),
+            Shows::Text,
+        ),
+        post(
+            As::Admin,
+            &format!("/alerts/receivers/{RECEIVER}/test"),
+            Vec::new(),
+            Shows::Text,
+        ),
         post(As::Admin, "/settings/tokens", token, Shows::Text),
         post(As::Admin, "/settings/tiers", tier, Shows::Text),
         post(As::Admin, &format!("/unlock{lock}"), unlock, Shows::Text),

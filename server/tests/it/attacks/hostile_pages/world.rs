@@ -1,22 +1,19 @@
-//! A console over real servers, with one text in every name, owner, value, label and error that they have.
+//! A console over servers that hold the text, and the same text in everything that the console itself keeps.
 
 use std::time::Duration;
 
 use domain::access::{Grant, Role};
 use leasehold::audit::Origin;
 use leasehold::identity::{NewPerson, Who};
-use leasehold::throwaway::{Etcd, EtcdOptions, Postgres, PostgresOptions, Redis, RedisOptions, Throwaway};
 use reqwest::{Client, Method, RequestBuilder, header, redirect};
 use serde_json::{Value, json};
-use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
-use tokio::task::JoinHandle;
 
 use super::pages::{As, Ask, Page};
+use super::servers::{RECEIVER, Servers};
 use crate::support::console::Console;
 use crate::support::eventually::eventually;
 use crate::support::form::Form as _;
 use crate::support::html::Html;
-use crate::support::refusing::refusing_redis;
 use crate::support::routes::segment;
 
 const KEY: &str = "advisory:postgres:42";
@@ -36,133 +33,13 @@ pub(super) struct World {
     http: Client,
     admin: String,
     viewer: String,
-    _servers: Servers,
-}
-
-struct Servers {
-    redis: Redis,
-    etcd: Etcd,
-    postgres: Postgres,
-    _sessions: Vec<PgConnection>,
-    _waiting: JoinHandle<()>,
+    servers: Servers,
 }
 
 pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) is_html: bool,
     pub(super) text: String,
-}
-
-fn quoted(text: &str) -> String {
-    toml::Value::from(text).to_string()
-}
-
-impl Servers {
-    async fn start(p: &str) -> Self {
-        let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
-        let etcd = EtcdOptions {
-            fast: true,
-            ..EtcdOptions::default()
-        };
-        let etcd = Throwaway::etcd(etcd).await.unwrap();
-        let postgres = PostgresOptions {
-            fast: true,
-            ..Default::default()
-        };
-        let postgres = Throwaway::postgres(postgres).await.unwrap();
-        fill_redis(&redis, p).await;
-        fill_etcd(&etcd, p).await;
-        let holder = named_session(&postgres, &format!("app-{p}")).await;
-        let (mut holder, waiter) = (holder, named_session(&postgres, &format!("who-{p}")).await);
-        fill_postgres(&mut holder, p).await;
-        Self {
-            redis,
-            etcd,
-            _waiting: wait_for_key(waiter, p),
-            _sessions: vec![holder],
-            postgres,
-        }
-    }
-
-    fn toml(&self, p: &str) -> String {
-        let broken = refusing_redis(&format!("broken {p}"));
-        let (redis, etcd, postgres) = (
-            self.redis.url(),
-            self.etcd.endpoint(),
-            self.postgres.superuser_url(),
-        );
-        format!(
-            "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{redis}\"]\nunlock_url = \"{redis}\"\n\
-             patterns = [\"*\"]\npoll = \"200ms\"\n\
-             [[backend]]\nname = \"coord\"\nkind = \"etcd\"\nendpoints = [\"{etcd}\"]\npoll = \"200ms\"\n\
-             [[backend]]\nname = \"orders-db\"\nkind = \"postgres\"\nurl = \"{postgres}\"\nunlock_url = \"{postgres}\"\n\
-             poll = \"200ms\"\nquery_text = \"full\"\n\
-             [[backend.lease_table]]\ntable = \"public.distributed_locks\"\n\
-             [[backend.advisory_name]]\nkey = 42\nname = {}\n\
-             [[backend]]\nname = \"broken\"\nkind = \"redis\"\nurls = [\"redis://127.0.0.1:{broken}\"]\npoll = \"200ms\"\n",
-            quoted(&format!("known {p}"))
-        )
-    }
-}
-
-async fn fill_redis(redis: &Redis, p: &str) {
-    let client = redis::Client::open(redis.url()).unwrap();
-    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
-    let value = json!({"ownerId": format!("own-{p}"), "leaseId": format!("lease-{p}"), p: p}).to_string();
-    let mut set = redis::cmd("SET");
-    set.arg(format!("a-lock:{p}")).arg(value).arg("PX").arg(6_000_000);
-    let () = set.query_async(&mut connection).await.unwrap();
-}
-
-async fn fill_etcd(etcd: &Etcd, p: &str) {
-    let mut client = etcd_client::Client::connect([etcd.endpoint()], None)
-        .await
-        .unwrap();
-    let lease = client.lease_grant(6_000, None).await.unwrap().id();
-    let options = etcd_client::PutOptions::new().with_lease(lease);
-    client
-        .put(format!("/locks/b-{p}"), format!("own-{p}"), Some(options))
-        .await
-        .unwrap();
-}
-
-async fn named_session(postgres: &Postgres, name: &str) -> PgConnection {
-    let mut session = PgConnection::connect(&postgres.superuser_url()).await.unwrap();
-    sqlx::query("SELECT set_config('application_name', $1, false)")
-        .bind(name)
-        .execute(&mut session)
-        .await
-        .unwrap();
-    session
-}
-
-async fn fill_postgres(session: &mut PgConnection, p: &str) {
-    let table = "CREATE TABLE distributed_locks (resource text PRIMARY KEY, owner_id text, lease_id text,
-        fencing_token bigint, expires_at timestamptz, created_at timestamptz, updated_at timestamptz)";
-    sqlx::raw_sql(table).execute(&mut *session).await.unwrap();
-    sqlx::query(
-        "INSERT INTO distributed_locks VALUES ($1, $2, $3, 7, now() + interval '99 minutes', now(), now())",
-    )
-    .bind(format!("c-{p}"))
-    .bind(format!("own-{p}"))
-    .bind(format!("lease-{p}"))
-    .execute(&mut *session)
-    .await
-    .unwrap();
-    let lock = format!("SELECT pg_advisory_lock(42) /* {p} */");
-    sqlx::raw_sql(AssertSqlSafe(lock)).execute(session).await.unwrap();
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a session of the test that waits until the server ends"
-)]
-fn wait_for_key(mut session: PgConnection, p: &str) -> JoinHandle<()> {
-    let wait = format!("SELECT pg_advisory_lock(42) /* wait {p} */");
-    tokio::spawn(async move {
-        // The end of the test cuts it off.
-        let _ended = sqlx::raw_sql(AssertSqlSafe(wait)).execute(&mut session).await;
-    })
 }
 
 /// The session of somebody who signed in a moment ago, and the id.
@@ -224,7 +101,7 @@ impl World {
             http,
             admin,
             viewer,
-            _servers: servers,
+            servers,
         };
         world.plant().await;
         world
@@ -237,6 +114,11 @@ impl World {
 
     async fn plant(&mut self) {
         let p = self.payload.clone();
+        let receiver = json!({
+            "name": RECEIVER, "kind": "webhook", "urls": [self.servers.receiver.url],
+            "secret": "a secret of thirty-two characters"
+        });
+        self.json(Method::POST, "/v1/receivers", &receiver).await;
         for name in ["d", "g", "h", "i"] {
             let lease = json!({
                 "resource": format!("{name}-{p}"), "ownerId": format!("own-{p}"), "ttlSeconds": 3_600,
@@ -265,6 +147,11 @@ impl World {
             let page = self.console.json("/v1/inventory?sort=resource").await;
             let alerts = self.console.json("/v1/alerts").await.to_string();
             page["total"].as_u64() >= Some(8) && alerts.contains("src-") | alerts.contains("e-")
+        })
+        .await;
+        eventually("a notification was refused with the text", async || {
+            let dead = self.json(Method::GET, "/v1/notifications", &Value::Null).await;
+            dead.to_string().contains("refused ")
         })
         .await;
         self.pending = self.begin(&format!("d-{p}")).await;

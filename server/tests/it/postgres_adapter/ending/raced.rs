@@ -3,13 +3,16 @@
 use std::cell::Cell;
 use std::time::Duration;
 
+use domain::release::Release;
+use leasehold::backends::Backend as _;
 use sqlx::{Connection, PgConnection};
 
-use super::super::releasing::unlocker;
+use super::super::releasing::{unlocker, unlocker_through};
 use super::super::rig::*;
 use super::is_alive;
-use crate::support::proxy::Proxy;
-use crate::support::unlocking::{Silence, Users, generation, lose_answers, race};
+use crate::support::eventually::eventually;
+use crate::support::proxy::{Link, Proxy};
+use crate::support::unlocking::{Silence, Users, act, generation, lose_answers, race};
 
 /// Each holding is a session of its own.
 struct Takers {
@@ -100,4 +103,63 @@ async fn an_answer_that_is_lost_is_an_unknown_outcome_and_everything_else_is_tru
     };
     let told = lose_answers(&backend, (&proxy, silence), (&source, &resource), take, is_held).await;
     eprintln!("postgres sessions: {told:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn blocker_of_others_than_those_seen_is_not_ended() {
+    // Between the look and the act, who was seen waiting gives up, and another session begins to wait.
+    let server = server().await;
+    let url = server.superuser_url();
+    let proxy = Proxy::start(server.port()).await;
+    let mut blocker = named_user(&url, "blocker").await;
+    let table = "CREATE TABLE invoices (n int); INSERT INTO invoices VALUES (1)";
+    run(&mut blocker, table).await;
+    run(&mut blocker, "BEGIN; UPDATE invoices SET n = n + 1").await;
+    let waiting = async |session: &mut PgConnection, name: &str| {
+        eventually(&format!("{name} waits"), async || {
+            let select = "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'";
+            let query = sqlx::query_scalar(select).bind(name);
+            let count: i64 = query.fetch_one(&mut *session).await.unwrap();
+            count == 1
+        })
+        .await;
+    };
+    let mut admin = user(&url).await;
+    let mut first = named_user(&url, "first").await;
+    let first_pid = pid(&mut first).await;
+    let update = "UPDATE invoices SET n = 10";
+    let first = later_result(first, update);
+    waiting(&mut admin, "first").await;
+    let through = url.replace(&format!(":{}", server.port()), &format!(":{}", proxy.port()));
+    let backend = unlocker_through(&url, &through, vec![]);
+    let (source, resource) = id("relation", "relation:postgres:public.invoices");
+    let seen = generation(&backend, &source, &resource).await;
+    proxy.set(Link::Blackhole).await;
+    let why = act();
+    let swap = async {
+        eventually("the account of unlocks connects", async || {
+            proxy.traffic().accepted() > 0
+        })
+        .await;
+        let cancel = sqlx::query("SELECT pg_cancel_backend($1)").bind(first_pid);
+        cancel.execute(&mut admin).await.unwrap();
+        assert!(first.await.unwrap().is_err());
+        let second = later_result(named_user(&url, "second").await, update);
+        waiting(&mut admin, "second").await;
+        proxy.set(Link::Pass).await;
+        (second,)
+    };
+    let (answer, (second,)) = futures::join!(backend.release(&source, &resource, &seen, &why), swap);
+    assert!(matches!(answer, Ok(Release::Refused { .. })), "{answer:?}");
+    assert!(is_alive(&mut blocker).await);
+    run(&mut blocker, "COMMIT").await;
+    second.await.unwrap().unwrap();
+}
+
+#[expect(clippy::disallowed_methods, reason = "a session of the test that waits")]
+fn later_result(
+    mut session: PgConnection,
+    sql: &'static str,
+) -> tokio::task::JoinHandle<Result<(), sqlx::Error>> {
+    tokio::spawn(async move { sqlx::query(sql).execute(&mut session).await.map(drop) })
 }

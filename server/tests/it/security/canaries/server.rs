@@ -82,7 +82,7 @@ pub(crate) fn serve_setup(folder: &Path) -> String {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let line = lines
         .map(Result::unwrap)
-        .find(|line| line.contains("/setup?link="))
+        .find(|line| line.contains("/setup#"))
         .unwrap();
     let id = child.id().to_string();
     assert!(Command::new("kill").arg(&id).status().unwrap().success());
