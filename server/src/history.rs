@@ -110,6 +110,7 @@ impl History {
                 owner_id: None,
                 fencing_token: None,
                 waited_ms: None,
+                not_before: None,
                 trace_id: None,
             };
             events.push(edge(EventKind::WatchedAgain, gap.ended));
@@ -180,6 +181,7 @@ mod tests {
             fencing_token: None,
             waited_ms: None,
             trace_id: None,
+            not_before: None,
         }
     }
 

@@ -100,11 +100,11 @@ fn keep<Made: Future<Output = ()> + Send + 'static>(
 }
 
 /// Hands batches straight to the inventory.
-struct Through<'a>(&'a Feed);
+struct Through<'a>(&'a Feed, &'a Clock);
 
 impl Sink for Through<'_> {
     fn accept(&mut self, batch: Batch) {
-        self.0.accept(batch);
+        self.0.receive(batch, self.1.tick());
     }
 }
 
@@ -134,7 +134,7 @@ impl Observer {
             time_max: self.pace.budget,
         };
         let patience = self.pace.budget + self.pace.timeout;
-        let mut sink = Through(&self.feed);
+        let mut sink = Through(&self.feed, &self.clock);
         let pass = tokio::time::timeout(patience, self.backend.observe(budget, &mut sink)).await;
         let error = match pass {
             Ok(Ok(pass)) => {
@@ -176,7 +176,7 @@ impl Observer {
             let began = self.clock.tick();
             if !names.is_empty() {
                 let names: Vec<_> = names.into_iter().collect();
-                let mut sink = Through(&self.feed);
+                let mut sink = Through(&self.feed, &self.clock);
                 let refresh = self.backend.refresh(&names, &mut sink);
                 // A refresh that fails is made good by the next pass, which also says why.
                 let refreshed = tokio::time::timeout(self.pace.timeout, refresh).await;

@@ -78,6 +78,9 @@ impl LockDetail {
 pub struct SeenEvent {
     pub kind: EventKind,
     pub at: chrono::DateTime<chrono::Utc>,
+    /// First seen after an outage of its backend: it happened between this time and `at`. Stays on the server.
+    #[serde(skip)]
+    pub not_before: Option<chrono::DateTime<chrono::Utc>>,
     pub owner_id: Option<OwnerId>,
     pub fencing_token: Option<crate::token::FencingToken>,
     /// Of [`EventKind::GrantedAfterWait`]: how long it had waited. Stays on the server: the page's HTML has it.

@@ -32,6 +32,11 @@ pub enum LifetimeFacts<'a> {
     RanOut {
         ago_ms: i64,
     },
+    /// No expiry: silent for longer than `stale_after_ms` it is not renewing.
+    Heartbeat {
+        silent_ms: i64,
+        stale_after_ms: i64,
+    },
     NoTtl {
         why: &'a str,
     },
@@ -137,6 +142,13 @@ pub fn notch_ms(
 
 /// Milliseconds after the reading when time alone gives the lock another state; none when it does not.
 pub fn turns_after_ms(facts: &Facts<'_>) -> Option<i64> {
+    if let LifetimeFacts::Heartbeat {
+        silent_ms,
+        stale_after_ms,
+    } = facts.lifetime
+    {
+        return Some(stale_after_ms - silent_ms + 1).filter(|ms| *ms > 0);
+    }
     let LifetimeFacts::Leased {
         remaining_ms,
         track_ms,
@@ -176,7 +188,10 @@ pub fn judge(facts: &Facts<'_>) -> Verdict {
     let is_expired = match facts.lifetime {
         LifetimeFacts::Leased { remaining_ms, .. } => remaining_ms <= 0,
         LifetimeFacts::RanOut { .. } => true,
-        LifetimeFacts::NoTtl { .. } | LifetimeFacts::Session | LifetimeFacts::Unknown { .. } => false,
+        LifetimeFacts::Heartbeat { .. }
+        | LifetimeFacts::NoTtl { .. }
+        | LifetimeFacts::Session
+        | LifetimeFacts::Unknown { .. } => false,
     };
     let mut verdict = Verdict::default()
         .with(
@@ -218,6 +233,10 @@ pub fn judge(facts: &Facts<'_>) -> Verdict {
                 .with(LockState::NearExpiry, near && !silent && !expired);
         }
         LifetimeFacts::RanOut { .. } => verdict = verdict.with(LockState::ExpiredPresent, true),
+        LifetimeFacts::Heartbeat {
+            silent_ms,
+            stale_after_ms,
+        } => verdict = verdict.with(LockState::NotRenewing, silent_ms > stale_after_ms),
         LifetimeFacts::NoTtl { .. } => verdict = verdict.with(LockState::NoTtl, true),
         LifetimeFacts::Session => {}
         LifetimeFacts::Unknown { .. } => verdict = verdict.with(LockState::Unknown, true),
@@ -280,6 +299,7 @@ fn remaining(facts: &Facts<'_>) -> i64 {
     match facts.lifetime {
         LifetimeFacts::Leased { remaining_ms, .. } => remaining_ms,
         LifetimeFacts::RanOut { .. }
+        | LifetimeFacts::Heartbeat { .. }
         | LifetimeFacts::NoTtl { .. }
         | LifetimeFacts::Session
         | LifetimeFacts::Unknown { .. } => 0,
@@ -303,6 +323,21 @@ fn expired_sentence(facts: &Facts<'_>) -> String {
 
 fn silence_sentence(state: LockState, facts: &Facts<'_>) -> String {
     let left = human::duration(remaining(facts));
+    if let LifetimeFacts::Heartbeat {
+        silent_ms,
+        stale_after_ms,
+    } = facts.lifetime
+    {
+        let silent = human::duration(silent_ms);
+        let every = facts.cadence.map_or_else(String::new, |cadence| {
+            format!(
+                " It used to give one every {}.",
+                human::duration(cadence.interval_ms)
+            )
+        });
+        let limit = human::period(stale_after_ms);
+        return format!("No sign of life for {silent}; `stale_after` is {limit}.{every}");
+    }
     match (facts.cadence, facts.lifetime) {
         (Some(cadence), _) if state == LockState::NotRenewing => format!(
             "Renewed every {}, silent for {}. Expires in {left}.",
@@ -358,6 +393,17 @@ fn healthy_sentence(facts: &Facts<'_>) -> String {
             "It renews every {}, the last was {} ago.",
             human::duration(cadence.interval_ms),
             human::duration(cadence.silent_ms)
+        ),
+        (
+            None,
+            LifetimeFacts::Heartbeat {
+                silent_ms,
+                stale_after_ms,
+            },
+        ) => format!(
+            "Its last sign of life was {} ago; it is not renewing after {} without one.",
+            human::duration(silent_ms),
+            human::period(stale_after_ms)
         ),
         (None, LifetimeFacts::Session) => "It lives as long as the session that holds it.".to_owned(),
         (None, _) => "Its lease runs and nobody waits.".to_owned(),

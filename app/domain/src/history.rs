@@ -20,8 +20,12 @@ pub struct HistoryEvent {
     pub resource: Resource,
     pub owner: Option<OwnerId>,
     pub token: Option<FencingToken>,
+    /// First seen after an outage of its backend: the last reading before it. It happened in between.
+    pub not_before: Option<i64>,
     /// The time to live that the lease had from here on; none without a TTL, and where nobody told.
     pub ttl_ms: Option<i64>,
+    /// Without a TTL: the time without a sign of life after which it is not renewing, where that is configured.
+    pub stale_after_ms: Option<i64>,
     /// How many waited from here on, where the backend tells.
     pub waiters: Option<u32>,
     /// For [`EventKind::GrantedAfterWait`] only: how long its owner had waited, to the poll period where we look.

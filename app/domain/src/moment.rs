@@ -13,6 +13,11 @@ pub fn timed(at: DateTime<Utc>) -> String {
     format!("{} UTC", time(at))
 }
 
+/// `between 18:50:05 and 18:50:50 UTC`.
+pub fn between(from: DateTime<Utc>, until: DateTime<Utc>) -> String {
+    format!("between {} and {}", time(from), timed(until))
+}
+
 /// For machines: `2026-03-01T03:12:41.250Z`.
 pub fn iso(at: DateTime<Utc>) -> String {
     format!("{}T{}.{:03}Z", date(at), time(at), at.timestamp_subsec_millis())

@@ -34,6 +34,12 @@ pub enum Lifetime {
     Leased { remaining_ms: i64, ttl_ms: Known<i64> },
     /// It never ends by itself: a key without TTL, a row without expiry.
     NoTtl { why: Why },
+    /// It has no expiry, and its holder gives signs of life: silent for longer than `stale_after_ms` it is not renewing.
+    Heartbeat {
+        silent_ms: i64,
+        stale_after_ms: i64,
+        why: Why,
+    },
     /// It lives as long as a session (advisory locks, blocked relations): there is no lease to renew.
     Session { why: Why },
     /// This backend, or this key's shape, does not tell.

@@ -120,7 +120,14 @@ fn tone(lock: &Lock, form: Form) -> Severity {
     }
     match form {
         Form::Expired => Severity::Critical,
-        Form::NoTtl => Severity::Warning,
+        // With a heartbeat in place of an expiry it is no warning.
+        Form::NoTtl => {
+            let graver = lock.reasons.iter().find_map(|reason| match reason.state {
+                LockState::NoTtl => Some(Severity::Warning),
+                state => lease_tone(state),
+            });
+            graver.unwrap_or(Severity::Healthy)
+        }
         Form::Session | Form::Unknown => Severity::Blind,
         Form::Leased => lock
             .reasons

@@ -39,14 +39,26 @@ pub fn hold_time(holds: &Holds, now: Option<Now>, what: &str, alert: Option<&str
         id: "hold-time",
         title: finding(holds, now),
         note: format!(
-            "{} {what}, log scale",
-            human::counted(told.total, "hold", "holds")
+            "{} {what}, log scale{}",
+            human::counted(told.total, "hold", "holds"),
+            uncertain(holds)
         ),
         end,
         drawing: chart.markup(),
         legend: Vec::new(),
         table: chart.table(caption, "held for"),
     })
+}
+
+/// Holds whose length is an interval count with its middle.
+fn uncertain(holds: &Holds) -> String {
+    match holds.uncertain() {
+        0 => String::new(),
+        count => format!(
+            "; {} of uncertain length, because the backend was out of sight",
+            human::counted(count, "hold", "holds")
+        ),
+    }
 }
 
 fn finding(holds: &Holds, now: Option<Now>) -> String {

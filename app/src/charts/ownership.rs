@@ -254,14 +254,17 @@ fn summary(lane: &Lane, scale: TimeScale) -> String {
         |owner| visible(owner.as_str()).into_owned(),
     );
     let leases: u64 = lane.blocks.iter().map(|block| u64::from(block.leases)).sum();
-    let held: i64 = lane.blocks.iter().map(Block::length_ms).sum();
+    let ranges = lane.blocks.iter().map(Block::length_range_ms);
+    let held = ranges.fold((0, 0), |(short, long), (shortest, longest)| {
+        (short + shortest, long + longest)
+    });
     let mut told = format!("{owner}: {}", role(lane));
     if leases > 0 {
         let leases = human::counted(leases, "lease", "leases");
         let since = lane.blocks.first().map_or(scale.from(), |block| block.from);
         told.push_str(&format!(
             "; {leases}, {} in all, the first at {}",
-            human::age(held),
+            blocks::length(held),
             moment(since, scale)
         ));
     }

@@ -203,6 +203,7 @@ mod tests {
             fencing_token: Some(FencingToken::new(token)),
             waited_ms: None,
             trace_id: None,
+            not_before: None,
         }
     }
 

@@ -69,7 +69,9 @@ fn row(it: &mut Markup, event: &SeenEvent, newest: DateTime<Utc>, link: &dyn Fn(
     let class = if is_of_another_day { "ink2 dated" } else { "ink2" };
     it.wrap("tr", &[], |it| {
         it.wrap("td", &[("class", class)], |it| {
-            let shown = if is_of_another_day {
+            let shown = if let Some(not_before) = event.not_before {
+                moment::between(not_before, event.at)
+            } else if is_of_another_day {
                 moment::dated(event.at)
             } else {
                 moment::timed(event.at)

@@ -105,6 +105,8 @@ fn history(lock: &Lock, wall: i64) -> (Vec<HistoryEvent>, Vec<Refused>, Vec<Revo
         owner: Some(OwnerId::new(owner)),
         token: Some(FencingToken::new(token.saturating_sub(back))),
         ttl_ms: None,
+        stale_after_ms: None,
+        not_before: None,
         waiters: None,
         waited_ms: None,
         run: None,

@@ -146,6 +146,7 @@ fn raw(lock: &Lock) -> Vec<RawField> {
 fn seen(lock: &Lock, now: Moment) -> Vec<SeenEvent> {
     let event = |kind, ago_ms: i64, owner: &str| SeenEvent {
         trace_id: None,
+        not_before: None,
         waited_ms: None,
         kind,
         at: now.wall - TimeDelta::milliseconds(ago_ms),

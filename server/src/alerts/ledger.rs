@@ -141,7 +141,7 @@ impl SqlLedger {
     async fn read(&self, after: i64, most: i64) -> Result<Vec<(i64, HistoryEvent)>, sqlx::Error> {
         let select =
             "SELECT id, at, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, run_count,
-            run_until, sampled FROM lock_events WHERE id > $1 ORDER BY id LIMIT $2";
+            run_until, sampled, not_before, stale_after_ms FROM lock_events WHERE id > $1 ORDER BY id LIMIT $2";
         let mut names = Names::default();
         let mut events = Vec::new();
         on_either!(&self.history, Db, |pool| {
@@ -165,6 +165,8 @@ impl SqlLedger {
                     owner: owner.map(OwnerId::new),
                     token: token.and_then(|token| token.parse().ok()).map(FencingToken::new),
                     ttl_ms: row.try_get(8)?,
+                    not_before: row.try_get(13)?,
+                    stale_after_ms: row.try_get(14)?,
                     waiters: small(row.try_get(9)?),
                     // Rules measure waits by the length of lines.
                     waited_ms: None,

@@ -220,7 +220,7 @@ fn fill(connection: &Connection, prefixes: usize, now: i64) -> Result<(), BenchE
     {
         let mut insert = connection.prepare(
             "INSERT INTO history_rollups VALUES (?1, ?2, 'builtin', ?3, 'bench', 1000, ?4, 5, 1, 0, 0, 0, 0, 0, 0,
-             ?5, ?5, ?5, ?5, NULL, '[[\"tenant_1:close\",500]]')",
+             ?5, ?5, ?5, ?5, NULL, '[[\"tenant_1:close\",500]]', 0)",
         )?;
         for step_s in STEPS_S {
             let newest = now - now.rem_euclid(step_s * 1_000);

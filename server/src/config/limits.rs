@@ -4,6 +4,8 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// `poll`: shorter would load the backend for nothing, longer would show what is long gone.
+/// Of a lease table: time without a sign of life.
+pub const STALE_AFTER: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(7 * 86_400);
 pub const POLL: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(600);
 /// `timeout`: one answer of a backend.
 pub const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(120);

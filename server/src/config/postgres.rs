@@ -1,10 +1,11 @@
 //! `kind = "postgres"`.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use secrecy::SecretString;
 
-use super::limits::CHANNEL_BYTES_MAX;
+use super::limits::{CHANNEL_BYTES_MAX, STALE_AFTER};
 use super::reader::Section;
 use super::rules::{self, Choice, Rule};
 use super::secrets;
@@ -46,13 +47,16 @@ pub struct LeaseTableConfig {
     /// `preset`: `common` (default), `shedlock` or `liquibase`.
     pub preset: LeaseTablePreset,
     /// `columns`: overrides of the preset: `resource`, `owner`, `lease_id`, `fencing_token`, `expires_at`,
-    /// `created_at`, `updated_at`. The empty string says that the table has no such column.
+    /// `created_at`, `updated_at`, `heartbeat`. The empty string says that the table has no such column.
     pub columns: BTreeMap<String, String>,
     /// `notify`: channel of the optional trigger (docs/backends/postgres.md); a notification shortens the wait for a change.
     pub notify: Option<String>,
     /// `release`: what a forced unlock does to a row of the common shape, `delete` or `expire`. Default: `delete`, but
     /// `expire` where the row's token would be lost with it, because no sequence draws it.
     pub release: Option<LeaseTableRelease>,
+    /// `stale_after`: a row without expiry is not renewing after so long without a sign of life, which is its `heartbeat`, or
+    /// else its `updated_at`.
+    pub stale_after: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,7 +94,7 @@ const UNLOCK_FIT: &str =
     "unlock_url = \"postgres://user@host:5432/database\", or unlock_url_file, or neither";
 
 /// Keys of `columns`.
-pub const COLUMNS: [&str; 7] = [
+pub const COLUMNS: [&str; 8] = [
     "resource",
     "owner",
     "lease_id",
@@ -98,6 +102,7 @@ pub const COLUMNS: [&str; 7] = [
     "expires_at",
     "created_at",
     "updated_at",
+    "heartbeat",
 ];
 
 impl Choice for QueryText {
@@ -182,6 +187,20 @@ impl LeaseTableConfig {
         columns.finish();
         let notify = section.optional("notify", &channel());
         let release = section.optional("release", &rules::choice());
+        let stale_after = section.optional("stale_after", &rules::duration(&STALE_AFTER));
+        let named = |key| words.get(key).map(|(column, _)| !column.is_empty());
+        let has_heartbeat = named("heartbeat").unwrap_or(false);
+        let has_updates = named("updated_at").unwrap_or(preset == LeaseTablePreset::Common);
+        if section.has("stale_after") && !has_heartbeat && !has_updates {
+            let origin = section.place_of("stale_after");
+            let mend = "Set `columns = { heartbeat = \"…\" }`: the column that a holder sets while it works.";
+            let message = "needs a column that shows signs of life".to_owned();
+            section.error_at("stale_after", &origin, message, mend.to_owned());
+        }
+        if has_heartbeat && !section.has("stale_after") {
+            let mend = "With `heartbeat`, set stale_after = \"5m\": a row is not renewing after so long without one.";
+            section.missing("stale_after", mend);
+        }
         section.finish();
         let columns = words
             .into_iter()
@@ -193,6 +212,7 @@ impl LeaseTableConfig {
             columns,
             notify,
             release,
+            stale_after,
         })
     }
 }

@@ -124,6 +124,7 @@ impl Orders {
             self.server
                 .url_with_password(postgres::UNLOCK_ROLE, &self.passwords.unlock, postgres::DATABASE);
         let table = |name: &str, preset, notify| LeaseTableConfig {
+            stale_after: None,
             table: format!("public.{name}"),
             preset,
             columns: Default::default(),

@@ -26,7 +26,7 @@ pub struct EventPage {
     pub next: Option<After>,
 }
 
-const COLUMNS: &str = "at, id, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, run_count, run_until, sampled, waited_ms";
+const COLUMNS: &str = "at, id, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, run_count, run_until, sampled, waited_ms, not_before, stale_after_ms";
 
 /// When, its number, and the event, unless a later version wrote it.
 macro_rules! read {
@@ -47,6 +47,8 @@ macro_rules! read {
                 .zip(row.try_get::<Option<i64>, _>(11)?),
             is_sampled: row.try_get::<i64, _>(12)? != 0,
             waited_ms: row.try_get(13)?,
+            not_before: row.try_get(14)?,
+            stale_after_ms: row.try_get(15)?,
         };
         (raw.at, row.try_get::<i64, _>(1)?, raw.event())
     }};
@@ -146,6 +148,8 @@ struct Raw {
     run: Option<(i64, i64)>,
     is_sampled: bool,
     waited_ms: Option<i64>,
+    not_before: Option<i64>,
+    stale_after_ms: Option<i64>,
 }
 
 impl Raw {
@@ -164,6 +168,8 @@ impl Raw {
                 .and_then(|token| token.parse().ok())
                 .map(FencingToken::new),
             ttl_ms: self.ttl_ms,
+            not_before: self.not_before,
+            stale_after_ms: self.stale_after_ms,
             waiters: self
                 .waiters
                 .map(|waiters| u32::try_from(waiters.max(0)).unwrap_or(u32::MAX)),

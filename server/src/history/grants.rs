@@ -113,6 +113,8 @@ fn read(rows: Vec<Row>) -> Vec<HistoryEvent> {
                 owner: owner.map(OwnerId::new),
                 token: token.and_then(|token| token.parse().ok()).map(FencingToken::new),
                 ttl_ms: None,
+                stale_after_ms: None,
+                not_before: None,
                 waiters: None,
                 waited_ms: None,
                 run: None,

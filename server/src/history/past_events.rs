@@ -20,7 +20,7 @@ pub const IDS_PER_READ: i64 = 16_384;
 /// Bytes of the file that SQLite may map: without it each page is copied.
 const MAPPED_BYTES: i64 = 1 << 30;
 
-const COLUMNS: &str = "at, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, run_count, run_until, ttl_seen_ms";
+const COLUMNS: &str = "at, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, run_count, run_until, ttl_seen_ms, stale_after_ms";
 
 /// Backend, source, name, and what happened.
 pub type EachEvent<'f> = dyn FnMut((&str, &str), &[u8], &PastEvent<'_>) + 'f;
@@ -190,6 +190,7 @@ impl EventReader {
                 token: text(6)?,
                 ttl_ms: number(7)?,
                 ttl_seen_ms: number(11)?,
+                stale_after_ms: number(12)?,
                 waiters: number(8)?.map(small),
                 run: number(9)?
                     .zip(number(10)?)
@@ -240,6 +241,7 @@ fn read_row(row: &sqlx::postgres::PgRow, each: &mut EachEvent<'_>) -> Result<(),
         token: row.try_get(6)?,
         ttl_ms: row.try_get(7)?,
         ttl_seen_ms: row.try_get(11)?,
+        stale_after_ms: row.try_get(12)?,
         waiters: row.try_get::<Option<i64>, _>(8)?.map(small),
         run: count.zip(until).map(|(count, until)| run(count, until)),
     };

@@ -340,8 +340,11 @@ fn event_of(tallied: Tallied, now: chrono::DateTime<chrono::Utc>) -> Option<Chan
         template: OTHER.into(),
         ttl_ms: None,
         ttl_seen_ms: None,
+        stale_after_ms: None,
         waiters: None,
         held_ms: None,
+        is_held_uncertain: false,
+        not_before: None,
         waited_ms: after.map(|(_, ms)| ms),
         is_sampled: false,
     })

@@ -42,7 +42,7 @@ pub(super) async fn claim(tx: &mut Tx, token: i64, now_ms: i64) -> Result<Option
     }))
 }
 
-const COLUMNS: usize = 13;
+const COLUMNS: usize = 15;
 
 /// Everything but renewals, which are folded first.
 pub(super) async fn insert(
@@ -67,7 +67,8 @@ async fn insert_rows(
     leases: &LeaseService,
 ) -> Result<(), sqlx::Error> {
     let statement = format!(
-        "INSERT INTO lock_events (at, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, sampled, trace_id, waited_ms, ttl_seen_ms)
+        "INSERT INTO lock_events (at, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, sampled, trace_id, waited_ms, ttl_seen_ms,
+            not_before, stale_after_ms)
          VALUES {}",
         places(changes.len(), COLUMNS)
     );
@@ -86,7 +87,9 @@ async fn insert_rows(
             .bind(i64::from(change.is_sampled))
             .bind(trace_of(leases, change))
             .bind(change.waited_ms)
-            .bind(change.ttl_seen_ms.map(i64::from));
+            .bind(change.ttl_seen_ms.map(i64::from))
+            .bind(change.not_before.map(|after| after.timestamp_millis()))
+            .bind(change.stale_after_ms.map(i64::from));
     }
     query.execute(&mut **tx).await?;
     Ok(())
@@ -132,7 +135,7 @@ pub(super) async fn events(
     most: usize,
 ) -> Result<Vec<SeenEvent>, sqlx::Error> {
     // Renewals are in the lock's cadence, and a line that grows shorter is no news.
-    let select = "SELECT at, kind, owner_id, fencing_token, trace_id, waited_ms FROM lock_events
+    let select = "SELECT at, kind, owner_id, fencing_token, trace_id, waited_ms, not_before FROM lock_events
         WHERE backend = $1 AND resource = $2 AND (CAST($3 AS TEXT) IS NULL OR source = $3)
           AND kind NOT IN ('renewed', 'fewer_waiting')
         ORDER BY at DESC, id DESC LIMIT $4";
@@ -156,6 +159,7 @@ pub(super) async fn events(
                 fencing_token: token.and_then(|token| token.parse().ok()).map(FencingToken::new),
                 trace_id: row.try_get(4)?,
                 waited_ms: row.try_get(5)?,
+                not_before: row.try_get::<Option<i64>, _>(6)?.and_then(moment),
             });
         }
     });

@@ -13,6 +13,8 @@ use super::groups::GroupId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ends {
     Leased,
+    /// No expiry; the deadline is that of the next sign of life.
+    Heartbeat,
     NoTtl,
     Session,
     Unknown,
@@ -83,6 +85,10 @@ impl Entry {
                 Ends::Leased => LifetimeFacts::Leased {
                     remaining_ms: self.deadline.since(self.read_at),
                     track_ms: i64::from(self.track_ms),
+                },
+                Ends::Heartbeat => LifetimeFacts::Heartbeat {
+                    silent_ms: i64::from(self.track_ms) - self.deadline.since(self.read_at),
+                    stale_after_ms: i64::from(self.track_ms),
                 },
                 Ends::NoTtl => LifetimeFacts::NoTtl {
                     why: gaps.why(self.gaps.lifetime),

@@ -27,10 +27,16 @@ pub(super) struct LockEvent {
     pub(super) ttl_ms: Option<u32>,
     /// Where the TTL is not told: the most that was ever left of this lease.
     pub(super) ttl_seen_ms: Option<u32>,
+    /// Without a TTL: silent for longer, it is not renewing.
+    pub(super) stale_after_ms: Option<u32>,
     /// From here on, where the backend tells.
     pub(super) waiters: Option<u32>,
     /// Of what ended: how long it was held, as far as its beginning is known.
     pub(super) held_ms: Option<i64>,
+    /// That is the middle of two bounds: it ended in an outage.
+    pub(super) is_held_uncertain: bool,
+    /// First seen after an outage: it happened between this time and `at`.
+    pub(super) not_before: Option<DateTime<Utc>>,
     /// Of a grant after a wait: how long that was.
     pub(super) waited_ms: Option<i64>,
     /// More happened between two readings than they show.
@@ -61,6 +67,7 @@ impl Recent {
                 waited_ms: event.waited_ms,
                 kind: event.kind,
                 at: event.at,
+                not_before: event.not_before,
                 owner_id: event.owner.as_ref().map(OwnerId::new),
                 fencing_token: event.token.map(FencingToken::new),
             })

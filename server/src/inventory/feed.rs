@@ -59,7 +59,7 @@ impl Feed {
         &self.slot.info.name
     }
 
-    fn context(&self, state: &SlotState) -> Context {
+    fn context(&self, state: &SlotState, received_at: Tick) -> Context {
         Context {
             pass: state.pass,
             poll_ms: self.slot.info.poll_ms,
@@ -67,6 +67,12 @@ impl Feed {
             epoch: self.epoch,
             settled: state.passes.count > 0,
             last_flush: state.last_flush,
+            last_pass: state
+                .passes
+                .last_end
+                .map(|end| end.plus(-state.passes.last_duration_ms)),
+            stale_after_ms: status::stale_after_ms(self.slot.info.poll_ms, &state.passes),
+            received_at,
             counts_grants: self.slot.info.kind == BackendKind::Builtin,
             judge: self.slot.judge(),
             clock: state.clock(),
@@ -80,7 +86,14 @@ impl Feed {
         state.pass_began = Some(now.tick);
     }
 
-    pub fn accept(&self, mut batch: Batch) {
+    /// As [`receive`](Self::receive), of an answer that took no time.
+    pub fn accept(&self, batch: Batch) {
+        let sent_at = batch.sent_at;
+        self.receive(batch, sent_at);
+    }
+
+    /// Takes in an answer that arrived at `received_at`.
+    pub fn receive(&self, mut batch: Batch, received_at: Tick) {
         let sent_at = batch.sent_at;
         let read_at = self.epoch + TimeDelta::milliseconds(sent_at.0);
         let free = self
@@ -91,7 +104,7 @@ impl Feed {
         for lock in &batch.locks {
             self.know_source(&mut state, &lock.source);
         }
-        let mut context = self.context(&state);
+        let mut context = self.context(&state, received_at);
         let first = state.shard.rechecks.first();
         let mut outcome = state.shard.apply(batch, &mut context);
         let is_sooner = |at| first.is_none_or(|first| at < first);
@@ -175,7 +188,7 @@ impl Feed {
         let took_ms = state.pass_began.map_or(0, |began| now.tick.since(began));
         state.passes.last_duration_ms = took_ms;
         let stale_after = status::stale_after_ms(self.slot.info.poll_ms, &state.passes);
-        let mut context = self.context(&state);
+        let mut context = self.context(&state, now.tick);
         let outcome = state.shard.finish(&whole, now.tick, stale_after, &mut context);
         state.last_flush = context.last_flush;
         // Only a watch that promises every event can be caught having missed one.

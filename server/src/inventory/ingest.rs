@@ -47,6 +47,11 @@ pub(super) struct Context {
     /// The first whole pass is over: from now on a new lock is an event.
     pub(super) settled: bool,
     pub(super) last_flush: Tick,
+    /// When the last finished pass began, and the age at which a reading is stale, in milliseconds.
+    pub(super) last_pass: Option<Tick>,
+    pub(super) stale_after_ms: i64,
+    /// When the answer that is taken in arrived: what it shows happened before.
+    pub(super) received_at: Tick,
     /// Its tokens rise by one with each grant of a resource.
     pub(super) counts_grants: bool,
     pub(super) judge: Judge,
@@ -54,6 +59,16 @@ pub(super) struct Context {
 }
 
 impl Context {
+    /// The reading before, where it was stale: the backend was out of sight between the two.
+    pub(super) fn outage_since(&self, before: Tick, at: Tick) -> Option<Tick> {
+        (at.since(before) > self.stale_after_ms).then_some(before)
+    }
+
+    /// When a change is dated: as its reading was sent, or, with an outage before it, when the answer arrived.
+    pub(super) fn dated(&self, at: Tick, outage: Option<Tick>) -> Tick {
+        outage.map_or(at, |_| at.max(self.received_at))
+    }
+
     pub(super) fn wall(&self, tick: Tick) -> DateTime<Utc> {
         self.epoch + chrono::TimeDelta::milliseconds(tick.0)
     }
@@ -67,6 +82,15 @@ impl Context {
             Some(before) => before.long_after,
             None => self.judge.long_after(entry, info, self.clock),
         }
+    }
+
+    /// Earliest beginning of an acquisition that was first seen after an outage since `since`.
+    pub(super) fn begun_after(&self, entry: &Entry, since: Tick) -> DateTime<Utc> {
+        let acquired = (entry.gaps.acquired_at == FILLED)
+            .then(|| DateTime::from_timestamp_millis(entry.acquired_at))
+            .flatten();
+        let acquired = acquired.map_or(since, |at| self.tick_of(at).min(entry.read_at));
+        self.wall(since.max(acquired))
     }
 
     /// Where a time of the backend's clock lies on ours.
@@ -121,16 +145,24 @@ impl Shard {
                 let recheck_at;
                 (entry.state, recheck_at) = entry.judge_ahead(gaps, info.grain_ms, context.poll_ms);
                 entry.group = self.groups.of(&entry.name, sent_at);
-                entry.seen_begin = context.settled;
+                let outage = context
+                    .last_pass
+                    .and_then(|last| context.outage_since(last, sent_at));
+                entry.seen_begin = context.settled && outage.is_none();
                 if entry.state == LockState::TwoBelievers {
                     self.groups.believers(entry.group);
                 }
                 outcome.changes += 1;
                 outcome.touched = true;
                 if context.settled {
-                    outcome
-                        .events
-                        .push(event(EventKind::Acquired, &entry, context.wall(sent_at)));
+                    outcome.events.push(LockEvent {
+                        not_before: outage.map(|since| context.begun_after(&entry, since)),
+                        ..event(
+                            EventKind::Acquired,
+                            &entry,
+                            context.wall(context.dated(sent_at, outage)),
+                        )
+                    });
                 }
                 let id = self.insert(entry);
                 self.rechecks.add(recheck_at, id);
@@ -166,7 +198,7 @@ impl Shard {
             renewed = carry_over(old, &mut new, renewed_at, grain_ms, context);
             outcome.touched |= renewed.is_some();
         } else {
-            new.seen_begin = true;
+            new.seen_begin = context.outage_since(old.read_at, sent_at).is_none();
             if !is_unlocked {
                 self.overwrites.note(old, &new, sent_at, context);
             }
@@ -229,7 +261,7 @@ impl Shard {
         let (waiters, gap) = self.gaps.split(lock.waiter_count, 0);
         gaps.waiters = gap;
         let (ends, deadline, ttl_ms) = self.ends(lock.lifetime, sent_at, &mut gaps);
-        let track_ms = if gaps.ttl == FILLED {
+        let track_ms = if gaps.ttl == FILLED || ends == Ends::Heartbeat {
             ttl_ms
         } else {
             clamp(deadline.since(sent_at))
@@ -268,6 +300,16 @@ impl Shard {
                 let (ttl_ms, gap) = self.gaps.split(ttl_ms, 0);
                 gaps.ttl = gap;
                 (Ends::Leased, sent_at.plus(remaining_ms), clamp(ttl_ms))
+            }
+            Lifetime::Heartbeat {
+                silent_ms,
+                stale_after_ms,
+                why,
+            } => {
+                gaps.lifetime = self.gaps.split(Known::<()>::Absent(why), ()).1;
+                gaps.ttl = gaps.lifetime;
+                let deadline = sent_at.plus(stale_after_ms - silent_ms);
+                (Ends::Heartbeat, deadline, clamp(stale_after_ms))
             }
             Lifetime::NoTtl { why } => {
                 gaps.lifetime = self.gaps.split(Known::<()>::Absent(why), ()).1;

@@ -32,10 +32,16 @@ pub struct Change {
     pub ttl_ms: Option<u32>,
     /// Where the TTL is not told: the most that was ever left of this lease.
     pub ttl_seen_ms: Option<u32>,
+    /// Without a TTL: silent for longer, it is not renewing.
+    pub stale_after_ms: Option<u32>,
     /// From here on, where the backend tells.
     pub waiters: Option<u32>,
     /// Of what ended: how long it was held, as far as its beginning is known.
     pub held_ms: Option<i64>,
+    /// That is the middle of two bounds: it ended in an outage.
+    pub is_held_uncertain: bool,
+    /// First seen after an outage: it happened between this time and `at`.
+    pub not_before: Option<DateTime<Utc>>,
     /// Of a grant after a wait: how long that was.
     pub waited_ms: Option<i64>,
     /// More happened between two readings than they show.
@@ -111,8 +117,11 @@ impl Journal {
                 template: shard.groups.text(event.group),
                 ttl_ms: event.ttl_ms,
                 ttl_seen_ms: event.ttl_seen_ms,
+                stale_after_ms: event.stale_after_ms,
                 waiters: event.waiters,
                 held_ms: event.held_ms,
+                is_held_uncertain: event.is_held_uncertain,
+                not_before: event.not_before,
                 waited_ms: event.waited_ms,
                 is_sampled: event.is_sampled,
             });
@@ -159,8 +168,11 @@ mod tests {
             group: 0,
             ttl_ms: None,
             ttl_seen_ms: None,
+            stale_after_ms: None,
             waiters: None,
             held_ms: None,
+            is_held_uncertain: false,
+            not_before: None,
             waited_ms: None,
             is_sampled: false,
         };

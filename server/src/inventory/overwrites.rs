@@ -34,7 +34,7 @@ impl Overwrites {
     pub(super) fn note(&mut self, old: &Entry, new: &Entry, at: Tick, context: &Context) {
         let until = match old.ends {
             Ends::Leased => old.deadline,
-            Ends::NoTtl => Tick(i64::MAX),
+            Ends::NoTtl | Ends::Heartbeat => Tick(i64::MAX),
             Ends::Session | Ends::Unknown => return,
         };
         let are_told = old.gaps.token == FILLED && new.gaps.token == FILLED;
@@ -47,7 +47,7 @@ impl Overwrites {
             owner.map_or("another owner".to_owned(), |owner| visible(owner).into_owned())
         };
         let end = match old.ends {
-            Ends::NoTtl => "had not released it".to_owned(),
+            Ends::NoTtl | Ends::Heartbeat => "had not released it".to_owned(),
             _ => format!("has a lease until {}", context.wall(until).format("%H:%M:%S UTC")),
         };
         let overwrite = Overwrite {

@@ -56,7 +56,9 @@ impl Shard {
         let seen_ms = until.since(entry.first_seen);
         let leased = |value: i64| match entry.ends {
             Ends::Leased => Known::Known(value),
-            Ends::NoTtl | Ends::Session | Ends::Unknown => gaps.join(value, entry.gaps.lifetime),
+            Ends::Heartbeat | Ends::NoTtl | Ends::Session | Ends::Unknown => {
+                gaps.join(value, entry.gaps.lifetime)
+            }
         };
         Some(Lock {
             id: LockId {
@@ -90,6 +92,7 @@ impl Shard {
             low_marks_ms: entry
                 .cadence
                 .as_ref()
+                .filter(|_| entry.ends == Ends::Leased)
                 .map(|c| c.low_marks_ms())
                 .unwrap_or_default(),
             notch_ms: entry.notch_ms(info.grain_ms, context.poll_ms),

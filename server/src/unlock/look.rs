@@ -168,7 +168,7 @@ pub(super) fn observed(
     let is_same = watched.generation.known() == Some(&generation);
     let (remaining_ms, ttl_ms) = match fresh.lifetime {
         Lifetime::Leased { remaining_ms, ttl_ms } => (Known::Known(remaining_ms), ttl_ms),
-        Lifetime::NoTtl { why } | Lifetime::Session { why } => {
+        Lifetime::Heartbeat { why, .. } | Lifetime::NoTtl { why } | Lifetime::Session { why } => {
             (Known::Absent(why.clone()), Known::Absent(why))
         }
         Lifetime::Unknown { why } => (Known::Unknown(why.clone()), Known::Unknown(why)),

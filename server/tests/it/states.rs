@@ -1,7 +1,9 @@
 //! Every state that the console offers, provoked on real systems and read back from a running server.
 
 mod dead_holders;
+mod heartbeats;
 mod long_held;
+mod outages;
 mod reach;
 mod surfaces;
 mod systems;

@@ -136,12 +136,27 @@ fn near_expiry(condition: &Condition, facts: &Facts<'_>) -> (Sign, i64) {
 const fn without_lease(facts: &Facts<'_>) -> Sign {
     match facts.lifetime {
         LifetimeFacts::RanOut { .. } | LifetimeFacts::Unknown { .. } => Sign::Unknown,
-        LifetimeFacts::Leased { .. } | LifetimeFacts::NoTtl { .. } | LifetimeFacts::Session => Sign::Clear,
+        LifetimeFacts::Leased { .. }
+        | LifetimeFacts::Heartbeat { .. }
+        | LifetimeFacts::NoTtl { .. }
+        | LifetimeFacts::Session => Sign::Clear,
     }
 }
 
 fn not_renewing(condition: &Condition, sight: &LockSight<'_>) -> (Sign, i64) {
     let facts = &sight.facts;
+    let intervals = condition
+        .value("intervals")
+        .unwrap_or(diagnosis::SILENT_INTERVALS);
+    if let LifetimeFacts::Heartbeat {
+        silent_ms,
+        stale_after_ms,
+    } = facts.lifetime
+    {
+        // On the scale of the threshold, so that both are drawn as one.
+        let measure = silent_ms * intervals / stale_after_ms.max(1);
+        return (sign(silent_ms > stale_after_ms), measure);
+    }
     let LifetimeFacts::Leased {
         remaining_ms,
         track_ms,
@@ -153,9 +168,6 @@ fn not_renewing(condition: &Condition, sight: &LockSight<'_>) -> (Sign, i64) {
         // Not learnt yet, or learnt by a process that is gone.
         return (Sign::Unknown, 0);
     };
-    let intervals = condition
-        .value("intervals")
-        .unwrap_or(diagnosis::SILENT_INTERVALS);
     let after = diagnosis::silent_after(
         cadence.longest_ms,
         facts.sampling_ms,

@@ -84,8 +84,19 @@ pub struct PastEvent<'e> {
     pub ttl_ms: Option<i64>,
     /// Where no TTL is recorded: the most that was ever left of this lease.
     pub ttl_seen_ms: Option<i64>,
+    /// Without a TTL: silent for longer, the holder is not renewing.
+    pub stale_after_ms: Option<i64>,
     pub waiters: Option<u32>,
     pub run: Option<Run>,
+}
+
+impl PastEvent<'_> {
+    /// A TTL, recorded or seen, or a time without a sign of life after which the holder is not renewing.
+    fn has_limit(&self) -> bool {
+        [self.ttl_ms, self.ttl_seen_ms, self.stale_after_ms]
+            .iter()
+            .any(Option::is_some)
+    }
 }
 
 /// How late a backend is read, in milliseconds.

@@ -11,7 +11,10 @@ const PERCENT: u64 = 100;
 
 /// Finished holds: lengths in milliseconds and how many there were of each, shortest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Holds(Vec<(i64, u64)>);
+pub struct Holds {
+    lengths: Vec<(i64, u64)>,
+    uncertain: u64,
+}
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bar {
@@ -40,19 +43,44 @@ impl Holds {
     pub fn counted(lengths: impl IntoIterator<Item = (i64, u64)>) -> Self {
         let mut lengths: Vec<(i64, u64)> = lengths.into_iter().filter(|(ms, _)| *ms >= 0).collect();
         lengths.sort_unstable();
-        Self(lengths)
+        Self {
+            lengths,
+            uncertain: 0,
+        }
     }
 
-    /// Those of which both ends were seen.
+    /// The lengths of so many of them are known only between two bounds.
+    #[must_use]
+    pub fn with_uncertain(self, uncertain: u64) -> Self {
+        Self { uncertain, ..self }
+    }
+
+    pub const fn uncertain(&self) -> u64 {
+        self.uncertain
+    }
+
+    /// Those of which both ends were seen. One that began or ended in an outage counts with the middle of its two bounds.
     pub fn of(blocks: &[Block]) -> Self {
         let is_whole = |block: &&Block| {
             block.begin == Begin::Seen && !matches!(block.end, End::Now | End::Unseen) && block.leases == 1
         };
-        Self::new(blocks.iter().filter(is_whole).map(Block::length_ms).collect())
+        let ranges: Vec<(i64, i64)> = blocks
+            .iter()
+            .filter(is_whole)
+            .map(Block::length_range_ms)
+            .collect();
+        let uncertain = ranges
+            .iter()
+            .filter(|(shortest, longest)| shortest != longest)
+            .count();
+        let middles = ranges
+            .iter()
+            .map(|(shortest, longest)| shortest + (longest - shortest) / 2);
+        Self::new(middles.collect()).with_uncertain(uncertain as u64)
     }
 
     pub fn count(&self) -> u64 {
-        self.0.iter().map(|(_, count)| count).sum()
+        self.lengths.iter().map(|(_, count)| count).sum()
     }
 
     /// The smallest hold that so many per cent do not exceed; none where there are no holds.
@@ -63,18 +91,18 @@ impl Holds {
             before += count;
             before >= rank
         };
-        self.0.iter().find(reaches).map(|(ms, _)| *ms)
+        self.lengths.iter().find(reaches).map(|(ms, _)| *ms)
     }
 
     /// How many per cent are shorter.
     pub fn shorter_than(&self, ms: i64) -> u64 {
-        let shorter = self.0.iter().take_while(|(hold, _)| *hold < ms);
+        let shorter = self.lengths.iter().take_while(|(hold, _)| *hold < ms);
         shorter.map(|(_, count)| count).sum::<u64>() * PERCENT / self.count().max(1)
     }
 
     /// `now_ms` is a hold that must be in the drawing too.
     pub fn distribution(&self, now_ms: Option<i64>) -> Option<Distribution> {
-        let (low, high) = (self.0.first()?.0, self.0.last()?.0);
+        let (low, high) = (self.lengths.first()?.0, self.lengths.last()?.0);
         let scale = ticks::duration_scale(low.min(now_ms.unwrap_or(low)), high.max(now_ms.unwrap_or(high)));
         let mut bars: Vec<Bar> = (0..BARS)
             .map(|part| Bar {
@@ -83,7 +111,7 @@ impl Holds {
                 count: 0,
             })
             .collect();
-        for (hold, count) in &self.0 {
+        for (hold, count) in &self.lengths {
             bars[scale.part(*hold as f64, BARS)].count += count;
         }
         Some(Distribution {

@@ -112,6 +112,10 @@ pub struct Block {
     pub until: i64,
     pub begin: Begin,
     pub end: End,
+    /// Its beginning was first seen after an outage: it began between this time and `from`.
+    pub began_after: Option<i64>,
+    /// Its end was first seen after an outage: it ended between this time and `until`.
+    pub ended_after: Option<i64>,
     /// The lease of another had run out when this one was granted.
     pub is_reclaim: bool,
     /// It is made of so many leases that stand too near each other to be told apart.
@@ -175,6 +179,13 @@ pub struct Queue {
 impl Block {
     pub const fn length_ms(&self) -> i64 {
         self.until.saturating_sub(self.from)
+    }
+
+    /// The shortest and the longest that it can have been held, in milliseconds.
+    pub fn length_range_ms(&self) -> (i64, i64) {
+        let shortest = self.ended_after.unwrap_or(self.until).saturating_sub(self.from);
+        let longest = self.until.saturating_sub(self.began_after.unwrap_or(self.from));
+        (shortest.max(0), longest)
     }
 
     pub const fn holds_now(&self) -> bool {

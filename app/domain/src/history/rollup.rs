@@ -24,6 +24,8 @@ pub struct Rollup {
     pub waits: Histogram,
     /// Holdings that ended.
     pub holds: Histogram,
+    /// Of those: their lengths are known only between two bounds, and the middle is counted.
+    pub holds_uncertain: u64,
     /// Time between renewals, and how much later they came than their own rhythm has it.
     pub renewals: Histogram,
     pub late: Histogram,
@@ -51,6 +53,7 @@ impl Rollup {
             (&mut self.rejected, other.rejected),
             (&mut self.unlocked, other.unlocked),
             (&mut self.believers, other.believers),
+            (&mut self.holds_uncertain, other.holds_uncertain),
         ];
         for (sum, more) in sums {
             *sum = sum.saturating_add(more);

@@ -1,5 +1,6 @@
 //! The marks of one lane.
 
+use chrono::DateTime;
 use domain::charts::scale::TimeScale;
 use domain::charts::ticks::moment;
 use domain::charts::timeline::{Begin, Block, End, Queue, Refused, Wait, Zombie};
@@ -19,7 +20,9 @@ const WORDS_WIDTH_PHONE: f64 = 30.0;
 const ASIDE_MAX: f64 = 84.0;
 
 pub(super) fn block(it: &mut Markup, block: &Block, scale: TimeScale, links: &Links<'_>) {
-    let (at, width) = (scale.at(block.from), scale.width(block.from, block.until));
+    // What an outage hides stays hatched.
+    let until = block.ended_after.unwrap_or(block.until);
+    let (at, width) = (scale.at(block.from), scale.width(block.from, until));
     let (x, wide) = (percent(at), percent(width));
     let class = match (block.holds_now(), block.begin) {
         (true, _) => "held now",
@@ -316,7 +319,7 @@ fn anchored(it: &mut Markup, x: &str, inside: impl FnOnce(&mut Markup)) {
 }
 
 pub(super) fn told(block: &Block) -> String {
-    let length = human::age(block.length_ms());
+    let length = length(block.length_range_ms());
     if block.leases > 1 {
         return format!("{} leases", human::count(u64::from(block.leases)));
     }
@@ -336,11 +339,33 @@ pub(super) fn told(block: &Block) -> String {
         End::Revoked { by, .. } => format!(", revoked by {}", visible(by)),
         End::Unseen => ", its end was not seen".to_owned(),
     };
+    let end = format!("{end}{}", window(block.ended_after, block.until));
+    let begin = match block.began_after {
+        Some(_) => format!(", acquired{}", window(block.began_after, block.from)),
+        None => begin.to_owned(),
+    };
     let renewals = match block.renewals {
         0 => String::new(),
         count => format!(", {}", human::counted(u64::from(count), "renewal", "renewals")),
     };
     format!("held {length}{token}{renewals}{begin}{end}")
+}
+
+/// `1 m 07 s`, or `between 1 m 02 s and 1 m 52 s` where an outage hid an end of it.
+pub(super) fn length((shortest, longest): (i64, i64)) -> String {
+    if shortest == longest {
+        return human::age(longest);
+    }
+    format!("between {} and {}", human::age(shortest), human::age(longest))
+}
+
+/// When it happened, of what was first seen after an outage.
+fn window(after: Option<i64>, seen: i64) -> String {
+    let at = |ms| DateTime::from_timestamp_millis(ms);
+    let Some((after, seen)) = after.and_then(at).zip(at(seen)) else {
+        return String::new();
+    };
+    format!(" {}", domain::moment::between(after, seen))
 }
 
 pub(super) fn told_wait(wait: &Wait) -> String {

@@ -18,6 +18,8 @@ fn event(at: i64, kind: EventKind, who: &str, token: u64) -> HistoryEvent {
         owner: Some(OwnerId::new(who)),
         token: Some(FencingToken::new(token)),
         ttl_ms: None,
+        stale_after_ms: None,
+        not_before: None,
         waiters: None,
         waited_ms: None,
         run: None,

@@ -167,9 +167,10 @@ fn raw(kv: &KeyValue, value_read: bool, lifetime: &Lifetime) -> Vec<RawField> {
                     ms => format!("{} s", ms / 1000),
                 },
             ),
-            Lifetime::NoTtl { why } | Lifetime::Session { why } | Lifetime::Unknown { why } => {
-                ("unknown".to_owned(), format!("unknown: {why}"))
-            }
+            Lifetime::Heartbeat { why, .. }
+            | Lifetime::NoTtl { why }
+            | Lifetime::Session { why }
+            | Lifetime::Unknown { why } => ("unknown".to_owned(), format!("unknown: {why}")),
         };
         fields.push(field("granted TTL", granted));
         fields.push(field("remaining TTL", left));

@@ -44,7 +44,7 @@ impl Column {
                 matches!(self.category.as_str(), "S" | "N"),
                 "an integer, numeric or text",
             ),
-            Role::ExpiresAt | Role::CreatedAt | Role::UpdatedAt => (
+            Role::ExpiresAt | Role::CreatedAt | Role::UpdatedAt | Role::Heartbeat => (
                 matches!(self.type_base.as_str(), "timestamptz" | "timestamp"),
                 "a timestamp",
             ),
@@ -128,7 +128,7 @@ impl Plan {
             text(Role::FencingToken, TOKEN_CHARS_MAX - 1),
             time(Role::ExpiresAt),
             time(Role::CreatedAt),
-            time(Role::UpdatedAt),
+            time(table.sign_of_life()),
             micros("clock_timestamp()"),
             quoted(&found.schema),
             quoted(&found.name),

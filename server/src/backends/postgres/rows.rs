@@ -211,18 +211,21 @@ fn renewed_at(plan: &Plan, fields: &Fields<'_>) -> Known<DateTime<Utc>> {
     match (
         date(fields.updated),
         date(fields.created),
-        plan.table.column(Role::UpdatedAt),
+        plan.table.column(plan.table.sign_of_life()),
     ) {
         (Some(updated), Some(created), _) if updated > created => Known::Known(updated),
         (Some(_), Some(_), _) => Known::unknown("not renewed since it was taken"),
         (Some(updated), None, _) => Known::Known(updated),
-        (None, _, Some(_)) => null(plan, Role::UpdatedAt),
+        (None, _, Some(_)) => null(plan, plan.table.sign_of_life()),
         (None, _, None) => Known::unknown("this table does not record renewals"),
     }
 }
 
 fn lifetime(plan: &Plan, fields: &Fields<'_>) -> Lifetime {
     let expires = column(plan, Role::ExpiresAt);
+    if let Some(alive) = heartbeat(plan, fields).filter(|_| fields.expires.is_none()) {
+        return alive;
+    }
     match fields.expires {
         Some(Moment::At(micros)) => {
             // Rounded down: never shown longer than it is.
@@ -252,6 +255,23 @@ fn lifetime(plan: &Plan, fields: &Fields<'_>) -> Lifetime {
             why: "this table records no expiry".into(),
         },
     }
+}
+
+/// Signs of life in place of an expiry; none where the table is not configured for it, or the row has had none.
+fn heartbeat(plan: &Plan, fields: &Fields<'_>) -> Option<Lifetime> {
+    let stale_after_ms = plan.table.stale_after_ms?;
+    let begun = fields.created.filter(|_| !plan.local_times);
+    let at = |moment: Option<Moment>| match moment {
+        Some(Moment::At(micros)) => Some(micros),
+        Some(Moment::Far | Moment::Past) | None => None,
+    };
+    let last_us = at(fields.updated).max(at(begun))?;
+    let sign = column(plan, plan.table.sign_of_life());
+    Some(Lifetime::Heartbeat {
+        silent_ms: fields.now_us.saturating_sub(last_us).div_euclid(1000).max(0),
+        stale_after_ms,
+        why: format!("it has no expiry: {sign} shows its signs of life").into(),
+    })
 }
 
 /// What the last grant or renewal gave.

@@ -18,12 +18,14 @@ pub(super) enum Role {
     ExpiresAt,
     CreatedAt,
     UpdatedAt,
+    /// The last sign of life, in place of `updated_at`.
+    Heartbeat,
     /// Liquibase's flag: false is free.
     Locked,
 }
 
 impl Role {
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::Resource,
         Self::Owner,
         Self::LeaseId,
@@ -31,6 +33,7 @@ impl Role {
         Self::ExpiresAt,
         Self::CreatedAt,
         Self::UpdatedAt,
+        Self::Heartbeat,
         Self::Locked,
     ];
 
@@ -44,6 +47,7 @@ impl Role {
             Self::ExpiresAt => "expires_at",
             Self::CreatedAt => "created_at",
             Self::UpdatedAt => "updated_at",
+            Self::Heartbeat => "heartbeat",
             Self::Locked => "locked",
         }
     }
@@ -85,6 +89,8 @@ pub(super) struct LeaseTable {
     pub(super) columns: Vec<(Role, Name)>,
     pub(super) notify: Option<String>,
     pub(super) release: Option<LeaseTableRelease>,
+    /// A row without expiry is not renewing after so long without a sign of life, in milliseconds.
+    pub(super) stale_after_ms: Option<i64>,
 }
 
 impl LeaseTable {
@@ -111,6 +117,9 @@ impl LeaseTable {
             columns,
             notify: config.notify.clone(),
             release: config.release,
+            stale_after_ms: config
+                .stale_after
+                .map(|after| i64::try_from(after.as_millis()).unwrap_or(i64::MAX)),
         })
     }
 
@@ -124,6 +133,14 @@ impl LeaseTable {
             .iter()
             .find(|(played, _)| *played == role)
             .map(|(_, name)| name)
+    }
+
+    /// The column that each sign of life sets.
+    pub(super) fn sign_of_life(&self) -> Role {
+        match self.column(Role::Heartbeat) {
+            Some(_) => Role::Heartbeat,
+            None => Role::UpdatedAt,
+        }
     }
 
     pub(super) fn safety(&self) -> Safety {

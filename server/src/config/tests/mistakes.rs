@@ -231,6 +231,21 @@ fn lease_tables_and_names_of_advisory_keys_are_checked() {
             table("table = \"l\"\n[[backend.lease_table]]\ntable = \"l\""),
             &["\"l\" is listed twice"],
         ),
+        (
+            table("table = \"jobs\"\npreset = \"shedlock\"\nstale_after = \"5m\""),
+            &[
+                "stale_after: needs a column that shows signs of life",
+                "heartbeat =",
+            ],
+        ),
+        (
+            table("table = \"jobs\"\ncolumns = { heartbeat = \"seen_at\" }"),
+            &["stale_after: is missing", "5m"],
+        ),
+        (
+            table("table = \"jobs\"\nstale_after = \"10ms\""),
+            &["is shorter than 1s"],
+        ),
         (name("name = \"x\""), &["says no key", "`hash_of`"]),
         (name("key = 1\nhash_of = \"x\""), &["more than one key"]),
         (name("key1 = 1\nname = \"x\""), &["key2: is missing"]),

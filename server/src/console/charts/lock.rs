@@ -281,7 +281,10 @@ impl Sources {
             if let Some(place) = place {
                 self.history.deepen(&mut series, &[place]).await?;
             }
-            Ok::<_, sqlx::Error>(place.map(|place| Holds::counted(series.prefixes[place].total.holds.bars())))
+            Ok::<_, sqlx::Error>(place.map(|place| {
+                let total = &series.prefixes[place].total;
+                Holds::counted(total.holds.bars()).with_uncertain(total.holds_uncertain)
+            }))
         };
         // Without it there are still the lock's own.
         let read = tokio::time::timeout(PATIENCE, read).await.ok()?.ok()??;

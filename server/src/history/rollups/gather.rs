@@ -183,6 +183,7 @@ impl Gatherer {
                 sum.expired += u64::from(change.kind == EventKind::Expired);
                 sum.unlocked += u64::from(change.kind == EventKind::Revoked);
                 change.held_ms.into_iter().for_each(|ms| sum.holds.add(ms));
+                sum.holds_uncertain += u64::from(change.is_held_uncertain);
                 self.lines.free(&id(), at);
             }
             EventKind::Waiting | EventKind::FewerWaiting => {

@@ -22,7 +22,7 @@ fn step_of(span: &Span) -> i64 {
 /// Added up here: sorting them by name for the store's own sums takes longer than all the rest.
 const CELLS: &str =
     "SELECT backend, prefix, at, held_ms, waiting_ms, acquired, refused, expired, reclaimed, lost, rejected,
-        unlocked, believers
+        unlocked, believers, holds_uncertain
     FROM history_rollups WHERE step = $1 AND at >= $2 AND at < $3";
 
 const COVERAGE: &str =
@@ -48,7 +48,7 @@ impl History {
                 let Some((cell, name)) = cell.zip(BackendName::parse(&backend).ok()) else {
                     continue;
                 };
-                let mut sums = [0_u64; 10];
+                let mut sums = [0_u64; 11];
                 for (place, sum) in sums.iter_mut().enumerate() {
                     *sum = u64::try_from(row.try_get::<i64, _>(3 + place)?).unwrap_or(0);
                 }
@@ -166,7 +166,7 @@ impl History {
     }
 }
 
-fn counts(sums: [u64; 10]) -> Rollup {
+fn counts(sums: [u64; 11]) -> Rollup {
     let [
         held_ms,
         waiting_ms,
@@ -178,6 +178,7 @@ fn counts(sums: [u64; 10]) -> Rollup {
         rejected,
         unlocked,
         believers,
+        holds_uncertain,
     ] = sums;
     Rollup {
         held_ms,
@@ -190,6 +191,7 @@ fn counts(sums: [u64; 10]) -> Rollup {
         rejected,
         unlocked,
         believers,
+        holds_uncertain,
         ..Rollup::default()
     }
 }

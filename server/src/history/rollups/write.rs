@@ -8,7 +8,7 @@ use super::gather::{Coverage, Gatherer, Growing, Key, Stretch};
 use crate::db::{Tx, on_either};
 use crate::history::values::{pieces, values};
 
-const COLUMNS: [&str; 21] = [
+const COLUMNS: [&str; 22] = [
     "step",
     "at",
     "backend",
@@ -24,6 +24,7 @@ const COLUMNS: [&str; 21] = [
     "rejected",
     "unlocked",
     "believers",
+    "holds_uncertain",
     "waits",
     "holds",
     "renewals",
@@ -125,7 +126,7 @@ impl Gatherer {
     }
 }
 
-const fn counts(sum: &Rollup) -> [u64; 10] {
+const fn counts(sum: &Rollup) -> [u64; 11] {
     [
         sum.held_ms,
         sum.waiting_ms,
@@ -137,6 +138,7 @@ const fn counts(sum: &Rollup) -> [u64; 10] {
         sum.rejected,
         sum.unlocked,
         sum.believers,
+        sum.holds_uncertain,
     ]
 }
 

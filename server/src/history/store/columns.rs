@@ -13,10 +13,10 @@ const ROWS_MAX: usize = 4_096;
 
 const INSERT: &str = "INSERT INTO lock_events
         (at, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, sampled, trace_id, waited_ms,
-        ttl_seen_ms)
+         ttl_seen_ms, not_before, stale_after_ms)
      SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::text[], $7::text[],
-        $8::bigint[], $9::bigint[], $10::bigint[], $11::text[], $12::bigint[],
-        $13::bigint[])";
+        $8::bigint[], $9::bigint[], $10::bigint[], $11::text[], $12::bigint[], $13::bigint[], $14::bigint[],
+        $15::bigint[])";
 
 #[derive(Default)]
 struct Columns<'a> {
@@ -33,6 +33,8 @@ struct Columns<'a> {
     trace_id: Vec<Option<String>>,
     waited_ms: Vec<Option<i64>>,
     ttl_seen_ms: Vec<Option<i64>>,
+    not_before: Vec<Option<i64>>,
+    stale_after_ms: Vec<Option<i64>>,
 }
 
 impl<'a> Columns<'a> {
@@ -53,6 +55,9 @@ impl<'a> Columns<'a> {
         self.trace_id.push(trace_of(leases, change));
         self.waited_ms.push(change.waited_ms);
         self.ttl_seen_ms.push(change.ttl_seen_ms.map(i64::from));
+        self.not_before
+            .push(change.not_before.map(|after| after.timestamp_millis()));
+        self.stale_after_ms.push(change.stale_after_ms.map(i64::from));
     }
 }
 
@@ -80,6 +85,8 @@ pub(super) async fn insert(
             .bind(columns.trace_id)
             .bind(columns.waited_ms)
             .bind(columns.ttl_seen_ms)
+            .bind(columns.not_before)
+            .bind(columns.stale_after_ms)
             .execute(&mut **tx)
             .await?;
     }

@@ -44,6 +44,8 @@ pub(in crate::http) struct PrefixWaitWire {
     refused: Option<u64>,
     held_ms: u64,
     hold_p95_ms: Option<i64>,
+    /// Of the ended holds: those that began or ended in an outage of the backend, so that their length is an interval.
+    holds_uncertain: u64,
     /// The resource that was waited for most; at least so much of it was for this one.
     heaviest: Option<HeaviestWire>,
     advice: Vec<AdviceWire>,
@@ -113,6 +115,7 @@ impl PrefixWaitWire {
             refused: (row.backend == BackendName::builtin()).then_some(total.refused),
             held_ms: total.held_ms,
             hold_p95_ms: total.holds.quantile(0.95),
+            holds_uncertain: total.holds_uncertain,
             heaviest: row.heaviest().map(|(resource, share_percent)| HeaviestWire {
                 resource: resource.to_owned(),
                 share_percent,

@@ -78,7 +78,11 @@ pub struct SeenWire {
     /// `acquired`, `reclaimed`, `granted_after_wait` (beside the grant), `waiting`, `released`, `expired`, `revoked`, `rejected`,
     /// `lost`, `unwatched` or `watched_again`.
     kind: &'static str,
+    /// When it was first seen.
     at: DateTime<Utc>,
+    /// First seen after an outage of the backend: it happened between this time and `at`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_before: Option<DateTime<Utc>>,
     owner_id: Option<String>,
     fencing_token: Option<String>,
     /// Of `granted_after_wait`: how long it had stood in line.
@@ -171,6 +175,7 @@ impl From<SeenEvent> for SeenWire {
         Self {
             kind: event.kind.wire(),
             at: event.at,
+            not_before: event.not_before,
             owner_id: event.owner_id.map(|owner| owner.to_string()),
             fencing_token: event.fencing_token.map(|token| token.to_string()),
             waited_ms: event.waited_ms,

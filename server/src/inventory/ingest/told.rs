@@ -19,18 +19,19 @@ pub(super) fn carry_over(
     context: &Context,
 ) -> Option<Tick> {
     new.first_seen = old.first_seen;
-    if new.gaps.ttl != FILLED {
+    if new.gaps.ttl != FILLED && new.ends != Ends::Heartbeat {
         new.track_ms = new.track_ms.max(old.track_ms);
     }
     new.cadence = old.cadence.take();
-    if new.ends != Ends::Leased || old.ends != Ends::Leased {
+    if new.ends != old.ends || !matches!(new.ends, Ends::Leased | Ends::Heartbeat) {
         return None;
     }
     let gained = new.deadline.since(old.deadline);
     let tolerance = grain_ms + 250;
     if gained.abs() <= tolerance {
         // Both readings are lower bounds of one deadline: the later is the better, if it is worth moving.
-        if gained < BETTER_BY_MS {
+        // Signs of life that come often must add up to a renewal.
+        if gained < BETTER_BY_MS || new.ends == Ends::Heartbeat {
             new.deadline = old.deadline;
         }
         return None;
@@ -71,7 +72,9 @@ pub(super) fn note_change(
     context: &Context,
     outcome: &mut Outcome,
 ) {
-    let wall = context.wall(at);
+    let outage = context.outage_since(old.read_at, at);
+    let wall = context.wall(context.dated(at, outage));
+    let not_before = outage.map(|since| context.wall(since));
     if let Some(renewed) = seen.renewed {
         outcome
             .events
@@ -90,12 +93,14 @@ pub(super) fn note_change(
         outcome.events.push(LockEvent { is_sampled, ..ended });
         outcome.events.push(LockEvent {
             is_sampled,
+            not_before: outage.map(|since| context.begun_after(new, since)),
             ..event(kind, new, wall)
         });
         if seen.waited_ms.is_some() {
             outcome.events.push(LockEvent {
                 waited_ms: seen.waited_ms,
                 is_sampled,
+                not_before,
                 ..event(EventKind::GrantedAfterWait, new, wall)
             });
         }
@@ -105,7 +110,10 @@ pub(super) fn note_change(
         } else {
             EventKind::FewerWaiting
         };
-        outcome.events.push(event(kind, new, wall));
+        outcome.events.push(LockEvent {
+            not_before,
+            ..event(kind, new, wall)
+        });
     }
 }
 
@@ -122,11 +130,19 @@ pub(super) fn ending(entry: &Entry, is_unlocked: bool, at: Tick, context: &Conte
     } else {
         entry.seen_begin.then_some(entry.first_seen)
     };
+    // Out of sight the holder may have renewed or released it: it ended at any time since the last reading.
+    let outage = context.outage_since(entry.read_at, at);
+    let at = context.dated(at, outage);
     let ended = if is_dead { entry.deadline } else { at };
+    let (earliest, latest) = outage.map_or((ended, ended), |since| (since, at));
+    let middle = Tick(earliest.0 + latest.since(earliest) / 2);
     LockEvent {
-        held_ms: began.map(|began| ended.since(began).max(0)),
+        held_ms: began.map(|began| middle.since(began).max(0)),
+        is_held_uncertain: began.is_some() && outage.is_some(),
+        not_before: outage.map(|since| context.wall(since)),
         ttl_ms: None,
         ttl_seen_ms: None,
+        stale_after_ms: None,
         waiters: None,
         ..event(kind, entry, context.wall(at))
     }
@@ -143,8 +159,11 @@ pub(super) fn event(kind: EventKind, entry: &Entry, at: DateTime<Utc>) -> LockEv
         group: entry.group,
         ttl_ms: (entry.ends == Ends::Leased && entry.gaps.ttl == FILLED).then_some(entry.track_ms),
         ttl_seen_ms: (entry.ends == Ends::Leased && entry.gaps.ttl != FILLED).then_some(entry.track_ms),
+        stale_after_ms: (entry.ends == Ends::Heartbeat).then_some(entry.track_ms),
         waiters: (entry.gaps.waiters == FILLED).then_some(entry.waiters),
         held_ms: None,
+        is_held_uncertain: false,
+        not_before: None,
         waited_ms: None,
         is_sampled: false,
     }

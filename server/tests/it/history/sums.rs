@@ -191,7 +191,7 @@ async fn sums_that_are_too_old_go_and_the_rest_stays() {
     home.sql(
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
         INSERT INTO history_rollups SELECT 60, i * 60000, 'cache', 'old', 'p', 1, 1, 1, 0, 0, 0, 0, 0, 0, 0,
-            NULL, NULL, NULL, NULL, NULL, NULL FROM n",
+            NULL, NULL, NULL, NULL, NULL, NULL, 0 FROM n",
     )
     .await;
     let server = Server::start(&home).await;

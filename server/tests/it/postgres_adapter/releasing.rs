@@ -39,6 +39,7 @@ async fn number(session: &mut PgConnection, sql: &str) -> i64 {
 
 fn common_by(release: LeaseTableRelease) -> LeaseTableConfig {
     LeaseTableConfig {
+        stale_after: None,
         release: Some(release),
         ..common("distributed_locks")
     }

@@ -82,6 +82,7 @@ pub(super) fn lease_table(
         .map(|(role, column)| ((*role).to_owned(), (*column).to_owned()))
         .collect();
     LeaseTableConfig {
+        stale_after: None,
         table: table.to_owned(),
         preset,
         columns,

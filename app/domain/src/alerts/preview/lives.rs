@@ -140,7 +140,7 @@ impl Track {
         };
         match event.kind {
             EventKind::Acquired | EventKind::Reclaimed => {
-                board.acquired(event.ttl_ms.or(event.ttl_seen_ms).is_some());
+                board.acquired(event.has_limit());
                 match life.take() {
                     Some(mut before) if before.is_over_gap(gaps) => before.end_unseen(&judging, gaps, board),
                     Some(mut before) => before.close(&judging, at, board),

@@ -17,6 +17,8 @@ fn event(at: i64, kind: EventKind, name: &str) -> HistoryEvent {
         owner: None,
         token: None,
         ttl_ms: Some(30_000),
+        stale_after_ms: None,
+        not_before: None,
         waiters: None,
         waited_ms: None,
         run: None,

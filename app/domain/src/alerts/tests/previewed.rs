@@ -42,6 +42,8 @@ pub(super) fn event(at: i64, kind: EventKind, name: &str) -> HistoryEvent {
         owner: Some(OwnerId::new("w")),
         token: None,
         ttl_ms: Some(30 * S),
+        stale_after_ms: None,
+        not_before: None,
         waiters: None,
         waited_ms: None,
         run: None,
@@ -82,6 +84,7 @@ pub(super) fn feed(playback: &mut Playback<'_>, present: &Now, event: &HistoryEv
         token: None,
         ttl_ms: event.ttl_ms,
         ttl_seen_ms: None,
+        stale_after_ms: event.stale_after_ms,
         waiters: event.waiters,
         run: event.run,
     };

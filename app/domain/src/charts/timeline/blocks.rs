@@ -59,7 +59,7 @@ impl Walk<'_> {
             return;
         }
         for place in std::mem::take(&mut self.open) {
-            self.displace(place, event.at);
+            self.displace(place, event);
             self.open.push(place);
         }
         // Of very many that never ended only the last could still be heard of.
@@ -67,6 +67,7 @@ impl Walk<'_> {
         self.open.drain(..forgotten);
         let block = new(event, event.at, Begin::Seen);
         self.push(Block {
+            began_after: event.not_before.map(|after| after.min(event.at)),
             is_reclaim: event.kind == EventKind::Reclaimed,
             ..block
         });
@@ -100,6 +101,7 @@ impl Walk<'_> {
         self.open.retain(|open| *open != place);
         let block = &mut self.blocks[place];
         block.until = event.at.max(block.from);
+        block.ended_after = event.not_before.map(|after| after.clamp(block.from, block.until));
         block.end = end;
     }
 
@@ -141,7 +143,8 @@ impl Walk<'_> {
     }
 
     /// Another was granted it.
-    fn displace(&mut self, place: usize, at: i64) {
+    fn displace(&mut self, place: usize, event: &HistoryEvent) {
+        let at = event.at;
         let gap = self
             .told
             .gaps
@@ -154,7 +157,12 @@ impl Walk<'_> {
         }
         (block.until, block.end) = match gap {
             Some((began, _)) => (*began, End::Unseen),
-            None => (at.max(block.from), End::Displaced),
+            None => {
+                block.ended_after = event
+                    .not_before
+                    .map(|after| after.clamp(block.from, at.max(block.from)));
+                (at.max(block.from), End::Displaced)
+            }
         };
     }
 
@@ -162,6 +170,7 @@ impl Walk<'_> {
     fn reaches(&mut self, place: usize, at: i64) {
         let block = &mut self.blocks[place];
         block.until = block.until.max(at);
+        block.ended_after = None;
         block.end = End::Unseen;
     }
 
@@ -199,6 +208,8 @@ impl Walk<'_> {
                     until: now,
                     begin,
                     end: End::Now,
+                    began_after: None,
+                    ended_after: None,
                     is_reclaim: false,
                     leases: 1,
                     renewals: 0,
@@ -207,6 +218,7 @@ impl Walk<'_> {
             });
             let block = &mut self.blocks[place];
             (block.until, block.end) = (now.max(block.from), End::Now);
+            block.ended_after = None;
             if block.owner.is_none() {
                 block.owner.clone_from(&holder.owner);
             }
@@ -222,6 +234,8 @@ fn new(event: &HistoryEvent, from: i64, begin: Begin) -> Block {
         until: event.at,
         begin,
         end: End::Unseen,
+        began_after: None,
+        ended_after: None,
         is_reclaim: false,
         leases: 1,
         renewals: 0,
@@ -243,6 +257,7 @@ fn revoke(blocks: &mut [Block], told: &Told<'_>) {
         };
         if let Some(block) = blocks.iter_mut().rev().find(fits) {
             block.until = revoked.at;
+            block.ended_after = None;
             block.end = End::Revoked {
                 by: revoked.by.clone(),
                 id: revoked.id.clone(),

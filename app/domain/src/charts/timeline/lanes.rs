@@ -112,9 +112,11 @@ fn cut(mut block: Block, scale: TimeScale) -> Option<Block> {
     }
     if block.from < scale.from() {
         (block.from, block.begin) = (scale.from(), Begin::Unseen);
+        block.began_after = None;
     }
     if block.until > scale.until() {
         (block.until, block.end) = (scale.until(), End::Unseen);
+        block.ended_after = None;
     }
     block.ticks.retain(|at| scale.contains(*at));
     Some(block)
@@ -189,6 +191,7 @@ fn together(blocks: Vec<Block>, scale: TimeScale, width: f64) -> Vec<Block> {
                 last.leases = last.leases.saturating_add(block.leases);
                 last.renewals = last.renewals.saturating_add(block.renewals);
                 (last.token, last.end) = (block.token, block.end);
+                last.ended_after = block.ended_after;
                 last.is_reclaim |= block.is_reclaim;
                 last.ticks.clear();
             }
@@ -235,9 +238,17 @@ fn gaps(told: &Told<'_>, scale: TimeScale) -> Vec<(i64, i64)> {
         .since
         .filter(|since| *since > scale.from())
         .map(|since| (scale.from(), since));
+    // An event first seen after an outage of its backend: that time is a gap as well.
+    let outages = told
+        .events
+        .iter()
+        .filter_map(|event| Some((event.not_before?, event.at)));
     let gaps = before.into_iter().chain(told.gaps.iter().copied());
+    let mut gaps: Vec<(i64, i64)> = gaps.chain(outages).collect();
+    gaps.sort_unstable();
     let mut out: Vec<(i64, i64)> = Vec::new();
-    for (from, until) in gaps.filter(|(from, until)| until > from && scale.meets(*from, *until)) {
+    let is_shown = |(from, until): &(i64, i64)| until > from && scale.meets(*from, *until);
+    for (from, until) in gaps.into_iter().filter(is_shown) {
         let (from, until) = (from.max(scale.from()), until.min(scale.until()));
         match out.last_mut().filter(|last| from <= last.1) {
             Some(last) => last.1 = last.1.max(until),

@@ -22,6 +22,8 @@ fn event(at: i64, kind: EventKind, who: &str, token: u64) -> HistoryEvent {
         owner: (!who.is_empty()).then(|| OwnerId::new(who)),
         token: (token > 0).then(|| FencingToken::new(token)),
         ttl_ms: None,
+        stale_after_ms: None,
+        not_before: None,
         waiters: None,
         waited_ms: None,
         run: None,
@@ -314,4 +316,22 @@ fn a_forced_unlock_ends_the_lease_that_it_was_about() {
     let block = &timeline.lanes[0].blocks[0];
     assert_eq!(block.until, 20 * MINUTE - 400);
     assert!(matches!(&block.end, End::Revoked { by, .. } if by == "oncall"));
+}
+
+#[test]
+fn an_end_in_an_outage_is_a_window_and_the_hold_an_interval() {
+    // Acquired at minute 10; out of sight from 20 to 30, and gone then.
+    let mut gone = event(30, EventKind::Released, "a", 1);
+    gone.not_before = Some(20 * MINUTE);
+    let events = [event(10, EventKind::Acquired, "a", 1), gone];
+    let told = Told {
+        events: &events,
+        ..Told::default()
+    };
+    let found = blocks(&told, 60 * MINUTE);
+    assert_eq!(found[0].length_range_ms(), (10 * MINUTE, 20 * MINUTE));
+    let timeline = Timeline::of(&told, TimeScale::new(0, 60 * MINUTE), 60 * MINUTE);
+    assert_eq!(timeline.gaps, [(20 * MINUTE, 30 * MINUTE)]);
+    let holds = crate::charts::hold::Holds::of(&found);
+    assert_eq!((holds.uncertain(), holds.percentile(50)), (1, Some(15 * MINUTE)));
 }

@@ -25,6 +25,8 @@ pub(super) struct Life {
     at: i64,
     acquired_at: i64,
     ttl_ms: Option<i64>,
+    /// Without a TTL: silent for longer, it is not renewing.
+    stale_after_ms: Option<i64>,
     /// The TTL was recorded, not seen.
     is_ttl_recorded: bool,
     /// Of the last renewal, or of the acquisition.
@@ -53,6 +55,7 @@ impl Life {
             at: event.at,
             acquired_at: event.at,
             ttl_ms: event.ttl_ms.or(event.ttl_seen_ms),
+            stale_after_ms: event.stale_after_ms,
             is_ttl_recorded: event.ttl_ms.is_some(),
             renewed_at: event.at,
             renewals: 0,
@@ -279,6 +282,10 @@ impl Life {
                     (Some(track_ms), Some(deadline)) => LifetimeFacts::Leased {
                         remaining_ms: deadline - at,
                         track_ms,
+                    },
+                    _ if let Some(stale_after_ms) = self.stale_after_ms => LifetimeFacts::Heartbeat {
+                        silent_ms: at - self.renewed_at,
+                        stale_after_ms,
                     },
                     _ => LifetimeFacts::Unknown {
                         why: "its TTL was not recorded",
