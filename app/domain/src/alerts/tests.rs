@@ -2,6 +2,7 @@
 
 mod forgetting;
 mod gaps;
+mod many_locks;
 mod played;
 mod previewed;
 mod same_moments;

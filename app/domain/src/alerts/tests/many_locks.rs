@@ -1,0 +1,75 @@
+//! More locks than a preview remembers at a time.
+
+use super::played::rule;
+use super::previewed::{H, Now, S, event, feed};
+use crate::alerts::Playback;
+use crate::detail::EventKind::{Acquired, Released};
+
+const ORDERS: i64 = 150_000;
+
+#[test]
+fn names_used_once_do_not_hide_a_lock_that_is_held() {
+    // 150,000 orders, each locked once, while `daily` is held again and again, at last for long, and `long` all the time.
+    let rule = rule("long_held");
+    let now = Now(Some("w"));
+    let mut playback = Playback::new([&rule], 0, 48 * H);
+    let mut hold = |at: i64, name: &str, ms: i64| {
+        feed(&mut playback, &now, &event(at, Acquired, name));
+        feed(&mut playback, &now, &event(at + ms, Released, name));
+    };
+    for number in 0..ORDERS {
+        let at = 10 * S + number * 1_000;
+        hold(at, &format!("order:{number}"), 5);
+        if number % 1_000 == 0 {
+            hold(at + 10, "daily", 60 * S);
+        }
+        if number == 10 {
+            hold(at, "long", 1);
+        }
+    }
+    let end = 10 * S + ORDERS * 1_000;
+    feed(&mut playback, &now, &event(end, Acquired, "long"));
+    feed(&mut playback, &now, &event(end, Acquired, "daily"));
+    feed(&mut playback, &now, &event(end + 600 * S, Released, "daily"));
+    let preview = playback.finish(&now).remove(0);
+    assert_eq!(preview.locks, ORDERS.unsigned_abs() + 2);
+    let mut fired: Vec<String> = preview
+        .firings
+        .iter()
+        .map(|firing| firing.subject.shown())
+        .collect();
+    fired.sort_unstable();
+    // By its own p95, which is not forgotten; and by the two hours that any lock may be held.
+    assert_eq!(fired, ["daily", "long"]);
+}
+
+#[test]
+fn one_hold_costs_a_few_evaluations_whatever_its_length() {
+    // A hundred thousand locks, each held for an hour: the second at which it is too long is found by halving.
+    let rule = rule("long_held");
+    let now = Now(None);
+    let mut playback = Playback::new([&rule], 0, 48 * H);
+    let locks = 100_000;
+    for number in 0..locks {
+        feed(
+            &mut playback,
+            &now,
+            &event(number, Acquired, &format!("lock:{number}")),
+        );
+    }
+    for number in 0..locks {
+        feed(
+            &mut playback,
+            &now,
+            &event(3 * H + number, Released, &format!("lock:{number}")),
+        );
+    }
+    let preview = playback.finish(&now).remove(0);
+    assert_eq!(
+        (preview.count, preview.locks),
+        (locks.unsigned_abs(), locks.unsigned_abs())
+    );
+    assert_eq!(preview.firings.len(), 1_000);
+    let of_each = preview.evaluations / locks.unsigned_abs();
+    assert!(of_each < 60, "{of_each}");
+}
