@@ -165,7 +165,7 @@ async fn nginx_as_it_is_documented_passes_people_forms_and_streams() {
         ""
     };
     let whole = format!(
-        "{user}daemon off;\npid {shown}/nginx.pid;\nevents {{}}\nhttp {{\naccess_log off;\nclient_body_temp_path {shown}/b;\n\
+        "{user}daemon off;\nmaster_process off;\npid {shown}/nginx.pid;\nevents {{}}\nhttp {{\naccess_log off;\nclient_body_temp_path {shown}/b;\n\
          proxy_temp_path {shown}/p;\nfastcgi_temp_path {shown}/f;\nuwsgi_temp_path {shown}/u;\nscgi_temp_path {shown}/s;\n{site}}}\n"
     );
     let config = folder.path().join("nginx.conf");
