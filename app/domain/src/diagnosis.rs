@@ -4,9 +4,12 @@
 //! nobody listened to is no evidence. `judge` allocates nothing, because it runs for every lock of every pass;
 //! `explain` writes the sentences and runs for the rows that someone looks at.
 
-use crate::human;
+mod reasons;
+
+pub use reasons::explain;
+
 use crate::observation::Condition;
-use crate::state::{LockState, Reason};
+use crate::state::LockState;
 
 /// A holder that was never seen to renew is near expiry below this share of its TTL. One eighth lets a holder
 /// that renews a 30 s lease every 25 s drop to 5 s again and again without being accused.
@@ -248,167 +251,5 @@ pub fn judge(facts: &Facts<'_>) -> Verdict {
 pub fn is_below_low(facts: &Facts<'_>, remaining_ms: i64) -> bool {
     facts.near_below_ms.is_some_and(|below| remaining_ms < below)
 }
-
-/// One sentence per state that holds, worst first; one for a healthy lock too.
-pub fn explain(facts: &Facts<'_>, verdict: Verdict) -> Vec<Reason> {
-    let mut reasons: Vec<Reason> = LockState::ALL
-        .into_iter()
-        .filter(|state| verdict.holds(*state))
-        .map(|state| Reason {
-            state,
-            why: sentence(state, facts),
-        })
-        .collect();
-    if reasons.is_empty() {
-        reasons.push(Reason {
-            state: LockState::Healthy,
-            why: sentence(LockState::Healthy, facts),
-        });
-    }
-    if let (Some(Condition::Note { why }), Some(first)) = (facts.condition, reasons.first_mut()) {
-        first.why = format!("{} {why}.", first.why);
-    }
-    reasons
-}
-
-fn sentence(state: LockState, facts: &Facts<'_>) -> String {
-    match state {
-        LockState::ExpiredPresent => expired_sentence(facts),
-        LockState::NotRenewing | LockState::NearExpiry => silence_sentence(state, facts),
-        LockState::Contended => contended_sentence(facts),
-        LockState::HolderGone | LockState::Unknown => match (facts.condition, facts.lifetime) {
-            (Some(Condition::HolderGone { why } | Condition::Unrecognised { why }), _) => format!("{why}."),
-            (_, LifetimeFacts::Unknown { why }) => format!("{why}."),
-            _ => "This backend does not tell enough to judge it.".to_owned(),
-        },
-        LockState::NoTtl => match facts.lifetime {
-            LifetimeFacts::NoTtl { why } => format!("It never expires by itself: {why}."),
-            _ => "It never expires by itself.".to_owned(),
-        },
-        LockState::Healthy => healthy_sentence(facts),
-        LockState::TwoBelievers => match facts.condition {
-            Some(Condition::TwoBelievers { why }) => format!("{why}."),
-            _ => format!("It is {}.", state.word()),
-        },
-        LockState::LongHeld => "It is held for longer than a rule allows.".to_owned(),
-        LockState::Stale => format!("It is {}.", state.word()),
-    }
-}
-
-fn remaining(facts: &Facts<'_>) -> i64 {
-    match facts.lifetime {
-        LifetimeFacts::Leased { remaining_ms, .. } => remaining_ms,
-        LifetimeFacts::RanOut { .. }
-        | LifetimeFacts::Heartbeat { .. }
-        | LifetimeFacts::NoTtl { .. }
-        | LifetimeFacts::Session
-        | LifetimeFacts::Unknown { .. } => 0,
-    }
-}
-
-fn expired_sentence(facts: &Facts<'_>) -> String {
-    if let LifetimeFacts::RanOut { ago_ms } = facts.lifetime {
-        let ago = human::duration(ago_ms);
-        return format!("Its lease ran out {ago} ago, after the last scan, and no renewal was seen.");
-    }
-    let ago = human::duration(-remaining(facts));
-    match facts.cadence {
-        Some(cadence) => format!(
-            "Its lease ran out {ago} ago and the record is still there. It renewed every {} until then.",
-            human::duration(cadence.interval_ms)
-        ),
-        None => format!("Its lease ran out {ago} ago and the record is still there."),
-    }
-}
-
-fn silence_sentence(state: LockState, facts: &Facts<'_>) -> String {
-    let left = human::duration(remaining(facts));
-    if let LifetimeFacts::Heartbeat {
-        silent_ms,
-        stale_after_ms,
-    } = facts.lifetime
-    {
-        let silent = human::duration(silent_ms);
-        let every = facts.cadence.map_or_else(String::new, |cadence| {
-            format!(
-                " It used to give one every {}.",
-                human::duration(cadence.interval_ms)
-            )
-        });
-        let limit = human::period(stale_after_ms);
-        return format!("No sign of life for {silent}; `stale_after` is {limit}.{every}");
-    }
-    match (facts.cadence, facts.lifetime) {
-        (Some(cadence), _) if state == LockState::NotRenewing => format!(
-            "Renewed every {}, silent for {}. Expires in {left}.",
-            human::duration(cadence.interval_ms),
-            human::duration(cadence.silent_ms)
-        ),
-        (_, LifetimeFacts::Leased { remaining_ms, .. }) if is_below_low(facts, remaining_ms) => {
-            format!(
-                "Less is left than at any renewal before: {left}.{}",
-                rhythm(facts)
-            )
-        }
-        (Some(cadence), _) => format!(
-            "One renewal missed. It renews every {}; the last was {} ago.",
-            human::duration(cadence.interval_ms),
-            human::duration(cadence.silent_ms)
-        ),
-        (None, LifetimeFacts::Leased { track_ms, .. }) => {
-            let renewed = if facts.renewals == 0 {
-                "Never seen to renew"
-            } else {
-                "Renewed once"
-            };
-            format!("{renewed}; {left} of {} left.", human::duration(track_ms))
-        }
-        (None, _) => format!("{left} left."),
-    }
-}
-
-fn rhythm(facts: &Facts<'_>) -> String {
-    facts.cadence.map_or_else(String::new, |cadence| {
-        let every = human::duration(cadence.interval_ms);
-        let ago = human::duration(cadence.silent_ms);
-        format!(" It renews every {every}; the last was {ago} ago.")
-    })
-}
-
-fn contended_sentence(facts: &Facts<'_>) -> String {
-    let waiting = match facts.waiters {
-        Some(1) => "One waits for it.".to_owned(),
-        Some(count) => format!("{} wait for it.", human::count(u64::from(count))),
-        None => String::new(),
-    };
-    match facts.oldest_waiter_ms {
-        Some(ms) => format!("{waiting} Oldest waiter {}.", human::duration(ms)),
-        None => waiting,
-    }
-}
-
-fn healthy_sentence(facts: &Facts<'_>) -> String {
-    match (facts.cadence, facts.lifetime) {
-        (Some(cadence), _) => format!(
-            "It renews every {}, the last was {} ago.",
-            human::duration(cadence.interval_ms),
-            human::duration(cadence.silent_ms)
-        ),
-        (
-            None,
-            LifetimeFacts::Heartbeat {
-                silent_ms,
-                stale_after_ms,
-            },
-        ) => format!(
-            "Its last sign of life was {} ago; it is not renewing after {} without one.",
-            human::duration(silent_ms),
-            human::period(stale_after_ms)
-        ),
-        (None, LifetimeFacts::Session) => "It lives as long as the session that holds it.".to_owned(),
-        (None, _) => "Its lease runs and nobody waits.".to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests;
