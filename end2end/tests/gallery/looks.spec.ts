@@ -38,6 +38,17 @@ for (const scene of SCENES) {
   });
 }
 
+test('the notice of overdue alert rules shows first, and only when they are overdue', async ({ page }) => {
+  for (const path of ['/', '/locks', '/backends']) {
+    await open(page, path);
+    const notice = page.locator('.alerts-overdue');
+    await expect(notice).toBeHidden();
+    await page.locator('html').evaluate((root) => root.setAttribute('data-alerts', 'overdue'));
+    await expect(notice).toBeVisible();
+    await expect(notice).toBeInViewport();
+  }
+});
+
 test('a lock that nobody holds has a page with its past and no unlock', async ({ page }) => {
   const answer = await page.goto('/locks/builtin/tenant_311:ledger-post?source=lease');
   expect(answer?.status()).toBe(200);

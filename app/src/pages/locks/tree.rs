@@ -28,6 +28,16 @@ enum Line {
     },
 }
 
+impl Line {
+    /// Keeps the element of a prefix that prefix's: a link never changes its target under the pointer.
+    fn key(&self) -> String {
+        match self {
+            Self::Node { child, .. } => child.prefix.clone(),
+            Self::More { depth, .. } => format!("\0more {depth}"),
+        }
+    }
+}
+
 #[component]
 pub fn Tree(
     /// From the root down to the chosen prefix.
@@ -54,7 +64,13 @@ pub fn Tree(
                         <span class="tc">{move || human::count(total())}</span>
                     </a>
                 </li>
-                {move || lines().into_iter().map(|line| view! { <TreeLine line address/> }.into_any()).collect_view()}
+                <For each=lines key=Line::key children=move |line| {
+                    let key = line.key();
+                    let line = Memo::new(move |_| {
+                        lines().into_iter().find(|other| other.key() == key).unwrap_or_else(|| line.clone())
+                    });
+                    move || view! { <TreeLine line=line.get() address/> }
+                }/>
             </ol>
         </nav>
     }
