@@ -54,10 +54,7 @@ pub fn hold_time(holds: &Holds, now: Option<Now>, what: &str, alert: Option<&str
 fn uncertain(holds: &Holds) -> String {
     match holds.uncertain() {
         0 => String::new(),
-        count => format!(
-            "; {} of uncertain length, because the backend was out of sight",
-            human::counted(count, "hold", "holds")
-        ),
+        count => format!("; {} of uncertain length", human::counted(count, "hold", "holds")),
     }
 }
 

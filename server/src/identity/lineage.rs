@@ -161,7 +161,7 @@ pub fn is_opened_by(changes: &[AccountChange], others: &[Lineage], now: i64) -> 
     })
 }
 
-/// Who did something to this account lately; `opened`: only who may act as its user since. Pure.
+/// Who changed this account within the last day; `opened`: only who may act as its user since. Pure.
 pub fn recent_authors(changes: &[AccountChange], opened: bool, now: i64) -> impl Iterator<Item = &Lineage> {
     let counts = move |change: &&AccountChange| {
         now - change.at < ms(INDEPENDENT_AFTER) && (change.kind.opens_account() || !opened)

@@ -69,8 +69,8 @@ impl Unlocks {
         Ok(None)
     }
 
-    /// Whether one of `firsts` may have made these changes as another user, whose account it opened lately: by itself, or as
-    /// one more user.
+    /// Whether one of `firsts` may have made these changes as another user, whose account it opened within a day: by
+    /// itself, or as one more user.
     async fn is_opened_in_between(
         &self,
         changes: &[AccountChange],
@@ -86,7 +86,7 @@ impl Unlocks {
             if !asked.insert(id.clone()) {
                 continue;
             }
-            // Nobody has so many accounts opened in a day but to hide in them.
+            // More accounts than this in a day are a way to hide: refuse.
             if asked.len() > AUTHORS_MAX {
                 return Ok(true);
             }
@@ -112,7 +112,7 @@ impl Unlocks {
         first.id == second.id || pairs.into_iter().any(|(one, other)| is_namesake(one, other))
     }
 
-    /// Somebody approved, and may still approve, and does not depend on any of `firsts`. `who` reads why not.
+    /// An approval exists, its author may still approve and does not depend on any of `firsts`. `who` reads why not.
     pub(super) async fn is_approved(
         &self,
         who: &Who,

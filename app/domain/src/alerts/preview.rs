@@ -67,7 +67,7 @@ pub struct Preview {
     /// How often the condition was evaluated.
     pub evaluations: u64,
     pub locks: u64,
-    /// Acquisitions, and those of them without a TTL recorded or seen: of them less can be told.
+    /// Acquisitions, and those of them without a recorded or observed TTL, which the preview covers less exactly.
     pub acquisitions: u64,
     pub without_ttl: u64,
 }

@@ -13,12 +13,12 @@ use url::Url;
 use super::refused;
 use crate::http::problem::Problem;
 
-/// Without `public_url` every name is answered: nobody has said which is the right one.
+/// Without `public_url` every name is answered: the right one is not configured.
 #[derive(Debug, Clone, Default)]
 pub struct Hosts(Option<Arc<[String]>>);
 
 impl Hosts {
-    /// `allowed` are further names beside that of `public_url`.
+    /// `allowed` are names in addition to that of `public_url`.
     pub fn new(public_url: Option<&Url>, allowed: &[String]) -> Self {
         let own = public_url.and_then(Url::host_str);
         Self(own.map(|own| {
