@@ -1,11 +1,11 @@
-# Owns the names of what can be done with this repository. Each target is one script or one line of
-# cargo; what they need is installed by scripts/setup, which is quick when all is there.
+# The targets of this repository. Each target is one script or one line of cargo; scripts/setup installs their tools and is
+# quick when nothing is missing.
 
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
-# The same as in scripts/lib/common.sh: tools from the cache, and cargo for shells that do not know it.
+# As in scripts/lib/common.sh: tools from the cache, and cargo for shells without it in PATH.
 CACHE := $(or $(LEASEHOLD_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/leasehold)
 export PATH := $(CACHE)/bin:$(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/leasehold
@@ -29,8 +29,8 @@ test: ## all set-up, then every test
 check: ## format, lints of both graphs, unit tests: the inner loop
 	@scripts/check
 
-# What is shipped and measured is optimized as a whole: up to a tenth more leases a second, for a build of twenty minutes on
-# two cores instead of twelve. The two kinds of build stand side by side in the target folder.
+# Shipped and measured binaries use fat LTO: up to a tenth more leases a second, for a longer build. Both kinds of build are kept in
+# the target folder.
 build bench dist: export CARGO_PROFILE_RELEASE_LTO := fat
 build bench dist: export CARGO_PROFILE_RELEASE_CODEGEN_UNITS := 1
 
@@ -41,31 +41,33 @@ build: ## leaves one self-contained binary, site embedded, at target/release/lea
 
 .PHONY: run
 run: ## builds and serves your configuration: make run CONFIG=leasehold.toml
-	@test -n '$(CONFIG)' || { echo 'say which configuration: make run CONFIG=leasehold.toml' >&2; exit 2; }
+	@test -n '$(CONFIG)' || { echo 'CONFIG is missing: make run CONFIG=leasehold.toml' >&2; exit 2; }
 	@test -r '$(CONFIG)' || { echo 'cannot read $(CONFIG)' >&2; exit 2; }
 	@scripts/setup build
 	@$(MAKE) --no-print-directory binary
 	@exec $(BINARY) serve --config '$(CONFIG)'
 
 .PHONY: bench
-bench: build ## goals beside figures
-	@scripts/setup servers peers
-	@exec $(BINARY) bench
+bench: ## performance goals and measured figures
+	@scripts/setup build servers peers
+	@scripts/site
+	@cargo build --locked --release -p leasehold -p leasehold-bench
+	@exec $(BINARY)-bench
 
 .PHONY: prove
 prove: export LEASEHOLD_PROVE := 1
 prove: ## the long fault runs
 	@scripts/setup build servers peers monitoring test
 	@scripts/site
-	@cargo nextest run --locked -p leasehold --profile prove --run-ignored all
+	@cargo nextest run --locked --workspace --exclude frontend --features app/ssr --profile prove --run-ignored all
 
 .PHONY: mutants
-mutants: ## each known fault put into the code, one at a time: a test must notice
+mutants: ## injects each known fault into the code, one at a time: a test must detect it
 	@scripts/setup build servers test
 	@scripts/mutants
 
 .PHONY: site
-site: ## only the browser half, into target/site
+site: ## only the browser build, into target/site
 	@scripts/setup build
 	@scripts/site
 
@@ -85,7 +87,7 @@ fmt: ## formats the code
 clean: ## removes everything built here; tools stay in the cache
 	@rm -rf target end2end/test-results end2end/playwright-report
 
-# Site, then the binary that embeds it, for targets that have done the set-up.
+# Site, then the binary that embeds it, for targets after the set-up.
 .PHONY: binary
 binary:
 	@scripts/site

@@ -1,5 +1,5 @@
-// `leasehold demo`: real servers with real clients, started once per worker, and its JSON API for what a page should show.
-// Its visitor is signed in by the link that it prints, as people are; every test's browser brings that session.
+// `leasehold demo`: real servers with real clients, started once per worker, and its JSON API for expected page contents.
+// The demo's printed link signs in once; every test's browser has that session.
 import type { Browser, BrowserContext } from '@playwright/test';
 import { test as base, expect } from './fixtures';
 import { needed, run, type Running } from './server';
@@ -54,7 +54,7 @@ async function signIn(browser: Browser, { link, url }: Running): Promise<Session
   const context = await browser.newContext();
   const page = await context.newPage();
   await page.goto(link ?? 'about:blank');
-  await page.getByRole('button', { name: 'Go on' }).click();
+  await page.getByRole('button', { name: 'Sign in' }).click();
   await page.waitForURL(`${url}/`);
   const session = await context.storageState();
   await context.close();

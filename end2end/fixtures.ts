@@ -1,5 +1,5 @@
-// What every test has: a page on which any console error or warning, exception or dialog fails the test, and the looks of
-// a page. Which program serves the page is for gallery.ts and demo.ts.
+// Fixtures of every test: a page on which any console error or warning, exception or dialog fails the test, and checks of
+// a page's appearance. gallery.ts and demo.ts start the program that serves the page.
 import { test as base, expect, type Page } from '@playwright/test';
 import AxeBuilder from '@axe-core/playwright';
 
@@ -67,13 +67,14 @@ export async function accessible(page: Page): Promise<void> {
 
 /** Nothing sticks out sideways: a phone never scrolls the page across. Says what does. */
 export async function fits(page: Page): Promise<void> {
-  const wide = await page.evaluate(() => {
+  // Asked again: a page whose style sheet is still applied has another width for a moment.
+  const wide = () => page.evaluate(() => {
     const width = document.documentElement.clientWidth;
     if (document.documentElement.scrollWidth <= width) return [];
     const out = [...document.body.querySelectorAll('*')].filter((it) => it.getBoundingClientRect().right > width + 1);
     return ['the page', ...out.map((it) => `${it.tagName.toLowerCase()}.${it.getAttribute('class') ?? ''}`).slice(0, 8)];
   });
-  expect.soft(wide, 'wider than the window').toEqual([]);
+  await expect.poll(wide, { message: 'wider than the window', timeout: 5_000 }).toEqual([]);
 }
 
 export const LOOKS = (['light', 'dark'] as const).flatMap((theme) => [1440, 390].map((width) => ({ theme, width })));

@@ -1,4 +1,4 @@
-// The design gallery: the real pages over made-up locks, whose scene and stream a test may change. Started once per worker.
+// The design gallery: the real pages with generated locks, whose scene and stream a test may change. Started once per worker.
 import { test as base, expect } from './fixtures';
 import { needed, run, type Running } from './server';
 

@@ -1,15 +1,14 @@
-// Owns how the browser tests run: Debian's Chromium, one project with one worker per program under test. What fails in
-// continuous integration is run once more and listed as flaky; at a desk it just fails. Figures for the record come from `--project demo` or `--project gallery` alone.
+// Configuration of the browser tests: Debian's Chromium, one project with one worker per program under test. A failure is not
+// retried. Figures for the record come from `--project demo` or `--project gallery` alone.
 import { defineConfig } from '@playwright/test';
 
 export default defineConfig({
   outputDir: './test-results/runs',
-  // How long a test may hang, not how fast it is: several look at many pages one after the other.
+  // Hang limit of a test, not a speed limit: some visit many pages.
   timeout: 180_000,
   expect: { timeout: 30_000 },
   // One for each program: the demo's tests mostly wait, the gallery's mostly compute.
   workers: 2,
-  retries: process.env.CI ? 2 : 0,
   forbidOnly: Boolean(process.env.CI),
   reporter: [['list']],
   projects: [
@@ -17,7 +16,7 @@ export default defineConfig({
     { name: 'demo', testDir: './tests/demo', workers: 1 },
   ],
   use: {
-    // A trace doubles the time of a test: asked for with TRACE=1.
+    // A trace doubles the time of a test: enabled by TRACE=1.
     trace: process.env.TRACE ? 'retain-on-failure' : 'off',
     screenshot: 'only-on-failure',
     launchOptions: {

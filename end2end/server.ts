@@ -1,26 +1,30 @@
-// Starts a program of ours, waits for the address that it prints, and ends it by its own process id.
+// Starts a program, waits for the address that it prints, and ends it by its process id.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
 export interface Running {
   url: string;
-  /** Signs in, once; the demo's alone. */
+  /** Works once: signs in (the demo), or makes the first admin (an empty store). */
   link?: string;
   process: ChildProcess;
   stop: () => Promise<void>;
 }
 
-/** Resolves with the first http address on standard output; rejects with all output when it ends before. An address that
-    goes on after the port is a link. */
-export async function run(binary: string, args: string[], patienceMs: number): Promise<Running> {
-  const child = spawn(binary, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+const ADDRESS = /http:\/\/127\.0\.0\.1:\d+\S*/;
+
+/** Resolves with the first http address on standard output that matches; rejects with all output when it ends before. An
+    address that goes on after the port is a link. */
+export async function run(binary: string, args: string[], patienceMs: number, wanted = ADDRESS): Promise<Running> {
+  // The program reads its configuration from such variables too.
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('LEASEHOLD_')));
+  const child = spawn(binary, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let said = '';
   child.stderr!.on('data', (bytes: Buffer) => { said += bytes.toString(); });
   const address = await new Promise<URL>((resolve, reject) => {
     const late = setTimeout(() => reject(new Error(`no address within ${patienceMs} ms: ${said}`)), patienceMs);
     createInterface({ input: child.stdout! }).on('line', (line) => {
       said += `${line}\n`;
-      const found = /http:\/\/127\.0\.0\.1:\d+\S*/.exec(line);
+      const found = wanted.exec(line);
       if (found) { clearTimeout(late); resolve(new URL(found[0])); }
     });
     child.once('error', reject);
@@ -32,7 +36,7 @@ export async function run(binary: string, args: string[], patienceMs: number): P
     child.kill('SIGINT');
     await ended;
   };
-  const link = address.search ? address.href : undefined;
+  const link = address.pathname === '/' ? undefined : address.href;
   return { url: address.origin, link, process: child, stop };
 }
 

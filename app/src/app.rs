@@ -1,4 +1,4 @@
-//! The shell of every page: document, head, routes, and what all pages share.
+//! Shell of every page: document, head, routes and shared parts.
 
 use domain::alerts::OVERDUE;
 use leptos::prelude::*;
@@ -7,42 +7,42 @@ use leptos_router::components::{FlatRoutes, Route, Router};
 use leptos_router::{SsrMode, path};
 
 use crate::api::error::set_status;
-use crate::components::empty::Empty;
+use crate::components::bottom_nav::Tabs;
+use crate::components::empty_state::Empty;
 use crate::components::nav::Nav;
-use crate::components::tabs::Tabs;
 use crate::components::title::{PageTitle, TitleFormat};
-use crate::keys::{Keys, KeysDialog};
+use crate::keyboard_shortcuts::{Keys, KeysDialog};
 use crate::live::Live;
 use crate::pages::backends::BackendsPage;
 use crate::pages::lock::LockPage;
 use crate::pages::locks::LocksPage;
 use crate::pages::overview::OverviewPage;
 
-/// Before the first paint, so that no page flashes in the wrong colours; and what `.turn` does, on pages with the browser half
-/// and without. Where storage is refused the choice lasts for the page. The only script of our own; pages without the browser
-/// half allow it by its hash.
+/// Sets the theme before the first paint, and handles `.turn` with and without hydration. If
+/// storage is refused, the choice lasts for the page. The only inline script; the content
+/// security policy allows it by its hash.
 pub const THEME: &str = "{const r=document.documentElement,k='theme';let t=null;\
     try{t=localStorage.getItem(k)}catch{}if(t)r.dataset.theme=t;\
     addEventListener('click',e=>{if(!e.target.closest('.turn'))return;\
     t=r.dataset.theme||(matchMedia('(prefers-color-scheme: dark)').matches?'dark':'light');\
     r.dataset.theme=t=t=='dark'?'light':'dark';try{localStorage.setItem(k,t)}catch{}})}";
 
-/// Shapes and hatches, once per document, outside what the browser hydrates.
+/// Shapes and hatches, once per document, outside the hydrated tree.
 pub(crate) const SPRITE: &str = include_str!("components/sprite.svg");
 
-/// In the server's context: who looks may read some of the audit record, so its link is shown.
+/// Server context: the user may read audit entries, so the link is shown.
 #[derive(Debug, Clone, Copy)]
 pub struct MayAudit;
 
-/// In the server's context: no server evaluates the alert rules.
+/// Server context: no server evaluates the alert rules.
 #[derive(Debug, Clone, Copy)]
 pub struct AlertsOverdue;
 
-/// In the server's context: who looks, as the sheet of the account says it.
+/// Server context: the signed-in user's name, for the account menu.
 #[derive(Debug, Clone)]
 pub struct WhoLooks(pub String);
 
-/// Opened by the button in the bar, by the browser itself.
+/// Opened by the button in the bar, without script.
 fn account(WhoLooks(name): WhoLooks) -> AnyView {
     view! {
         <div popover id="account" role="dialog" aria-label="Your account">
@@ -54,11 +54,12 @@ fn account(WhoLooks(name): WhoLooks) -> AnyView {
     .into_any()
 }
 
-/// The document around the app. Made on the server only.
+/// The document around the app. Rendered on the server only.
 pub fn shell(options: LeptosOptions) -> impl IntoView {
-    // On the document, which the browser does not hydrate: its half need not know who looks.
+    // Set on the document, outside the hydrated tree: the browser's code does not need the
+    // user.
     let may = use_context::<MayAudit>().map(|_| "audit");
-    // The browser half sets and removes it as the stream of events says.
+    // The browser updates it from the event stream.
     let alerts = use_context::<AlertsOverdue>().map(|_| "overdue");
     let account = use_context::<WhoLooks>().map(account);
     view! {
@@ -79,7 +80,8 @@ pub fn shell(options: LeptosOptions) -> impl IntoView {
                 <App/>
                 <KeysDialog/>
                 {account}
-                // Behind the app: the browser hydrates the body from its first child on. The style sheet shows it on top.
+                // After the app, because the browser hydrates the body from its first child on.
+                // CSS shows it on top.
                 <p class="notice critical alerts-overdue" role="alert">{OVERDUE}</p>
                 <svg class="sprite" aria-hidden="true" inner_html=SPRITE></svg>
             </body>
@@ -94,10 +96,10 @@ pub fn App() -> impl IntoView {
     view! {
         <TitleFormat/>
         <Router>
-            <a class="skip" href="#main" rel="external">"Skip to the page"</a>
+            <a class="skip" href="#main" rel="external">"Skip to content"</a>
             <Nav/>
             <main id="main" tabindex="-1">
-                // Flat: the old page leaves the document before its state is disposed of, not after.
+                // Flat: the old page leaves the document before its state is disposed of.
                 <FlatRoutes fallback=|| view! { <NotFound/> }.into_any()>
                     <Route path=path!("/") view=OverviewPage ssr=SsrMode::Async/>
                     <Route path=path!("/locks") view=LocksPage ssr=SsrMode::Async/>
@@ -115,7 +117,7 @@ pub fn App() -> impl IntoView {
 fn NotFound() -> impl IntoView {
     set_status(404);
     view! {
-        <PageTitle text="No such page"/>
+        <PageTitle text="Page not found"/>
         <Empty title="There is no such page" whole=true>
             <p><a class="link" href="/">"Overview"</a>", or "<a class="link" href="/locks">"all locks"</a>"."</p>
         </Empty>

@@ -1,19 +1,19 @@
-//! Charts as HTML that is made on the server and needs no script: each with a title, a tooltip for every mark and a table of
-//! the same numbers.
+//! Charts as server-rendered HTML without script: each with a title, a tooltip per mark and a
+//! table of the same numbers.
 //!
-//! What is drawn where is worked out in `domain::charts`. Nothing here is reached from what the browser compiles: pages that
-//! it hydrates show charts as one string.
+//! `domain::charts` computes the geometry. Not compiled for the browser: hydrated pages insert
+//! charts as one string.
 
 pub mod bars;
-pub mod firing;
-pub mod frame;
-pub mod heat;
-pub mod held;
-pub mod hold;
-pub mod lately;
-pub mod markup;
-pub mod ownership;
-pub mod past;
+pub mod chart_frame;
+pub mod firing_alerts;
+pub mod heatmap;
+pub mod held_locks;
+pub mod hold_time;
+pub mod html_writer;
+pub mod ownership_timeline;
 pub mod range_links;
-pub mod seen;
+pub mod recent_events;
+pub mod recent_incidents;
+pub mod released_lock_facts;
 pub mod series;

@@ -1,6 +1,6 @@
-//! Addresses inside the console: how names get into paths and queries, and out of queries again.
+//! URLs inside the console: encoding of names in paths and queries, and parsing of queries.
 //!
-//! One parser for both halves, so that the server's first HTML and the browser read a query alike.
+//! One parser for server and browser, so that both read a query alike.
 
 use domain::lock::Lock;
 use domain::names::LockId;
@@ -43,7 +43,7 @@ fn hex(digit: u8) -> Option<u8> {
         .and_then(|value| u8::try_from(value).ok())
 }
 
-/// The decoded pairs of a query string, with or without its question mark. Values that repeat stay.
+/// The decoded pairs of a query string, with or without its question mark. Repeated names stay.
 pub fn pairs(search: &str) -> Vec<(String, String)> {
     search
         .trim_start_matches('?')
@@ -54,7 +54,7 @@ pub fn pairs(search: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// `path?name=value&…`, or the path alone when there are no pairs.
+/// `path?name=value&…`, or the path alone without pairs.
 pub fn with_query<N: AsRef<str>, V: AsRef<str>>(
     path: &str,
     pairs: impl IntoIterator<Item = (N, V)>,
@@ -69,12 +69,12 @@ pub fn with_query<N: AsRef<str>, V: AsRef<str>>(
     out
 }
 
-/// Address of a lock's own page. The source is always given: two sources may hold the same name.
+/// URL of a lock's page. With the source, because two sources may have the same name.
 pub fn lock(lock: &Lock) -> String {
-    of(&lock.id)
+    lock_path(&lock.id)
 }
 
-pub fn of(id: &LockId) -> String {
+pub fn lock_path(id: &LockId) -> String {
     let (name, source) = (id.resource.text(), ("source", id.source.as_str()));
     if matches!(name.as_str(), "" | "." | "..") {
         let path = format!("/locks/{}/{FOLDED}", id.backend);
@@ -84,7 +84,7 @@ pub fn of(id: &LockId) -> String {
     with_query(&path, [source])
 }
 
-/// Address of a lock's page by its name alone; where two sources hold it the page asks which.
+/// URL of a lock's page by name only; the page offers a choice if two sources have it.
 pub fn named(backend: &str, name: &str) -> String {
     if matches!(name, "" | "." | "..") {
         return with_query(&format!("/locks/{backend}/{FOLDED}"), [("name", name)]);
@@ -92,14 +92,14 @@ pub fn named(backend: &str, name: &str) -> String {
     format!("/locks/{backend}/{}", resource_path(name))
 }
 
-/// Address of the first step of a forced unlock, made from that of the lock's page.
+/// URL of the first step of a forced unlock, derived from the URL of the lock's page.
 pub fn unlock(lock: &str) -> String {
     lock.replacen("/locks/", "/unlock/", 1)
 }
 
-/// The same, with the holding that is on the screen.
+/// The same, with the displayed holding.
 pub fn unlock_holding(lock: &Lock) -> String {
-    let mut path = unlock(&of(&lock.id));
+    let mut path = unlock(&lock_path(&lock.id));
     if let Some(generation) = lock.generation.known() {
         path.push_str("&generation=");
         path.push_str(&encode(generation.as_str(), b":/,@"));
@@ -107,27 +107,28 @@ pub fn unlock_holding(lock: &Lock) -> String {
     path
 }
 
-/// Stands in the path for a name that no path can carry, because browsers fold it away; the query has the name.
+/// Placeholder in the path for names that a path cannot carry, because browsers normalize them
+/// away; the query has the name.
 const FOLDED: &str = "-";
 
-/// The name that an address made by [`lock`] stands for, from its path and from `name` in its query.
+/// The name in a URL made by [`lock`], from its path and from `name` in its query.
 pub fn resource(path: String, name: Option<String>) -> String {
     name.filter(|_| path == FOLDED).unwrap_or(path)
 }
 
-/// Slashes stay readable unless a browser or a proxy would fold them away.
+/// Slashes stay readable unless a browser or a proxy would normalize them.
 fn resource_path(name: &str) -> String {
     let foldable = name.split('/').any(|segment| matches!(segment, "" | "." | ".."));
     encode(name, if foldable { b":,@" } else { b":,@/" })
 }
 
-/// The router in the browser decodes an address once before it navigates, which would change a name that has
-/// any of these in it: such links leave the following to the browser itself.
+/// The router in the browser decodes a URL once before it navigates, which would change names
+/// with these characters: the browser itself follows such links.
 pub fn needs_browser(name: &str) -> bool {
     name.contains(['%', '\\']) || name.chars().any(char::is_control) || name.trim() != name
 }
 
-/// Address of the list narrowed to one prefix.
+/// URL of the list limited to one prefix.
 pub fn prefix(text: &str) -> String {
     if text.is_empty() {
         "/locks".to_owned()
@@ -141,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_goes_into_a_query_comes_out_of_it() {
+    fn query_values_survive_a_round_trip() {
         // Hostile values: separators, escapes, spaces, other scripts.
         let values = ["a&b=c", "100%", "a+b c", "%41", "grüße/☃", "", "\u{202e}x"];
         let url = with_query("/locks", values.map(|value| ("q", value)));

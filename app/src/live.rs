@@ -1,22 +1,24 @@
-//! What the browser knows of the stream: connection, pulse, pause, what waits. One per tab, shared by context.
+//! Live updates in the browser: connection, event data, pause, waiting changes. One per tab,
+//! shared by context.
 //!
-//! The stream only hints: pages refetch what they show. Nothing here runs on the server; its first HTML and
-//! the browser's both start from [`Link::Opening`]. All times are the browser's monotonic milliseconds.
+//! Events only announce changes: pages refetch what they show. Nothing here runs on the server;
+//! its first HTML and the browser's both start from [`Link::Opening`]. All times are the
+//! browser's monotonic milliseconds.
 
-pub mod load;
-pub mod pulse;
-pub mod stream;
+pub mod event;
+pub mod event_source;
+pub mod resource;
 
 use leptos::prelude::*;
 
-use pulse::{BackendPulse, Pulse};
+use event::{BackendPulse, LiveEvent};
 
-/// Silence of the stream after which nothing on screen may pass for live.
+/// Silence of the stream after which data no longer counts as live.
 pub const SILENCE_MS_MAX: i64 = 12_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Link {
-    /// Before the first event; also the whole life of a page without script.
+    /// Before the first event; always without script.
     Opening,
     Open,
     Cut {
@@ -34,19 +36,19 @@ enum Stream {
 #[derive(Clone, Copy)]
 pub struct Live {
     stream: RwSignal<Stream>,
-    pulse: RwSignal<Option<Pulse>>,
-    /// When the pulse came.
+    pulse: RwSignal<Option<LiveEvent>>,
+    /// Arrival of the last event.
     heard_at: RwSignal<i64>,
     /// Hydrated and ticking.
     awake: RwSignal<bool>,
-    /// The shared ticker; none until the page is alive.
+    /// The shared ticker; `None` before hydration.
     now: RwSignal<Option<i64>>,
-    /// Each step makes every resource on the page fetch again.
+    /// Each increment refetches every resource of the page.
     epoch: RwSignal<u64>,
-    /// Each step asks tables to take in what they hold back.
+    /// Each increment makes tables apply held-back changes.
     flush: RwSignal<u64>,
     paused: RwSignal<bool>,
-    /// Changes that came while paused, and those that a table holds back under the pointer.
+    /// Changes received while paused, and those that a table holds back under the pointer.
     unseen: RwSignal<u32>,
     held_back: RwSignal<u32>,
     /// Revision and arrival of the data on screen.
@@ -54,14 +56,14 @@ pub struct Live {
     fetching: StoredValue<Fetching>,
 }
 
-/// Fetches under way; news that comes meanwhile waits for them, so that a slow answer is not starved.
+/// Fetches in progress; later events wait for them, so that slow responses are not starved.
 #[derive(Debug, Clone, Copy, Default)]
 struct Fetching {
     running: u32,
     again: bool,
 }
 
-/// The shared state. Every page is inside the shell that provides it.
+/// The shared state. Requires the shell, which provides it.
 pub fn use_live() -> Live {
     use_context::<Live>().unwrap_or_else(Live::new)
 }
@@ -84,18 +86,18 @@ impl Live {
         }
     }
 
-    /// Makes the state, and in the browser opens the stream and starts the ticker.
+    /// Creates the state; in the browser also opens the stream and starts the ticker.
     pub fn start() -> Self {
         let live = Self::new();
-        stream::open_in_browser(live);
+        event_source::open_in_browser(live);
         live
     }
 
-    /// A page says which revision it shows now, and that it has just come.
-    pub fn note_shown(self, revision: u64) {
-        let now = stream::now_ms();
+    /// Records the revision that a page shows from now on.
+    pub fn set_shown(self, revision: u64) {
+        let now = event_source::now_ms();
         self.shown.try_set(Some((revision, now)));
-        // What came between the first HTML and the opening of the stream.
+        // Changes between the first HTML and the opening of the stream.
         if self
             .pulse
             .with_untracked(|pulse| pulse.as_ref().is_some_and(|pulse| pulse.revision > revision))
@@ -104,13 +106,13 @@ impl Live {
         }
     }
 
-    /// As [`Self::note_shown`], for data that carries no revision: it is as new as the last event, and until
-    /// there was one it counts as older than any.
-    pub fn note_arrived(self) {
+    /// As [`Self::set_shown`], for data without a revision: as new as the last event, or older
+    /// than any before the first.
+    pub fn set_arrived(self) {
         let revision = self
             .pulse
             .with_untracked(|pulse| pulse.as_ref().map_or(0, |pulse| pulse.revision));
-        self.shown.try_set(Some((revision, stream::now_ms())));
+        self.shown.try_set(Some((revision, event_source::now_ms())));
     }
 
     fn news(self) {
@@ -140,17 +142,17 @@ impl Live {
         matches!(self.stream.get(), Stream::Cut { .. })
     }
 
-    /// The page is alive: hydrated and ticking.
+    /// Hydrated and ticking.
     pub fn is_awake(self) -> bool {
         self.awake.get()
     }
 
-    /// The shared ticker, in the milliseconds of the browser; none until the page is alive.
+    /// The shared ticker, in the browser's milliseconds; `None` before hydration.
     pub fn now_ms(self) -> Option<i64> {
         self.now.get()
     }
 
-    /// Milliseconds since this was called, 0 on the server and until the page is alive: what runways run down by.
+    /// Milliseconds since this call; 0 on the server and before hydration. Drives expiry bars.
     pub fn elapsed(self) -> Signal<i64> {
         let born = StoredValue::new(self.now.get_untracked());
         Signal::derive(move || {
@@ -165,7 +167,8 @@ impl Live {
         })
     }
 
-    /// Age of what is on screen: since the last event where it is of that event's revision, else since it came.
+    /// Age of the data on screen: since the last event if it has that event's revision,
+    /// otherwise since its arrival.
     pub fn data_age_ms(self) -> Option<i64> {
         let now = self.now.get()?;
         let (revision, came) = self.shown.get()?;
@@ -185,20 +188,20 @@ impl Live {
             .with(|pulse| pulse.as_ref().map(|pulse| pulse.held_total))
     }
 
-    /// Whether alert rules are overdue; none before the first event.
+    /// Whether alert rules are overdue; `None` before the first event.
     pub(crate) fn alerts_overdue(self) -> Option<bool> {
         self.pulse
             .with(|pulse| pulse.as_ref().map(|pulse| pulse.alerts_overdue))
     }
 
-    /// Backends as the last event had them, their ages grown since.
+    /// Backends of the last event, with their ages increased since.
     pub fn backends(self) -> Vec<BackendPulse> {
         let grown = self.now.get().map_or(0, |now| (now - self.heard_at.get()).max(0));
         self.pulse
             .with(|pulse| pulse.as_ref().map(|pulse| pulse.grown(grown)).unwrap_or_default())
     }
 
-    /// The backend whose data is oldest; one that never answered is the oldest of all.
+    /// The backend with the oldest data; one that never answered counts as oldest.
     pub fn oldest_backend(self) -> Option<BackendPulse> {
         self.backends()
             .into_iter()
@@ -220,14 +223,14 @@ impl Live {
         self.unseen.get().saturating_add(self.held_back.get())
     }
 
-    /// A table says how many changes it holds back under the pointer.
+    /// Number of changes that a table holds back under the pointer.
     pub fn hold_back(self, changes: u32) {
         if self.held_back.get_untracked() != changes {
             self.held_back.set(changes);
         }
     }
 
-    /// Takes in all that waits, now; a pause stays a pause.
+    /// Applies all waiting changes now; a pause continues.
     pub fn show_waiting(self) {
         self.unseen.set(0);
         self.held_back.set(0);
@@ -235,13 +238,13 @@ impl Live {
         self.epoch.update(|epoch| *epoch += 1);
     }
 
-    /// Tracks requests to take in what is held back.
+    /// Tracks requests to apply held-back changes.
     pub fn flushes(self) -> u64 {
         self.flush.get()
     }
 }
 
-/// Counts one fetch until it is dropped, also when it is abandoned half way.
+/// Counts one fetch until dropped, including abandoned ones.
 struct FetchGuard(Live);
 
 impl FetchGuard {

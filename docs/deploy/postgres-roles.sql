@@ -1,8 +1,8 @@
 -- Two roles for a store on Postgres: leasehold_owner owns the tables and runs `leasehold migrate`; leasehold serves, may not
--- change tables, and may only read and add rows of the audit log.
+-- change tables, and may only read and append to the audit log.
 --
 -- Run it as a superuser in the database of the store, before the first `leasehold migrate` and again after it and after
--- each later one. Every statement may be repeated. Tables that leasehold made while it was the only role change hands.
+-- each later one. Every statement may be repeated. Tables owned by leasehold, from a store with one role, get the new owner.
 
 DO $$
 BEGIN
@@ -21,7 +21,7 @@ GRANT USAGE ON SCHEMA public TO leasehold;
 -- From one role to two.
 REASSIGN OWNED BY leasehold TO leasehold_owner;
 
--- The tables that are there, and those of later migrations.
+-- Existing tables, and those of later migrations.
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO leasehold;
 GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO leasehold;
 ALTER DEFAULT PRIVILEGES FOR ROLE leasehold_owner IN SCHEMA public
@@ -29,12 +29,12 @@ ALTER DEFAULT PRIVILEGES FOR ROLE leasehold_owner IN SCHEMA public
 ALTER DEFAULT PRIVILEGES FOR ROLE leasehold_owner IN SCHEMA public
     GRANT USAGE, SELECT ON SEQUENCES TO leasehold;
 
--- The audit log: read and add, never change, delete or truncate. The list of migrations: read.
+-- The audit log: read and append, never change, delete or truncate. The list of migrations: read.
 DO $$
 BEGIN
-    IF to_regclass('public.audit_rows') IS NOT NULL THEN
-        REVOKE ALL ON public.audit_rows FROM leasehold;
-        GRANT SELECT, INSERT ON public.audit_rows TO leasehold;
+    IF to_regclass('public.audit_entries') IS NOT NULL THEN
+        REVOKE ALL ON public.audit_entries FROM leasehold;
+        GRANT SELECT, INSERT ON public.audit_entries TO leasehold;
     END IF;
     IF to_regclass('public._sqlx_migrations') IS NOT NULL THEN
         REVOKE ALL ON public._sqlx_migrations FROM leasehold;

@@ -1,32 +1,41 @@
 -- The lease service. Times are milliseconds since 1970 by the store's clock. Names compare as bytes.
 
 CREATE TABLE store_meta (
-    only_row    int    PRIMARY KEY CHECK (only_row = 1),
-    store_id    text   NOT NULL,
+    only_row               int    PRIMARY KEY CHECK (only_row = 1),
+    store_id               text   NOT NULL,
     -- Raised when a part of the store may have been lost; no token is granted at or below the floor.
-    epoch       bigint NOT NULL,
-    token_floor bigint NOT NULL,
-    -- Which cluster and timeline this is: a restore or a promotion changes it.
-    identity    text   NOT NULL
+    epoch                  bigint NOT NULL,
+    token_floor            bigint NOT NULL,
+    -- System identifier and timeline of the cluster: a restore or a promotion changes it.
+    cluster_identity       text   NOT NULL,
+    -- The store's clock is the clock of the database server plus this offset: when that clock is set back, the store's does not
+    -- go back.
+    clock_offset_ms        bigint NOT NULL DEFAULT 0 CHECK (clock_offset_ms >= 0),
+    -- When, by the store's clock, the offset was last increased: a process that has not read the store's time since then does
+    -- not decrease it.
+    clock_offset_raised_at bigint NOT NULL DEFAULT 0,
+    -- The latest time of the store's clock, for a process that starts after the clock was set back.
+    clock_ms               bigint NOT NULL DEFAULT 0
 );
 
--- One row for each resource that was ever granted. Never deleted: the counter is the promise.
+-- One row for each resource that was ever granted. Never deleted: a deleted counter would repeat fencing tokens.
 CREATE TABLE resource_tokens (
     resource     text   COLLATE "C" PRIMARY KEY,
     last_token   bigint NOT NULL CHECK (last_token >= 0 AND last_token < 9007199254740992),
+    -- The newest lease, also after its end.
     lease_id     text   COLLATE "C",
     locked_until bigint
 ) WITH (fillfactor = 70);
 
-CREATE FUNCTION resource_tokens_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION resource_tokens_refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    RAISE EXCEPTION 'rows of resource_tokens are never deleted and a fencing token never goes back';
+    RAISE EXCEPTION 'rows of resource_tokens are never deleted and a fencing token never decreases';
 END $$;
 
-CREATE TRIGGER resource_tokens_stay BEFORE DELETE ON resource_tokens
-    FOR EACH ROW EXECUTE FUNCTION resource_tokens_refuse();
-CREATE TRIGGER resource_tokens_rise BEFORE UPDATE OF last_token ON resource_tokens
-    FOR EACH ROW WHEN (NEW.last_token < OLD.last_token) EXECUTE FUNCTION resource_tokens_refuse();
+CREATE TRIGGER resource_tokens_no_delete BEFORE DELETE ON resource_tokens
+    FOR EACH ROW EXECUTE FUNCTION resource_tokens_refuse_change();
+CREATE TRIGGER resource_tokens_no_decrease BEFORE UPDATE OF last_token ON resource_tokens
+    FOR EACH ROW WHEN (NEW.last_token < OLD.last_token) EXECUTE FUNCTION resource_tokens_refuse_change();
 
 CREATE TABLE leases (
     lease_id      text   COLLATE "C" PRIMARY KEY,
@@ -35,6 +44,7 @@ CREATE TABLE leases (
     issuer        text   NOT NULL,
     fencing_token bigint NOT NULL,
     ttl_seconds   bigint NOT NULL,
+    -- JSON.
     metadata      text   NOT NULL,
     acquired_at   bigint NOT NULL,
     expires_at    bigint NOT NULL,
@@ -48,36 +58,38 @@ CREATE TABLE leases (
     CHECK ((ended_at IS NULL) = (ended_how IS NULL))
 ) WITH (fillfactor = 80);
 
--- At most one lease without an ending for each resource, and the order of the listing.
+-- At most one lease that has not ended for each resource, in the order of the list.
 CREATE UNIQUE INDEX leases_held ON leases (resource) WHERE ended_at IS NULL;
 
 CREATE TABLE idempotency_keys (
     issuer      text   COLLATE "C" NOT NULL,
     key         text   COLLATE "C" NOT NULL,
+    -- Hash of the request: the same key with another request is rejected.
     fingerprint text   NOT NULL,
     lease_id    text   COLLATE "C",
     created_at  bigint NOT NULL,
     PRIMARY KEY (issuer, key)
 );
 
--- Server processes that are there. Waiters of one that is not seen any more do not count.
+-- Server processes and their heartbeats. Waiters of a replica without a heartbeat do not count. SQLite has one process.
 CREATE TABLE lease_replicas (
-    replica_id text   PRIMARY KEY,
-    seen_at    bigint NOT NULL
+    replica_id   text   PRIMARY KEY,
+    heartbeat_at bigint NOT NULL
 );
 
 CREATE TABLE lease_waiters (
-    seq        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    waiter_id  text   COLLATE "C" NOT NULL UNIQUE,
-    resource   text   COLLATE "C" NOT NULL,
-    owner_id   text   NOT NULL,
-    replica_id text   NOT NULL,
-    since      bigint NOT NULL
+    -- Order of the queue.
+    seq           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    waiter_id     text   COLLATE "C" NOT NULL UNIQUE,
+    resource      text   COLLATE "C" NOT NULL,
+    owner_id      text   NOT NULL,
+    replica_id    text   NOT NULL,
+    waiting_since bigint NOT NULL
 );
 
-CREATE INDEX lease_waiters_in_line ON lease_waiters (resource, seq);
+CREATE INDEX lease_waiters_by_resource ON lease_waiters (resource, seq);
 
--- Writes that were refused because of their token: by our check, or by a resource that reported it.
+-- Writes that were refused because their token is stale: found by our check, or reported by a protected resource.
 CREATE TABLE fencing_rejections (
     id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     resource      text   COLLATE "C" NOT NULL,
@@ -91,3 +103,183 @@ CREATE TABLE fencing_rejections (
 );
 
 CREATE INDEX fencing_rejections_by_resource ON fencing_rejections (resource, id);
+-- For charts and pages of a time range.
+CREATE INDEX fencing_rejections_by_time ON fencing_rejections (at, id);
+
+-- Writes the result of a batch in one round trip, if nothing that the decision was made on has changed since it was read.
+--
+-- The batch may have been decided on reads without locks, or on a cache. So this function takes the row locks without waiting,
+-- then compares the rows with the expected values: every decision about a resource depends on these columns alone. Returns the
+-- store's time, and a conflict or null. With a conflict nothing is written:
+--   locked    another transaction holds one of the rows; waiting here would make the decision older
+--   late      the decision is further from now than allowed (the process was paused, or a clock was set)
+--   changed   a row differs from its expected values
+-- A wrong row count after these checks cannot happen; it aborts the transaction with 40001.
+--
+-- Columns come as arrays. One of them is unnested, so that the planner expects few rows whatever the statistics say; the others
+-- are read by subscripts, one step each in plpgsql: unnest of several arrays builds a table of each first.
+CREATE FUNCTION save_lease_batch(
+    -- When the batch was decided, by the store's clock, and how far from now that may be, in milliseconds; null when the
+    -- caller holds the locks already.
+    decided_at bigint, decision_age_ms_max bigint,
+    -- What the decision was made on: the floor of all tokens, and the state of each resource. A resource without a row has
+    -- token 0. Renewals and expiry are those of a lease that has not ended, otherwise null: an ended lease never changes.
+    expected_floor bigint,
+    expected_resource text[], expected_token bigint[], expected_lease text[], expected_locked_until bigint[],
+    expected_renewals bigint[], expected_expires_at bigint[], expected_waiters bigint[],
+    expected_last_waiter bigint[],
+    -- The counters that change.
+    counter_resource text[], counter_token bigint[], counter_lease text[], counter_locked_until bigint[],
+    -- The leases that change, and the new ones.
+    changed_id text[], changed_ttl bigint[], changed_expires_at bigint[], changed_renewed_at bigint[],
+    changed_renewals bigint[], changed_ended_at bigint[], changed_ended_how text[], changed_revoked_by text[],
+    changed_revoke_reason text[], changed_audit_id text[],
+    new_id text[], new_ttl bigint[], new_expires_at bigint[], new_renewed_at bigint[], new_renewals bigint[],
+    new_ended_at bigint[], new_ended_how text[], new_revoked_by text[], new_revoke_reason text[],
+    new_audit_id text[], new_resource text[], new_owner text[], new_issuer text[], new_token bigint[],
+    new_metadata text[], new_acquired_at bigint[],
+    -- The rarer rows, each kind as one JSON text, and the payload for the other replicas; null for none.
+    bound_keys json, unbound_keys json, left_waiters json, joined_waiters json, rejections json,
+    notification text,
+    OUT store_now bigint, OUT conflict text
+) LANGUAGE plpgsql AS $$
+DECLARE
+    rows_found     bigint;
+    rows_same      bigint;
+    current_floor  bigint;
+    rows_written   bigint;
+BEGIN
+    -- Waits for a transaction that inserts the same row; so the clock is read after this.
+    IF 0 = ANY (expected_token) THEN
+        INSERT INTO resource_tokens (resource, last_token)
+        SELECT v.resource, 0 FROM unnest(expected_resource) WITH ORDINALITY AS v(resource, i)
+        WHERE expected_token[v.i] = 0 ORDER BY v.resource COLLATE "C" ON CONFLICT DO NOTHING;
+    END IF;
+
+    -- A locked row is read in its newest version, not in the version of the statement's snapshot.
+    SELECT count(*), count(*) FILTER (WHERE locked.is_same) INTO rows_found, rows_same FROM (
+        SELECT t.last_token = expected_token[v.i]
+            AND t.lease_id IS NOT DISTINCT FROM expected_lease[v.i]
+            AND t.locked_until IS NOT DISTINCT FROM expected_locked_until[v.i] AS is_same
+        FROM unnest(expected_resource) WITH ORDINALITY AS v(resource, i)
+        JOIN resource_tokens t ON t.resource = v.resource
+        FOR UPDATE OF t SKIP LOCKED
+    ) AS locked;
+    IF rows_found < cardinality(expected_resource) THEN
+        conflict := 'locked';
+        RETURN;
+    END IF;
+
+    SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint + clock_offset_ms, token_floor
+    INTO store_now, current_floor FROM store_meta;
+    IF abs(store_now - decided_at) > decision_age_ms_max THEN
+        conflict := 'late';
+        RETURN;
+    END IF;
+    IF rows_same < rows_found OR current_floor <> expected_floor THEN
+        conflict := 'changed';
+        RETURN;
+    END IF;
+
+    -- A statement of its own: its snapshot has everything that was committed before the locks were taken.
+    IF cardinality(array_remove(expected_renewals, NULL)) > 0 THEN
+        SELECT count(*), count(*) FILTER (WHERE l.renewals = expected_renewals[v.i]
+            AND l.expires_at IS NOT DISTINCT FROM expected_expires_at[v.i]
+            AND l.ended_at IS NULL)
+        INTO rows_found, rows_same
+        FROM unnest(expected_lease) WITH ORDINALITY AS v(lease_id, i) JOIN leases l ON l.lease_id = v.lease_id
+        WHERE expected_renewals[v.i] IS NOT NULL;
+        IF rows_same < rows_found OR rows_found <> cardinality(array_remove(expected_renewals, NULL)) THEN
+            conflict := 'changed';
+            RETURN;
+        END IF;
+    END IF;
+    IF 0 < ANY (expected_waiters) OR EXISTS (SELECT FROM lease_waiters WHERE resource = ANY (expected_resource)) THEN
+        SELECT count(*) INTO rows_found
+        FROM unnest(expected_resource) WITH ORDINALITY AS v(resource, i)
+        CROSS JOIN LATERAL (SELECT count(*) AS waiters, max(w.seq) AS last_waiter FROM lease_waiters w
+            WHERE w.resource = v.resource) AS queue
+        WHERE queue.waiters = expected_waiters[v.i] AND queue.last_waiter IS NOT DISTINCT FROM expected_last_waiter[v.i];
+        IF rows_found < cardinality(expected_resource) THEN
+            conflict := 'changed';
+            RETURN;
+        END IF;
+    END IF;
+
+    IF bound_keys IS NOT NULL THEN
+        -- A key that another transaction bound to another request is not updated: the row count differs. Keys expire after
+        -- 10 minutes.
+        INSERT INTO idempotency_keys AS k (issuer, key, fingerprint, lease_id, created_at)
+        SELECT v.issuer, v.key, v.fingerprint, v.lease_id, v.created_at
+        FROM json_to_recordset(bound_keys)
+            AS v(issuer text, key text, fingerprint text, lease_id text, created_at bigint)
+        ORDER BY v.issuer COLLATE "C", v.key COLLATE "C"
+        ON CONFLICT (issuer, key) DO UPDATE SET fingerprint = excluded.fingerprint, lease_id = excluded.lease_id,
+            created_at = excluded.created_at
+        WHERE k.fingerprint = excluded.fingerprint OR k.created_at <= excluded.created_at - 600000;
+        GET DIAGNOSTICS rows_written = ROW_COUNT;
+        IF rows_written <> json_array_length(bound_keys) THEN
+            RAISE EXCEPTION 'an idempotency key was bound by another transaction' USING ERRCODE = '40001';
+        END IF;
+    END IF;
+    IF unbound_keys IS NOT NULL THEN
+        DELETE FROM idempotency_keys k USING json_array_elements(unbound_keys) AS v
+        WHERE k.issuer = v ->> 0 AND k.key = v ->> 1;
+    END IF;
+
+    -- Deletes first: a waiter may leave and join again in one batch.
+    IF left_waiters IS NOT NULL THEN
+        DELETE FROM lease_waiters w WHERE w.waiter_id IN (SELECT json_array_elements_text(left_waiters));
+    END IF;
+    IF joined_waiters IS NOT NULL THEN
+        INSERT INTO lease_waiters (waiter_id, resource, owner_id, replica_id, waiting_since)
+        SELECT v ->> 'waiter_id', v ->> 'resource', v ->> 'owner_id', v ->> 'replica_id', (v ->> 'waiting_since')::bigint
+        FROM json_array_elements(joined_waiters) WITH ORDINALITY AS rows(v, queue_order) ORDER BY queue_order;
+    END IF;
+
+    IF rejections IS NOT NULL THEN
+        INSERT INTO fencing_rejections (resource, fencing_token, highest_token, owner_id, source, reason, at,
+            recorded_at)
+        SELECT v.resource, v.fencing_token, v.highest_token, v.owner_id, v.source, v.reason, v.at, v.recorded_at
+        FROM json_to_recordset(rejections)
+            AS v(resource text, fencing_token bigint, highest_token bigint, owner_id text, source text, reason text,
+                at bigint, recorded_at bigint);
+    END IF;
+
+    IF cardinality(counter_resource) > 0 THEN
+        UPDATE resource_tokens t SET last_token = counter_token[v.i], lease_id = counter_lease[v.i],
+            locked_until = counter_locked_until[v.i]
+        FROM unnest(counter_resource) WITH ORDINALITY AS v(resource, i)
+        WHERE t.resource = v.resource;
+        GET DIAGNOSTICS rows_written = ROW_COUNT;
+        IF rows_written <> cardinality(counter_resource) THEN
+            RAISE EXCEPTION 'a row of resource_tokens is missing' USING ERRCODE = '40001';
+        END IF;
+    END IF;
+    -- Before the inserts: a resource has at most one lease that has not ended.
+    IF cardinality(changed_id) > 0 THEN
+        UPDATE leases l SET ttl_seconds = changed_ttl[v.i], expires_at = changed_expires_at[v.i],
+            renewed_at = changed_renewed_at[v.i], renewals = changed_renewals[v.i], ended_at = changed_ended_at[v.i],
+            ended_how = changed_ended_how[v.i], revoked_by = changed_revoked_by[v.i],
+            revoke_reason = changed_revoke_reason[v.i], audit_id = changed_audit_id[v.i]
+        FROM unnest(changed_id) WITH ORDINALITY AS v(id, i)
+        -- Not IS NULL: a plan from a time with few held leases would scan the index of held leases for each row.
+        WHERE l.lease_id = v.id AND coalesce(l.ended_at, 0) = 0;
+        GET DIAGNOSTICS rows_written = ROW_COUNT;
+        IF rows_written <> cardinality(changed_id) THEN
+            RAISE EXCEPTION 'a lease was ended by another transaction' USING ERRCODE = '40001';
+        END IF;
+    END IF;
+    IF cardinality(new_id) > 0 THEN
+        INSERT INTO leases (lease_id, ttl_seconds, expires_at, renewed_at, renewals, ended_at, ended_how, revoked_by,
+            revoke_reason, audit_id, resource, owner_id, issuer, fencing_token, metadata, acquired_at)
+        SELECT v.id, new_ttl[v.i], new_expires_at[v.i], new_renewed_at[v.i], new_renewals[v.i], new_ended_at[v.i],
+            new_ended_how[v.i], new_revoked_by[v.i], new_revoke_reason[v.i], new_audit_id[v.i], new_resource[v.i],
+            new_owner[v.i], new_issuer[v.i], new_token[v.i], new_metadata[v.i], new_acquired_at[v.i]
+        FROM unnest(new_id) WITH ORDINALITY AS v(id, i);
+    END IF;
+
+    IF notification IS NOT NULL THEN
+        PERFORM pg_notify('leasehold_leases', notification);
+    END IF;
+END $$;

@@ -6,26 +6,30 @@ CREATE TABLE store_meta (
     -- Raised when a part of the store may have been lost; no token is granted at or below the floor.
     epoch       INTEGER NOT NULL,
     token_floor INTEGER NOT NULL,
-    -- Where the store's clock had come to: it never goes back, also not over a restart.
+    -- The latest time of the store's clock: it never goes back, also not over a restart.
     clock_ms    INTEGER NOT NULL,
-    -- All grants ever; the witness file beside the store holds it too, so that a rewind shows.
-    grants      INTEGER NOT NULL
+    -- All grants since the store exists. The witness file next to the store holds the same number: an older copy of the
+    -- store is recognized by it.
+    grant_count INTEGER NOT NULL
 ) STRICT;
 
--- One row for each resource that was ever granted. Never deleted: the counter is the promise.
+-- One row for each resource that was ever granted. Never deleted: a deleted counter would repeat fencing tokens.
 CREATE TABLE resource_tokens (
     resource     TEXT    PRIMARY KEY,
     last_token   INTEGER NOT NULL CHECK (last_token >= 0 AND last_token < 9007199254740992),
+    -- The newest lease, also after its end.
     lease_id     TEXT,
     locked_until INTEGER
 ) STRICT, WITHOUT ROWID;
 
-CREATE TRIGGER resource_tokens_stay BEFORE DELETE ON resource_tokens
+CREATE TRIGGER resource_tokens_no_delete BEFORE DELETE ON resource_tokens
 BEGIN SELECT RAISE(ABORT, 'rows of resource_tokens are never deleted'); END;
 
-CREATE TRIGGER resource_tokens_rise BEFORE UPDATE OF last_token ON resource_tokens
+-- ROLLBACK instead of ABORT: for ABORT, which undoes one statement, SQLite copies each page that the statement changes. The
+-- writer ends its transaction after this error in any case.
+CREATE TRIGGER resource_tokens_no_decrease BEFORE UPDATE OF last_token ON resource_tokens
 WHEN NEW.last_token < OLD.last_token
-BEGIN SELECT RAISE(ABORT, 'a fencing token never goes back'); END;
+BEGIN SELECT RAISE(ROLLBACK, 'a fencing token never decreases'); END;
 
 CREATE TABLE leases (
     lease_id      TEXT    PRIMARY KEY,
@@ -34,25 +38,29 @@ CREATE TABLE leases (
     issuer        TEXT    NOT NULL,
     fencing_token INTEGER NOT NULL,
     ttl_seconds   INTEGER NOT NULL,
+    -- JSON.
     metadata      TEXT    NOT NULL,
     acquired_at   INTEGER NOT NULL,
     expires_at    INTEGER NOT NULL,
     renewed_at    INTEGER NOT NULL,
     renewals      INTEGER NOT NULL,
     ended_at      INTEGER,
-    ended_how     TEXT CHECK (ended_how IN ('released', 'expired', 'revoked')),
+    -- Not IN (…): SQLite builds a list of more than two values as a table in memory for each row, a fifth of the cost of
+    -- writing a lease.
+    ended_how     TEXT CHECK (ended_how = 'released' OR ended_how = 'expired' OR ended_how = 'revoked'),
     revoked_by    TEXT,
     revoke_reason TEXT,
     audit_id      TEXT,
     CHECK ((ended_at IS NULL) = (ended_how IS NULL))
 ) STRICT, WITHOUT ROWID;
 
--- At most one lease without an ending for each resource, and the order of the listing.
+-- At most one lease that has not ended for each resource, in the order of the list.
 CREATE UNIQUE INDEX leases_held ON leases (resource) WHERE ended_at IS NULL;
 
 CREATE TABLE idempotency_keys (
     issuer      TEXT    NOT NULL,
     key         TEXT    NOT NULL,
+    -- Hash of the request: the same key with another request is rejected.
     fingerprint TEXT    NOT NULL,
     lease_id    TEXT,
     created_at  INTEGER NOT NULL,
@@ -60,17 +68,18 @@ CREATE TABLE idempotency_keys (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE lease_waiters (
-    seq        INTEGER PRIMARY KEY AUTOINCREMENT,
-    waiter_id  TEXT    NOT NULL UNIQUE,
-    resource   TEXT    NOT NULL,
-    owner_id   TEXT    NOT NULL,
-    replica_id TEXT    NOT NULL,
-    since      INTEGER NOT NULL
+    -- Order of the queue.
+    seq           INTEGER PRIMARY KEY AUTOINCREMENT,
+    waiter_id     TEXT    NOT NULL UNIQUE,
+    resource      TEXT    NOT NULL,
+    owner_id      TEXT    NOT NULL,
+    replica_id    TEXT    NOT NULL,
+    waiting_since INTEGER NOT NULL
 ) STRICT;
 
-CREATE INDEX lease_waiters_in_line ON lease_waiters (resource, seq);
+CREATE INDEX lease_waiters_by_resource ON lease_waiters (resource, seq);
 
--- Writes that were refused because of their token: by our check, or by a resource that reported it.
+-- Writes that were refused because their token is stale: found by our check, or reported by a protected resource.
 CREATE TABLE fencing_rejections (
     id            INTEGER PRIMARY KEY AUTOINCREMENT,
     resource      TEXT    NOT NULL,
@@ -84,3 +93,5 @@ CREATE TABLE fencing_rejections (
 ) STRICT;
 
 CREATE INDEX fencing_rejections_by_resource ON fencing_rejections (resource, id);
+-- For charts and pages of a time range.
+CREATE INDEX fencing_rejections_by_time ON fencing_rejections (at, id);

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Owns Debian packages: collects what the groups miss and installs it in one go, without letting any
-# package start a service. Deliberately never stops a service: somebody else may run it.
+# Debian packages: collects the missing packages of all groups and installs them at once. No package may start a
+# service, and no service is stopped: it may have another user.
 
 APT_NEEDED=()
 APT_OPTIONAL=()
@@ -34,7 +34,7 @@ apt_get() {
   DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 "$@"
 }
 
-# What we installed shall not start at the next boot either; what was there before is left alone.
+# Newly installed services are disabled for the next boot too; earlier ones are left alone.
 keep_off_at_boot() {
   local package
   have systemctl || return 0
@@ -58,14 +58,14 @@ apt_install_these() {
   keep_off_at_boot "${packages[@]}"
 }
 
-# Installs all that was asked for. Optional packages never fail the run.
+# Installs all requested packages. Optional packages never fail the run.
 apt_install() {
   local all=("${APT_NEEDED[@]}" "${APT_OPTIONAL[@]}") missing
   ((${#all[@]})) || return 0
   missing=$(apt_command "${all[@]}")
   if can_apt; then
-    # A broken third-party source is no reason to stop: what we want is Debian's.
-    quietly 'apt-get update' apt_get update -qq || say 'going on with the package lists that are there'
+    # A broken third-party source does not matter: the packages are Debian's.
+    quietly 'apt-get update' apt_get update -qq || say 'continuing with the existing package lists'
     apt_install_these "${all[@]}" && return
     if ((${#APT_NEEDED[@]})); then
       { ((${#APT_OPTIONAL[@]})) && apt_install_these "${APT_NEEDED[@]}"; } ||
@@ -74,5 +74,5 @@ apt_install() {
   elif ((${#APT_NEEDED[@]})); then
     die "packages are missing, and installing them takes root and apt: ${all[*]}" "$missing"
   fi
-  ((${#APT_OPTIONAL[@]} == 0)) || say "going on without ${APT_OPTIONAL[*]}; to have them: $missing"
+  ((${#APT_OPTIONAL[@]} == 0)) || say "continuing without ${APT_OPTIONAL[*]}; to install them: $missing"
 }

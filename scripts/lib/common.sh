@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# Owns what every script shares: where the repository and the cache are, how progress, time and
-# failure are shown, how a cargo tool gets into the cache. Deliberately does nothing by itself.
+# Shared by every script: paths of the repository and the cache, output of progress, time and
+# failures, installation of cargo tools into the cache. Runs nothing by itself.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-# Things that outlive a clone: tools by version, the wasm standard library by compiler, logs.
+# Kept between clones: tools by version, the wasm standard library by compiler, logs.
 CACHE=${LEASEHOLD_CACHE:-${XDG_CACHE_HOME:-${HOME:?HOME is not set}/.cache}/leasehold}
-# A shell that is not a login shell does not know cargo's folder; rustup's Rust goes before Debian's.
+# A non-login shell has no cargo in PATH; rustup's Rust has priority over Debian's.
 case :$PATH: in
   *:"${CARGO_HOME:-$HOME/.cargo}/bin":*) ;;
   *) PATH=${CARGO_HOME:-$HOME/.cargo}/bin:$PATH ;;
@@ -16,10 +16,10 @@ cd "$ROOT" || exit 1
 
 say() { printf '%s: %s\n' "$SELF" "$*"; }
 
-# die WHAT MEND: says what is wrong and the command that mends it.
+# die ERROR REMEDY: prints the error and the command that fixes it.
 die() {
   printf '%s: %s\n' "$SELF" "$1" >&2
-  if [[ -n ${2:-} ]]; then printf '%s: mend it with: %s\n' "$SELF" "$2" >&2; fi
+  if [[ -n ${2:-} ]]; then printf '%s: fix it with: %s\n' "$SELF" "$2" >&2; fi
   exit 1
 }
 
@@ -33,7 +33,7 @@ seconds_since() {
   printf '%d.%d' $((ms / 1000)) $((ms % 1000 / 100))
 }
 
-# quietly LABEL COMMAND…: one line of progress; the output goes to a log, its end is shown on failure.
+# quietly LABEL COMMAND…: one line of progress; the output goes to a log, whose end is shown on failure.
 quietly() {
   local label=$1 start log status=0
   shift
@@ -41,7 +41,7 @@ quietly() {
   log=$CACHE/log/${label//[^a-zA-Z0-9]/-}.log
   start=$(now_us)
   printf '%s: %s …' "$SELF" "$label"
-  # 9 is the lock of scripts/setup: nothing that stays behind may keep it.
+  # 9 is the lock of scripts/setup: a remaining child process must not keep it.
   "$@" >"$log" 2>&1 </dev/null 9>&- || status=$?
   if ((status == 0)); then
     printf ' %s s\n' "$(seconds_since "$start")"
@@ -57,14 +57,22 @@ locked_version() {
   awk -v crate="$1" '$0 == "name = \"" crate "\"" { getline; gsub(/version = |"/, ""); print; exit }' "$ROOT/Cargo.lock"
 }
 
-# cargo_install ROOT CRATE ARGUMENT…: a tool into the cache, built fast rather than small.
+# cargo_install ROOT CRATE ARGUMENT…: a tool into the cache, built fast rather than small. A registry mirror can lack a crate
+# of the tool's own lock file; the tool is then built with the newest crates that the mirror has, as the message says.
 cargo_install() {
-  local root=$1 work status=0
+  local root=$1 work log status=0
   shift
   work=$(mktemp -d)
-  quietly "cargo install $*" env -u RUSTFLAGS CARGO_TARGET_DIR="$work" CARGO_PROFILE_RELEASE_LTO=off \
-    CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_DEBUG=false \
-    cargo install --locked --root "$root" "$@" || status=$?
+  local build=(env -u RUSTFLAGS CARGO_TARGET_DIR="$work" CARGO_PROFILE_RELEASE_LTO=off
+    CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_DEBUG=false)
+  quietly "cargo install --locked $*" "${build[@]}" cargo install --locked --root "$root" "$@" || status=$?
+  log="cargo install --locked $*"
+  log=$CACHE/log/${log//[^a-zA-Z0-9]/-}.log
+  if ((status)) && grep -q 'failed to select a version.*(locked to' "$log"; then
+    status=0
+    say "$1: its lock file cannot be met by this registry; building with the newest crates it has"
+    quietly "cargo install $*" "${build[@]}" cargo install --root "$root" "$@" || status=$?
+  fi
   rm -rf "$work"
   return "$status"
 }

@@ -1,16 +1,16 @@
 # shellcheck shell=bash
-# Owns the names of the two dependency graphs and their checks, for scripts/check and scripts/test. They are never built together: the server half has
-# app/ssr, the browser half app/hydrate, and no command uses --all-features.
+# The two dependency graphs and their checks, for scripts/check and scripts/test. They are never built together: the server build has
+# app/ssr, the browser build app/hydrate, and no command uses --all-features.
 
 # shellcheck disable=SC2034 # read by the scripts that source this
-SERVER_GRAPH=(-p domain -p app --features app/ssr -p leasehold -p leasehold-client)
+SERVER_GRAPH=(--workspace --exclude frontend --features app/ssr)
 BROWSER_GRAPH=(-p frontend -p app --features app/hydrate)
 
-# A clean clone is tested with exactly the versions it names; while working, cargo may follow an edit.
+# A clean clone is tested with exactly the versions of Cargo.lock; in a changed tree cargo may update it.
 LOCKED=()
 [[ ${CI:-} != true ]] || LOCKED=(--locked)
 
-# The browser half must hold nothing that belongs to the server.
+# The browser build must not contain server crates.
 SERVER_ONLY='tokio|mio|hyper|axum|sqlx[a-z-]*|redis|etcd-client|tonic|rustls|ring|reqwest|getrandom'
 
 formatted() { cargo fmt --check || die 'not formatted' 'make fmt'; }
@@ -21,7 +21,7 @@ lint_server() {
     cargo clippy "${LOCKED[@]}" "${SERVER_GRAPH[@]}" --all-targets -- -D warnings
 }
 
-# Debian's compiler is another version, so its clippy is not used: lints natively, then a check for wasm32.
+# Debian's compiler has another version, so its clippy is not used: native lints, then a check for wasm32.
 lint_browser() {
   if [[ $("$ROOT/scripts/wasm-cargo" --way) == own ]]; then
     "$ROOT/scripts/wasm-cargo" clippy "${LOCKED[@]}" "${BROWSER_GRAPH[@]}" -- -D warnings
@@ -35,6 +35,6 @@ browser_holds_no_server() {
   local found
   found=$(cargo tree "${LOCKED[@]}" -p frontend --target wasm32-unknown-unknown -e normal,no-proc-macro --prefix none |
     grep -E "^($SERVER_ONLY) v" | sort -u || true)
-  [[ -z $found ]] || die "the browser half depends on: ${found//$'\n'/, }" \
+  [[ -z $found ]] || die "the browser build depends on: ${found//$'\n'/, }" \
     'cargo tree -p frontend --target wasm32-unknown-unknown -e normal,no-proc-macro -i NAME'
 }

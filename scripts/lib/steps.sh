@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Owns the named, timed steps of scripts/check and scripts/test: each step's output is shown as it
-# comes, the first failure ends the run, and a table of times closes it.
+# Named, timed steps of scripts/check and scripts/test: the output of each step is shown live, the first
+# failure ends the run, and a table of times is printed last.
 
 STEPS_START=$(now_us)
 STEPS_TABLE=()

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Owns making the programs that the browser tests start, for scripts/e2e and scripts/screenshots. Sourced after common.sh and graph.sh.
+# Builds the programs for the browser tests, for scripts/e2e and scripts/screenshots. Sourced after common.sh and graph.sh.
 
-# Exports LEASEHOLD_BIN and LEASEHOLD_GALLERY. Those that are set already are taken as they are; when both are, nothing is built.
+# Exports LEASEHOLD_BIN and LEASEHOLD_GALLERY. Variables that are set already are kept; if both are set, nothing is built.
 make_programs_under_test() {
   local folder=$ROOT/target
   scripts/setup build servers browser

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Owns the choice of compiler for the browser half: rustup's where it has the wasm32 standard library,
-# else Debian's with a standard library built once into the cache. Knows nothing of what is compiled.
+# Compiler of the browser build: rustup's if it has the wasm32 standard library, else Debian's with a
+# standard library built once into the cache.
 
 WASM_TARGET=wasm32-unknown-unknown
 DEBIAN_RUSTC=/usr/bin/rustc
@@ -25,7 +25,7 @@ debian_wasm_ready() {
 }
 
 # wasm_way: prints "own" or "debian", or fails when neither is ready.
-# LEASEHOLD_WASM=own|debian asks for one of them.
+# LEASEHOLD_WASM=own|debian selects one of them.
 wasm_way() {
   if [[ ${LEASEHOLD_WASM:-own} == own ]] && has_std "$(own_wasm_libdir)"; then
     printf own
@@ -43,8 +43,8 @@ wasm_target_dir() {
   printf '%s/browser%s' "${CARGO_TARGET_DIR:-$ROOT/target}" "$suffix"
 }
 
-# wasm_cargo WAY ARGUMENT…: cargo for wasm32 in the browser half's own target folder. What Debian's compiler
-# is given here replaces the flags of .cargo/config.toml, so they stand here too.
+# wasm_cargo WAY ARGUMENT…: cargo for wasm32 in a separate target folder. The flags for Debian's compiler
+# replace those of .cargo/config.toml, so they are repeated here.
 wasm_cargo() {
   local way=$1 dir sysroot
   shift

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Owns what the end-to-end tests need: Chromium with the last font of our stack, and the npm packages
-# of end2end/ exactly as locked.
+# For the end-to-end tests: Chromium with the last font of the font stack, and the npm packages of end2end/
+# exactly as locked.
 
 browser_packages() {
   have chromium || want_package chromium
@@ -14,7 +14,7 @@ browser_tools() {
   local major=0
   have node && major=$(node -p 'process.versions.node.split(".")[0]')
   { ((major >= 20)) && have npm; } || die "the end-to-end tests need Node 20 or later with npm" 'install Node from https://nodejs.org'
-  # Playwright's own browsers are not wanted: the tests drive Debian's Chromium.
+  # The tests use Debian's Chromium, not Playwright's own browsers.
   quietly 'npm ci in end2end' env PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 \
     npm ci --prefix "$ROOT/end2end" --no-audit --no-fund ||
     die 'the npm packages could not be installed' 'cd end2end && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci'

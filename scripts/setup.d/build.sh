@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Owns what `make build` needs: protoc for etcd-client, brotli for pre-compression, and for the browser
-# half the wasm32 standard library, wasm-bindgen and wasm-opt.
+# For `make build`: protoc for etcd-client, brotli for pre-compression, and for the browser build the
+# wasm32 standard library, wasm-bindgen and wasm-opt.
 
 build_packages() {
   have cc || want_package gcc
@@ -18,7 +18,7 @@ build_tools() {
   wasm_bindgen_ready || wasm_bindgen_install
 }
 
-# Not every network lets rustup download: give up fast and quietly, Debian's way stands behind it.
+# Some networks block rustup's downloads: fail fast and quietly, then use Debian's compiler.
 wasm_std_by_rustup() {
   [[ ${LEASEHOLD_WASM:-own} == own ]] && have rustup || return 1
   local start
@@ -41,7 +41,7 @@ wasm_std_by_debian() {
     die 'the wasm32 standard library could not be built' "rustup target add $WASM_TARGET"
 }
 
-# The crate and the tool must match to the last digit, so every version has its own folder.
+# The versions of the crate and the tool must be equal, so every version has its own folder.
 wasm_bindgen_ready() { [[ -x $CACHE/wasm-bindgen-$(locked_version wasm-bindgen)/bin/wasm-bindgen ]]; }
 
 wasm_bindgen_install() {

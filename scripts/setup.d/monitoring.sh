@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# Owns the monitoring that the tests of our telemetry speak to: Prometheus, and promtool in the same package; and VictoriaMetrics,
-# which takes OTLP and answers PromQL, because Debian builds Prometheus without its OTLP receiver. Never started here.
+# Monitoring servers for the telemetry tests: Prometheus with promtool, and VictoriaMetrics, which accepts OTLP and
+# answers PromQL, because Debian builds Prometheus without its OTLP receiver. Never started here.
 
-# Debian 12's is too old for OTLP; these of later releases run on it. The second is there for the day on which a point
-# release takes the first out of the pool.
+# Debian 12's version is too old for OTLP; these of later releases run on it. The second is a fallback for a point
+# release that removes the first from the pool.
 VICTORIA_POOL=pool/main/v/victoriametrics
 VICTORIA_PINS=(
   '1.112.0+ds1-2 1d3717f1a8ab5bf690271095dd286730f6fb0761cc8c09c0fc8f529c9838f346'
@@ -16,14 +16,14 @@ monitoring_packages() {
 
 monitoring_tools() {
   have victoria-metrics && return
-  # The pins are of this architecture.
+  # The pinned versions are for this architecture.
   if [[ $(dpkg --print-architecture 2>/dev/null) == amd64 ]]; then
     quietly victoria-metrics fetch_victoria && return
   fi
-  say 'going on without victoria-metrics; the test that pushes metrics to it will fail'
+  say 'continuing without victoria-metrics; the test that pushes metrics to it will fail'
 }
 
-# Where apt gets Debian's own packages, without naming any host here.
+# The mirror of apt's own sources, so that no host is named here.
 debian_mirrors() {
   apt-get indextargets --format '$(ORIGIN) $(LABEL) $(REPO_URI)' 'Created-By: Packages' |
     awk '$1 == "Debian" && $2 == "Debian" && !seen[$3]++ { print $3 }'

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Owns what `make bench` measures beside us and nothing else needs: ZooKeeper, and a Java for it. Never started here.
+# Peers that only `make bench` uses: ZooKeeper, and a Java for it. Never started here.
 
 peers_packages() {
   [[ -f /usr/share/java/zookeeper.jar ]] || want_package zookeeper

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Owns the binaries of the servers that tests and the demo start for themselves, on free ports and in
-# temporary folders. Deliberately starts, stops and configures no service of the machine.
+# Binaries of the servers that tests and the demo start on free ports and in temporary folders. Starts,
+# stops and configures no service of the machine.
 
 servers_packages() {
   local want=want_package

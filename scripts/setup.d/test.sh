@@ -1,16 +1,16 @@
 # shellcheck shell=bash
-# Owns what only tests need: cargo-nextest, from source when the machine has none; faketime; the programs in which the
-# documentation's examples are written; and the proxies that it shows.
+# Only for tests: cargo-nextest, from source if it is missing; faketime; the interpreters for the examples in the
+# documentation; and the documented proxies.
 
 test_packages() {
   have cc || want_package gcc
   have curl || want_package curl
   have python3 || want_package python3
-  # Moves the clock of a server under test.
+  # Shifts the clock of a server under test.
   have faketime || want_package faketime
-  # By which docs/operations.md backs SQLite up.
+  # For the SQLite backup in docs/operations.md.
   have sqlite3 || want_package sqlite3
-  # The proxies of docs/deploy, which are tried as they stand. Never started here.
+  # The proxies of docs/deploy, for its tests. Never started here.
   have nginx || want_package nginx-light
   have caddy || want_package caddy
 }

@@ -1,23 +1,24 @@
-//! Alerts: rules and silences in SQL, the evaluator that judges them, and what pages and programs ask of both.
+//! Alerts: rules and silences in SQL, the evaluator, and queries of both.
 //!
-//! Owns states and who is told; how a message gets out is the affair of whoever implements [`Notices`].
+//! Owns alert states and the decision whom to notify; delivery belongs to the implementation of [`Notices`].
 //!
-//! **Invariants:** a change of state and its notice are one transaction, so that a crash neither loses nor repeats it; of
-//! several servers on one Postgres one evaluates, and its turn is a lease whose fencing token the store checks.
+//! **Invariants:** a change of state and its notification are one transaction, so that a crash neither loses nor
+//! repeats it; of several replicas on one Postgres the leader evaluates, and the store checks the fencing token of
+//! its lease.
 
-mod book;
+mod alert_cache;
 mod error;
 mod evaluation;
 mod evaluator;
-mod ledger;
+mod event_source;
+mod outbox;
 mod previews;
 mod prometheus;
 mod rules;
 mod silences;
 mod store;
-mod told;
-mod visible;
-mod written;
+mod toml;
+mod visibility;
 
 use std::sync::Arc;
 
@@ -25,32 +26,32 @@ use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use domain::alerts::Subject;
-use domain::notice::Notice;
+use domain::notification::Notice;
 
 use self::evaluator::Evaluator;
 use self::previews::Previews;
 use crate::audit::Audit;
-use crate::backends::Roster;
-use crate::clock::Clock;
-use crate::db::{Db, Tx};
-use crate::inventory::Inventory;
-use crate::lease::LeaseService;
 use crate::notify::Occasion;
-use crate::tasks;
+use backends::BackendRegistry;
+use inventory::Inventory;
+use lease::LeaseService;
+use runtime::clock::Clock;
+use runtime::db::{Db, Tx};
+use runtime::tasks;
 
 pub use error::AlertError;
 pub use evaluation::Evaluation;
-pub use ledger::{Ledger, Marks, SqlLedger, Start};
+pub use event_source::{Ledger, ReadPositions, SqlLedger, Start};
 pub use previews::{PreviewRun, PreviewSpan};
 pub use prometheus::prometheus;
 pub use rules::{KeptRule, RuleVersion};
-pub use store::Kept;
-pub use visible::{OpenAlert, ResolvedAlert};
-pub use written::{from_toml, toml};
+pub use store::StoredAlert;
+pub use toml::{from_toml, toml};
+pub use visibility::{OpenAlert, ResolvedAlert};
 
-/// Takes what is to be sent.
+/// The outbox port.
 pub trait Notices: Send + Sync {
-    /// In the same transaction as the change of state it tells of.
+    /// Enqueues in the transaction of the state change.
     fn enqueue<'a>(
         &'a self,
         tx: &'a mut Tx,
@@ -59,45 +60,45 @@ pub trait Notices: Send + Sync {
         now: i64,
     ) -> BoxFuture<'a, Result<(), sqlx::Error>>;
 
-    /// It was committed.
+    /// Called after the commit.
     fn wake(&self) {}
 }
 
-/// What rules and alerts are asked for. Cheap to share.
+/// Rules, silences and alerts. Cheap to share.
 pub struct Alerts {
     pub(crate) db: Db,
     pub(crate) audit: Audit,
     pub(crate) inventory: Arc<Inventory>,
     pub(crate) ledger: Arc<dyn Ledger>,
-    pub(crate) backends: Arc<Roster>,
+    pub(crate) backends: Arc<BackendRegistry>,
     pub(crate) clock: Clock,
     evaluation: Arc<Evaluation>,
-    shelf: book::Shelf,
+    shelf: alert_cache::AlertCache,
     previews: Previews,
 }
 
-/// What the evaluator stands on.
-pub struct Parts {
+/// Dependencies of the evaluator.
+pub struct AlertDeps {
     pub audit: Audit,
-    /// Where history is.
+    /// Database of history.
     pub history: Db,
     pub inventory: Arc<Inventory>,
     pub leases: Arc<LeaseService>,
     pub notices: Arc<dyn Notices>,
-    /// What is configured.
-    pub backends: Arc<Roster>,
-    /// Told of each evaluation, and monitored from now on.
+    /// The configured backends.
+    pub backends: Arc<BackendRegistry>,
+    /// Records each evaluation, and is monitored.
     pub evaluation: Arc<Evaluation>,
     pub clock: Clock,
     pub stop: CancellationToken,
 }
 
 impl Alerts {
-    /// Begins to evaluate; the built-in rules are there from the first start on.
+    /// Starts the evaluation; creates the built-in rules at the first start.
     ///
     /// # Errors
     /// The store refuses or does not answer.
-    pub async fn start(parts: Parts) -> Result<Arc<Self>, sqlx::Error> {
+    pub async fn start(parts: AlertDeps) -> Result<Arc<Self>, sqlx::Error> {
         let db = parts.audit.db().clone();
         let previews = Previews::new(parts.history.clone());
         let ledger = SqlLedger::new(
@@ -114,31 +115,31 @@ impl Alerts {
             backends: parts.backends,
             clock: parts.clock,
             evaluation: parts.evaluation,
-            shelf: book::Shelf::default(),
+            shelf: alert_cache::AlertCache::default(),
             previews,
         });
         alerts.seed().await?;
         alerts.monitor(parts.stop.clone());
         let (it, leases, notices) = (alerts.clone(), parts.leases, parts.notices);
         let stop = parts.stop.clone();
-        // Made anew it begins as after a restart of the server: it reads what was written, and what it missed.
+        // After a panic it restarts as after a restart of the server: it reads the stored state and what it missed.
         tasks::keep_to_end("alerts", parts.stop, move || {
-            Evaluator::new(it.clone(), leases.clone(), notices.clone()).run(stop.clone())
+            Evaluator::new(it.clone(), &leases, notices.clone()).run(stop.clone())
         });
         Ok(alerts)
     }
 
     fn monitor(&self, stop: CancellationToken) {
         let (evaluation, db, until) = (self.evaluation.clone(), self.db.clone(), stop.clone());
-        tasks::keep("alert evaluation", stop, move || {
+        tasks::spawn_supervised("alert evaluation", stop, move || {
             let (evaluation, db, until) = (evaluation.clone(), db.clone(), until.clone());
             async move { evaluation.monitor(&db, until).await }
         });
     }
 
-    /// How often evaluating has asked the store: an idle server does not.
-    pub fn asked(&self) -> u64 {
-        self.ledger.asked() + self.shelf.asked()
+    /// Store queries of the evaluator; an idle server makes none.
+    pub fn query_count(&self) -> u64 {
+        self.ledger.query_count() + self.shelf.query_count()
     }
 
     pub(crate) fn now(&self) -> i64 {
@@ -146,12 +147,12 @@ impl Alerts {
     }
 }
 
-/// The console's page on what an alert is about.
+/// Path of the console page about an alert's subject.
 pub fn path(subject: &Subject) -> String {
     match subject {
-        Subject::Lock(lock) => app::links::of(lock),
+        Subject::Lock(lock) => app::links::lock_path(lock),
         Subject::Prefix { prefix, .. } => {
-            // The part before the first id is the part that a list can be cut to.
+            // A list can only be filtered by the part before the first wildcard.
             let plain = prefix.split('*').next().unwrap_or_default();
             app::links::prefix(plain)
         }

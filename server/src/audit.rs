@@ -1,59 +1,59 @@
-//! The audit record: rows that are appended before and after an act, and never changed.
+//! The audit log: entries appended before and after an operation, and never changed.
 //!
-//! Owns the chain of hashes, the exported heads and reading it back. What is recorded is decided by those who act; who
-//! acted comes from the session or the token, never from a form.
+//! Owns the hash chain, exported checkpoints and queries. The callers decide what is recorded; the actor comes from
+//! the session or the token, never from a form.
 //!
-//! **Invariants:** rows are numbered 1, 2, 3, … in commit order; each holds the hash of the one before; no statement of
-//! ours updates or deletes one, and the store refuses both.
+//! **Invariants:** entries are numbered 1, 2, 3, … in commit order; each holds the hash of the previous one; no
+//! statement of ours updates or deletes one, and the store rejects both.
 
 mod anonymous;
 mod append;
+pub mod background_verifier;
 pub mod chain;
-mod cut;
+pub mod checkpoints;
 pub mod export;
 mod filter;
-pub mod heads;
-pub mod keeper;
 mod read;
+mod redaction;
 pub mod verify;
 
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use domain::audit::{Action, Phase};
+use domain::audit::{Action, AuditPhase};
 
-use crate::client_network::ClientNetwork;
-use crate::clock::Clock;
-use crate::db::Db;
+use runtime::client_network::ClientNetwork;
+use runtime::clock::Clock;
+use runtime::db::Db;
 
 pub use append::Appended;
-pub(crate) use append::Row as StoredRow;
-pub use heads::Heads;
-pub use keeper::{ChainState, Keeper};
-pub use read::Look;
+pub use append::AuditRecord as StoredRow;
+pub use background_verifier::{ChainState, ChainVerifier};
+pub use checkpoints::ChainCheckpoints;
+pub use read::RecordWithNeighbours;
 
 /// Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Audit {
     db: Db,
     clock: Clock,
-    heads: Arc<Heads>,
+    heads: Arc<ChainCheckpoints>,
     told: Arc<AtomicU64>,
     anonymous: anonymous::AnonymousCounts,
 }
 
-/// Who acts, as the session or the token says.
+/// The actor, from the session or the token.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Actor {
-    /// Id of the person or the token; `anonymous`, or `system` for what nobody asked for.
+    /// Id of the user or the token; `anonymous`; `system` for automatic operations.
     pub id: String,
     pub name: String,
-    /// The role by which it was allowed, or refused.
+    /// The role that allowed it, or did not.
     pub role: Option<String>,
 }
 
-/// Where a request came from.
+/// Client address and request of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Origin {
     pub ip: Option<IpAddr>,
@@ -68,7 +68,7 @@ impl Origin {
     }
 }
 
-/// What is acted on.
+/// What an entry is about.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Subject {
     pub backend: Option<String>,
@@ -77,11 +77,11 @@ pub struct Subject {
     pub unlock_id: Option<String>,
 }
 
-/// One thing to record.
+/// One entry to append.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     pub action: Action,
-    pub phase: Phase,
+    pub phase: AuditPhase,
     pub outcome: String,
     pub actor: Actor,
     pub origin: Origin,
@@ -93,11 +93,11 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Something done at once, with its outcome.
+    /// An operation that is recorded once, with its outcome.
     pub fn new(action: Action, outcome: impl Into<String>, actor: Actor, origin: Origin) -> Self {
         Self {
             action,
-            phase: Phase::Outcome,
+            phase: AuditPhase::Outcome,
             outcome: outcome.into(),
             actor,
             origin,
@@ -111,7 +111,7 @@ impl Entry {
 }
 
 impl Audit {
-    pub fn new(db: Db, clock: Clock, heads: Heads) -> Self {
+    pub fn new(db: Db, clock: Clock, heads: ChainCheckpoints) -> Self {
         Self {
             db,
             clock,

@@ -1,37 +1,36 @@
-//! The command line: what can be asked, and with which exit code it ends.
+//! The command line: commands, help and exit codes.
 //!
-//! Owns arguments and what is printed. What commands do lives in the modules that they call.
+//! Owns arguments and output. The work is done by the modules that the commands call.
 
+pub mod accounts;
+pub mod api_types;
 pub mod audit;
-pub mod bench;
 pub mod check_config;
 mod client;
 pub mod completions;
 pub mod connection;
 pub mod demo;
 pub mod doctor;
-mod exit;
+mod exit_code;
 pub mod locks;
 pub mod man;
 pub mod migrate;
 mod output;
-pub mod people;
 pub mod rules;
 pub mod run;
 pub mod serve;
 mod sse;
 mod table;
 mod terminal;
+mod text_width;
 pub mod unlock;
 mod watch;
-mod width;
-pub mod wire;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-pub use exit::Exit;
+pub use exit_code::Exit;
 pub use output::report;
 
 /// The operator console for distributed locks.
@@ -43,7 +42,7 @@ pub use output::report;
     "  leasehold locks --state not_renewing\n",
     "  leasehold run --resource billing:close --ttl 30s -- ./close-month.sh\n\n",
     "Exit codes: 0 done, 1 failure, 2 wrong usage or configuration, 3 server unreachable,\n",
-    "4 done, but some backend is stale, down or seen in part. `run` and `unlock` have their own.",
+    "4 done, but a backend is stale, down or partly read. `run` and `unlock` have their own.",
 ))]
 pub struct Cli {
     #[command(subcommand)]
@@ -58,33 +57,32 @@ enum Command {
     Unlock(unlock::Args),
     Run(run::Args),
     #[command(name = "run-command", hide = true)]
-    Gate(run::gate::Args),
+    Gate(run::exec_gate::Args),
     #[command(name = "run-guard", hide = true)]
-    Watcher(run::watcher::Args),
+    Watcher(run::watchdog::Args),
     CheckConfig(check_config::Args),
     Doctor(doctor::Args),
     Migrate(migrate::Args),
-    User(people::user::Args),
-    Token(people::token::Args),
+    User(accounts::user::Args),
+    Token(accounts::token::Args),
     Audit(audit::Args),
     Rules(rules::Args),
-    Bench(bench::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
 
 impl Cli {
-    /// What runs without our runtime and without TLS: the two small processes beside a command under a lease.
+    /// Commands that run without the async runtime and TLS: the two helper processes of `leasehold run`.
     pub fn run_bare(&self) -> Option<ExitCode> {
         match &self.command {
-            Command::Gate(args) => Some(run::gate::run(args)),
-            Command::Watcher(args) => Some(run::watcher::run(args)),
+            Command::Gate(args) => Some(run::exec_gate::run(args)),
+            Command::Watcher(args) => Some(run::watchdog::run(args)),
             _ => None,
         }
     }
 
     /// # Errors
-    /// What no command expects; expected failures are reported and have an exit code.
+    /// Unexpected failures only; expected ones are reported and have an exit code.
     pub async fn run(self) -> anyhow::Result<ExitCode> {
         match self.command {
             Command::Serve(args) => Box::pin(serve::run(args)).await,
@@ -96,11 +94,10 @@ impl Cli {
             Command::CheckConfig(args) => check_config::run(&args),
             Command::Doctor(args) => Box::pin(doctor::run(args)).await,
             Command::Migrate(args) => Box::pin(migrate::run(args)).await,
-            Command::User(args) => Box::pin(people::user::run(args)).await,
-            Command::Token(args) => Box::pin(people::token::run(args)).await,
+            Command::User(args) => Box::pin(accounts::user::run(args)).await,
+            Command::Token(args) => Box::pin(accounts::token::run(args)).await,
             Command::Audit(args) => Box::pin(audit::run(args)).await,
             Command::Rules(args) => Box::pin(rules::run(args)).await,
-            Command::Bench(args) => Box::pin(bench::run(args)).await,
             Command::Completions(args) => completions::run(&args),
             Command::Man(args) => man::run(&args),
         }
@@ -129,7 +126,7 @@ mod tests {
 
     #[test]
     fn the_documented_commands_are_these_and_no_others() {
-        // The rows of docs/cli.md against clap: every command, in the order of `--help`, with `--json` where it has it.
+        // Compares docs/cli.md with clap: every command, in the order of `--help`, with `--json` where it exists.
         let page = include_str!("../../docs/cli.md");
         let (_, table) = page.split_once("## Commands").unwrap();
         let rows = table.split("## ").next().unwrap().lines();

@@ -1,61 +1,65 @@
-//! Use cases: implements the pages' `Console` port by asking the inventory, and a backend where it must be fresh.
+//! Use cases: implements the pages' `Console` port with the inventory, and with direct backend reads where fresh
+//! data is required.
 
 mod charts;
-mod fallen;
+mod exporter_status;
 mod own_leases;
-mod past;
-mod pushing;
-mod searches;
+mod released_lock;
+mod search_limits;
+mod task_panics;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use app::console::{Answer, Console, ConsoleError, Drawn};
-use domain::access::{Grants, Right, Visible};
+use app::console::{Console, ConsoleError, ConsoleFuture, Drawn};
+use domain::access::{Grants, Permission, Visible};
 use domain::backend::{BackendStatus, BackendView};
-use domain::detail::{EventKind, Fresh, LockCharts, LockDetail, SeenEvent};
-use domain::known::Known;
+use domain::duration::millis;
 use domain::lock::Lock;
+use domain::lock_detail::{EventKind, Fresh, LockCharts, LockDetail, SeenEvent};
+use domain::name_tree::PrefixNode;
 use domain::names::{BackendName, Resource, Source};
 use domain::observation::Inspection;
 use domain::overview::{Overview, OverviewCharts, WORKLIST_ROWS_MAX};
 use domain::query::{InventoryPage, InventoryQuery};
-use domain::segments::PrefixNode;
+use domain::reported::Reported;
 use domain::state::LockState;
 
-use crate::backends::{BackendError, Roster};
-use crate::clock::Clock;
 use crate::history::{self, History};
-use crate::identity::Who;
-use crate::inventory::{Abandon, Inventory, LookUp, SEEN_MAX};
-use crate::{tasks, telemetry, unlock};
+use crate::identity::Principal;
+use crate::unlock;
+use backends::{BackendError, BackendRegistry};
+use inventory::{Abandon, Inventory, LookUp, SEEN_MAX};
+use runtime::clock::Clock;
+use runtime::tasks;
+use runtime::telemetry;
 
-use searches::Searches;
+use search_limits::Searches;
 
-pub use charts::Sources;
+pub use charts::ChartSources;
 
-/// How long a page waits for what was written down before.
+/// Timeout of history queries for a page.
 const HISTORY_PATIENCE: Duration = Duration::from_millis(500);
-/// How long a page waits for a fresh reading before it shows the last observation alone.
+/// Timeout of a fresh read for a page, after which it shows only the last observation.
 const FRESH_PATIENCE: Duration = Duration::from_millis(1_500);
 
-/// Cheap to clone: one for each request, with what its caller may see.
+/// Cheap to clone: one per request, with the caller's visibility.
 #[derive(Clone)]
 pub struct ServerConsole {
     inventory: Arc<Inventory>,
-    backends: Arc<Roster>,
+    backends: Arc<BackendRegistry>,
     clock: Clock,
     searches: Searches,
     visible: Visible,
     history: Option<Arc<History>>,
-    /// Where charts get their numbers; without them there are none.
-    charts: Option<Arc<Sources>>,
-    /// Who looks; none where nobody has to sign in, and then nobody may do anything.
-    who: Option<Who>,
+    /// Sources of charts; `None`: no charts.
+    charts: Option<Arc<ChartSources>>,
+    /// The caller; `None` without sign-in, in which case no operation is allowed.
+    who: Option<Principal>,
 }
 
 impl ServerConsole {
-    pub fn new(inventory: Arc<Inventory>, backends: Arc<Roster>, clock: Clock) -> Self {
+    pub fn new(inventory: Arc<Inventory>, backends: Arc<BackendRegistry>, clock: Clock) -> Self {
         Self {
             inventory,
             backends,
@@ -68,9 +72,9 @@ impl ServerConsole {
         }
     }
 
-    /// With what was seen before this process began, and charts of it.
+    /// Adds history and charts.
     #[must_use]
-    pub fn remembering(self, charts: Sources) -> Self {
+    pub fn remembering(self, charts: ChartSources) -> Self {
         Self {
             history: Some(charts.history.clone()),
             charts: Some(Arc::new(charts)),
@@ -78,9 +82,9 @@ impl ServerConsole {
         }
     }
 
-    /// The same console as far as this caller may see; who is not known sees nothing.
+    /// The console as visible to this caller; an unknown caller sees nothing.
     #[must_use]
-    pub fn seen_by(&self, who: Option<&Who>) -> Self {
+    pub fn seen_by(&self, who: Option<&Principal>) -> Self {
         let nothing = Grants::default();
         Self {
             visible: Visible::to(who.map_or(&nothing, |who| &who.grants)),
@@ -93,7 +97,7 @@ impl ServerConsole {
         let Some((who, backend)) = self.who.as_ref().zip(self.backends.get(&lock.id.backend)) else {
             return Some("nobody has signed in".to_owned());
         };
-        unlock::hindrance(who, lock, &*backend, view)
+        unlock::find_blocked_reason(who, lock, &*backend, view)
     }
 
     fn worklist(&self) -> Result<InventoryPage, ConsoleError> {
@@ -111,9 +115,9 @@ impl ServerConsole {
             .map_err(ConsoleError::BadQuery)
     }
 
-    async fn read_fresh(&self, lock: &Lock) -> Known<Fresh> {
+    async fn read_fresh(&self, lock: &Lock) -> Reported<Fresh> {
         let Some(backend) = self.backends.get(&lock.id.backend) else {
-            return Known::unknown("this backend is not configured any more");
+            return Reported::unknown("this backend is not configured any more");
         };
         let asked = backend.inspect(&lock.id.source, &lock.id.resource);
         let answer = tokio::time::timeout(FRESH_PATIENCE, asked).await;
@@ -121,10 +125,10 @@ impl ServerConsole {
         match answer.unwrap_or(Err(BackendError::NoAnswer {
             after_ms: patience_ms(),
         })) {
-            Ok(Inspection { lock: None, .. }) => Known::unknown(
+            Ok(Inspection { lock: None, .. }) => Reported::unknown(
                 "it was released between our last look and now; the list catches up at its next look",
             ),
-            Ok(found) => Known::Known(Fresh {
+            Ok(found) => Reported::Value(Fresh {
                 waiters: found.waiters,
                 owners: found.owners,
                 blockers: found.blockers,
@@ -134,15 +138,15 @@ impl ServerConsole {
                 read_at,
             }),
             Err(_) if !self.visible.on(&lock.id.backend).is_everything() => {
-                Known::unknown("the backend did not answer in time or gave an error")
+                Reported::unknown("the backend did not answer in time or gave an error")
             }
-            Err(error) => Known::Unknown(error.to_string().into()),
+            Err(error) => Reported::Unknown(error.to_string().into()),
         }
     }
 }
 
 impl ServerConsole {
-    /// What the inventory remembers, with what was written down. Without an answer in time the first alone.
+    /// Recent events of the inventory merged with history; without history if it does not answer in time.
     async fn with_history(
         &self,
         backend: &BackendName,
@@ -154,7 +158,7 @@ impl ServerConsole {
         let asked = async {
             let mut written = Vec::new();
             for name in names {
-                written.extend(history.of(backend, source, name, SEEN_MAX).await?);
+                written.extend(history.lock_events(backend, source, name, SEEN_MAX).await?);
             }
             Ok::<_, sqlx::Error>(written)
         };
@@ -168,7 +172,7 @@ impl ServerConsole {
         }
     }
 
-    /// Neighbours on the same lease or session may have names that the caller may not see: then only how many.
+    /// Other locks of the same lease or session; names outside of the caller's scope are counted only.
     fn told_of_neighbours(&self, backend: &BackendName, neighbours: Vec<String>) -> Vec<String> {
         if neighbours.is_empty() || self.visible.on(backend).is_everything() {
             return neighbours;
@@ -181,11 +185,11 @@ impl ServerConsole {
 }
 
 fn patience_ms() -> u64 {
-    u64::try_from(FRESH_PATIENCE.as_millis()).unwrap_or(u64::MAX)
+    millis(FRESH_PATIENCE).unsigned_abs()
 }
 
 impl Console for ServerConsole {
-    fn overview(&self) -> Answer<'_, Overview> {
+    fn overview(&self) -> ConsoleFuture<'_, Overview> {
         Box::pin(async move {
             let list = self.worklist()?;
             Ok(Overview {
@@ -201,10 +205,10 @@ impl Console for ServerConsole {
         })
     }
 
-    fn inventory(&self, mut query: InventoryQuery) -> Answer<'_, InventoryPage> {
+    fn inventory(&self, mut query: InventoryQuery) -> ConsoleFuture<'_, InventoryPage> {
         Box::pin(async move {
             query.visible = self.visible.clone();
-            // A search reads every name: off the threads that answer others.
+            // A search scans every name: on a blocking thread.
             let scans = !query.q.is_empty() || !query.owners.is_empty() || query.safety.is_some();
             let (inventory, now) = (self.inventory.clone(), self.clock.now());
             let page = if scans {
@@ -214,21 +218,27 @@ impl Console for ServerConsole {
                 inventory.page(&query, now)
             };
             let mut page = page.map_err(ConsoleError::BadQuery)?;
-            // Programs read ids from the list; people see theirs on a lock's own page, and their list costs the store nothing.
-            if self.who.as_ref().is_some_and(Who::is_token) {
+            // Only programs read ids from the list; for users they are on the lock's page, so that lists need no
+            // query.
+            if self.who.as_ref().is_some_and(Principal::is_token) {
                 self.add_own_lease_ids(&mut page.locks).await;
             }
             Ok(page)
         })
     }
 
-    fn prefixes(&self, prefix: String) -> Answer<'_, PrefixNode> {
+    fn prefixes(&self, prefix: String) -> ConsoleFuture<'_, PrefixNode> {
         Box::pin(async move { Ok(self.inventory.prefixes(&prefix, &self.visible, self.clock.now())) })
     }
 
-    fn lock(&self, backend: BackendName, source: Option<Source>, resource: String) -> Answer<'_, LockDetail> {
+    fn lock(
+        &self,
+        backend: BackendName,
+        source: Option<Source>,
+        resource: String,
+    ) -> ConsoleFuture<'_, LockDetail> {
         Box::pin(async move {
-            // The same answer whether or not it is held: a name that may not be seen tells nothing.
+            // The same answer whether or not it is held: an invisible name reveals nothing.
             let scope = self.visible.on(&backend);
             let all = Resource::candidates(&resource);
             let names: Vec<Resource> = all
@@ -239,12 +249,12 @@ impl Console for ServerConsole {
             if names.is_empty() {
                 return Err(not_held(&backend, &resource, &[]));
             }
-            // Two names may share a text form, and only one of them may be in scope.
+            // Two names can have the same text form, and only one may be in scope.
             let is_shared = names.len() < all.len();
             let (lock, seen) =
                 match self
                     .inventory
-                    .look_up(&backend, source.as_ref(), &resource, self.clock.now())
+                    .find_lock(&backend, source.as_ref(), &resource, self.clock.now())
                 {
                     LookUp::Found(lock, _) if !scope.covers_bytes(lock.id.resource.as_bytes()) => {
                         return Err(not_held(&backend, &resource, &[]));
@@ -273,7 +283,7 @@ impl Console for ServerConsole {
                 .as_ref()
                 .is_some_and(|view| view.status == BackendStatus::Down);
             let fresh = if blind {
-                Known::unknown("the backend is down")
+                Reported::unknown("the backend is down")
             } else {
                 self.read_fresh(&lock).await
             };
@@ -297,19 +307,19 @@ impl Console for ServerConsole {
         backend: BackendName,
         source: Option<Source>,
         resource: String,
-    ) -> Answer<'_, Option<LockDetail>> {
+    ) -> ConsoleFuture<'_, Option<LockDetail>> {
         Box::pin(self.remembered(backend, source, resource))
     }
 
-    fn backends(&self) -> Answer<'_, Vec<BackendView>> {
+    fn backends(&self) -> ConsoleFuture<'_, Vec<BackendView>> {
         Box::pin(async move {
             let mut views = self.inventory.backends_visible(&self.visible, self.clock.now());
             let ours = views.iter_mut().find(|view| view.name == BackendName::builtin());
             if let Some(ours) = ours.filter(|view| !view.is_limited) {
                 ours.capabilities
-                    .extend(telemetry::exports().iter().map(pushing::told));
+                    .extend(telemetry::exports().iter().map(exporter_status::capability));
             }
-            Ok(fallen::with_tasks(views, tasks::fallen()))
+            Ok(task_panics::with_tasks(views, tasks::fallen()))
         })
     }
 
@@ -318,7 +328,7 @@ impl Console for ServerConsole {
             let may_audit = self
                 .who
                 .as_ref()
-                .is_some_and(|who| who.may_anywhere(Right::AuditRead));
+                .is_some_and(|who| who.may_anywhere(Permission::AuditRead));
             match &self.charts {
                 Some(charts) => charts.lock(detail, search, (may_audit, &self.visible)).await,
                 None => LockCharts::default(),
@@ -340,7 +350,7 @@ impl Console for ServerConsole {
 }
 
 impl ServerConsole {
-    /// Without the error text of a backend of which the caller may see a part.
+    /// Without the error text of a backend that the caller may see only in part.
     fn view(&self, backend: &BackendName) -> Option<BackendView> {
         let views = self.inventory.backends(self.clock.now());
         let view = views.into_iter().find(|view| view.name == *backend)?;
@@ -352,7 +362,7 @@ impl ServerConsole {
     }
 }
 
-fn not_held(backend: &BackendName, resource: &str, seen: &[domain::detail::SeenEvent]) -> ConsoleError {
+fn not_held(backend: &BackendName, resource: &str, seen: &[domain::lock_detail::SeenEvent]) -> ConsoleError {
     let name = domain::escape::visible(resource).into_owned();
     let name = if name.len() > 200 {
         Resource::from(&name[..name.floor_char_boundary(200)]).text()

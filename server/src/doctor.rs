@@ -1,12 +1,12 @@
-//! Looks at everything that this server stands on and says what is wrong with it, each fault with the line that mends it.
+//! Checks everything that a server depends on and reports problems, each with a remedy.
 //!
-//! **Invariant:** it changes nothing: no table, no file, no lock. A healthy installation may be looked at while it serves.
+//! **Invariant:** it changes nothing: no table, no file, no lock. It can run next to a serving installation.
 
 mod backends;
 mod certificates;
+pub mod check_result;
 mod disk;
-mod door;
-pub mod finding;
+mod ingress;
 mod provider;
 mod receivers;
 mod secrets;
@@ -15,15 +15,15 @@ mod x509;
 
 use std::collections::BTreeSet;
 
-use crate::clock::Clock;
-use crate::config::{Config, otel};
+use config::{Config, otel};
+use runtime::clock::Clock;
 
-pub use finding::{Finding, Level};
+pub use check_result::{Finding, Level};
 
-/// Everything, in the order in which a server starts.
+/// All checks, in the order in which a server starts.
 pub async fn examine(config: &Config, clock: &Clock) -> Vec<Finding> {
     let now = clock.now().wall;
-    let mut findings = door::examine(config).await;
+    let mut findings = ingress::examine(config).await;
     findings.extend(certificates::own(config, now));
     findings.extend(Box::pin(store::examine(config, clock)).await);
     findings.extend(Box::pin(secrets::examine(config)).await);
@@ -37,7 +37,7 @@ pub async fn examine(config: &Config, clock: &Clock) -> Vec<Finding> {
     if config.backends.is_empty() {
         findings.push(Finding::warning(
             "backends",
-            "no [[backend]] is configured: the console will show its own leases alone",
+            "no [[backend]] is configured: the console will show only its own leases",
             "add a [[backend]]; docs/configuration.md shows one of each kind",
         ));
     }
@@ -50,12 +50,12 @@ fn telemetry(now: chrono::DateTime<chrono::Utc>) -> Vec<Finding> {
         Err(error) => vec![Finding::fault(
             "telemetry",
             format!("{}: {}", error.variable, error.why),
-            error.mend,
+            error.remedy,
         )],
     }
 }
 
-/// What was looked at, for a closing line.
+/// Number of checked subjects, for the closing line.
 pub fn subjects(findings: &[Finding]) -> usize {
     findings
         .iter()

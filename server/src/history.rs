@@ -1,16 +1,16 @@
-//! What happened to locks, kept for days: events out of the same diff that feeds the pages, in SQL.
+//! History of lock events, kept for days in SQL: the same events that feed the pages.
 //!
-//! Owns writing them down, their age, the gaps in between, and reading them for one lock. What happened is found out in
-//! the inventory; what it looked like is the pages' affair. With SQLite this is a file of its own, so that history slows
-//! neither a lease nor a page.
+//! Owns storage, retention, gaps, and reading by lock. Events come from the inventory; their display belongs to the
+//! pages. With SQLite this is a separate file, so that history slows neither leases nor pages.
 //!
-//! **Invariants:** of several servers on one Postgres one writes, and its turn is a lease of our own service whose fencing
-//! token the store checks; a time that nobody watched is told as a gap, never passed over.
+//! **Invariants:** of several replicas on one Postgres only the leader writes, and the store checks the fencing
+//! token of its lease; a time without observation is recorded as a gap.
 
+mod bulk_insert;
 pub mod events;
 mod grants;
 pub mod limits;
-mod metered;
+mod metrics;
 pub mod past_events;
 mod prune;
 mod recorder;
@@ -18,46 +18,44 @@ mod rollups;
 mod runs;
 pub mod signals;
 mod store;
-pub(crate) mod turn;
-mod values;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use domain::detail::{EventKind, SeenEvent};
+use domain::lock_detail::{EventKind, SeenEvent};
 use domain::names::{BackendName, Resource, Source};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::Clock;
-use crate::config::HistoryConfig;
-use crate::db::Db;
-use crate::inventory::Inventory;
-use crate::lease::LeaseService;
-use crate::tasks;
+use config::HistoryConfig;
+use inventory::Inventory;
+use lease::LeaseService;
+use runtime::clock::Clock;
+use runtime::db::Db;
+use runtime::tasks;
 
 use self::recorder::Recorder;
-use self::turn::Turn;
+use crate::leader_election::LeaderElection;
 
-/// Reads what was written. Cheap to share.
+/// Reads the history. Cheap to share.
 pub struct History {
     db: Db,
 }
 
-/// The writer, until it was stopped and what was seen is written.
+/// The writer task; ends after stop, when all events are written.
 pub struct Recording(JoinHandle<()>);
 
 impl Recording {
     pub async fn ended(self) {
-        // A panic of the task was logged where it happened.
+        // A panic of the task was logged by the supervisor.
         let _ended = self.0.await;
     }
 }
 
 impl History {
-    /// Begins to write down what the inventory sees change.
+    /// Starts to write the changes of the inventory.
     ///
-    /// `keep` is for how long events and sums stay.
+    /// `keep` is the retention of events and roll-ups.
     pub fn start(
         db: Db,
         inventory: &Arc<Inventory>,
@@ -67,19 +65,19 @@ impl History {
         stop: CancellationToken,
     ) -> (Arc<Self>, Recording) {
         let (store, inventory, leases) = (db.clone(), inventory.clone(), leases.clone());
-        // Opened now: from here on nothing is missed.
+        // Opened before the first scan, so that no change is missed.
         inventory.journal().open();
-        leases.tally().open();
+        leases.activity().open();
         let ending = stop.clone();
-        // Its own end: what was seen last is written after everything else has stopped. Made anew it begins as after a
-        // restart of the server: with a gap where it missed something.
+        // Ends last, so that the final changes are written. After a panic it restarts as after a restart of the
+        // server, with a gap for what it missed.
         let task = tasks::keep_to_end("history", stop, move || {
-            let turn = turn_of(&store, &leases, &clock);
+            let leader = LeaderElection::new(&store, "leasehold/history", &leases, &clock);
             let recorder = Recorder::new(
                 store.clone(),
                 inventory.clone(),
                 leases.clone(),
-                turn,
+                leader,
                 keep.clone(),
                 clock.clone(),
             );
@@ -88,11 +86,11 @@ impl History {
         (Arc::new(Self { db }), Recording(task))
     }
 
-    /// What happened to one lock, newest first, with the gaps in between. `source` is needed only where two hold the name.
+    /// Events of one lock with gaps, newest first. `source` is needed only where two sources have the name.
     ///
     /// # Errors
     /// The store does not answer.
-    pub async fn of(
+    pub async fn lock_events(
         &self,
         backend: &BackendName,
         source: Option<&Source>,
@@ -122,14 +120,6 @@ impl History {
     }
 }
 
-fn turn_of(db: &Db, leases: &Arc<LeaseService>, clock: &Clock) -> Turn {
-    match db {
-        // Its file belongs to one server alone.
-        Db::Sqlite(_) => Turn::alone(),
-        Db::Postgres(_) => Turn::shared("leasehold/history", leases.clone(), clock.clone()),
-    }
-}
-
 /// What was written and what is still on its way there, together.
 pub fn together(written: Vec<SeenEvent>, mut seen: Vec<SeenEvent>, most: usize) -> Vec<SeenEvent> {
     let key = |event: &SeenEvent| {
@@ -147,7 +137,7 @@ pub fn together(written: Vec<SeenEvent>, mut seen: Vec<SeenEvent>, most: usize) 
         .collect();
     for event in written {
         match known.get(&key(&event)) {
-            // Only what was written knows its trace.
+            // Only stored events have a trace id.
             Some(place) => seen[*place].trace_id = event.trace_id,
             None => seen.push(event),
         }
@@ -157,8 +147,8 @@ pub fn together(written: Vec<SeenEvent>, mut seen: Vec<SeenEvent>, most: usize) 
     seen
 }
 
-/// Stable: of one moment, what was written later stays in front. A gap begins after what was seen before it, and ends
-/// before what is seen then.
+/// Stable: of equal times, the later row stays first. A gap begins after the events of its start and ends before
+/// those of its end.
 fn newest_first(events: &mut [SeenEvent]) {
     let place = |kind| match kind {
         EventKind::Unwatched => 0,
@@ -187,7 +177,7 @@ mod tests {
 
     #[test]
     fn what_is_both_written_and_remembered_is_told_once() {
-        // One event in both, to the microsecond in memory; one in each alone.
+        // One event in both, with microseconds in memory; one in each alone.
         let written = vec![
             event(EventKind::Acquired, 2_000, 0),
             event(EventKind::Acquired, 1_000, 0),

@@ -1,32 +1,32 @@
-//! People and machines: who they are, what they may do, and how they prove it.
+//! Users and API tokens: authentication, roles and permissions.
 //!
-//! Owns people, tokens, grants, sessions, one-time links and the read-only switch, in SQL, and a directory in memory that
-//! is at most a second behind it. Knows no HTTP and no page: cookies and headers are read elsewhere.
+//! Owns users, tokens, grants, sessions, one-time links and the read-only switch, in SQL, and an in-memory directory
+//! that is at most one second behind. Knows neither HTTP nor pages: cookies and headers are read elsewhere.
 //!
-//! **Invariants:** secrets are stored as hashes only; every change of who may do what is in the audit record, in the same
+//! **Invariants:** secrets are stored as hashes only; every change of permissions is in the audit log, in the same
 //! transaction; there is no default password.
 
-mod attempt;
+mod cache_reload;
 mod commit;
-pub mod current;
-mod directory;
+pub mod current_principal;
 mod error;
 mod hashing_queue;
 pub mod limits;
 mod lineage;
-mod links;
 mod names;
 mod notice;
 pub mod oidc;
+mod one_time_links;
 mod password;
-mod people;
-mod reread;
+pub mod principal;
+mod principal_cache;
+mod revalidation;
 mod secret;
 mod sessions;
-mod standing;
+mod sign_in_attempt;
 mod throttle;
 mod tokens;
-pub mod who;
+mod users;
 
 use std::sync::{Arc, OnceLock};
 
@@ -34,36 +34,36 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::audit::{Appended, Audit};
-use crate::clock::Clock;
-use crate::db::Db;
-use crate::tasks;
+use runtime::clock::Clock;
+use runtime::db::Db;
+use runtime::tasks;
 
-pub use directory::{Directory, Person, Token};
 pub use error::IdentityError;
 pub use lineage::{AccountChange, Lineage, is_opened_by, recent_authors, tie};
 pub use notice::AccessChange;
 pub use oidc::{Begun, Oidc, OidcError, OidcSetupError, Returned};
-pub use people::NewPerson;
-pub use secret::{Secret, id as new_id};
+pub use principal::{Principal, Subject};
+pub use principal_cache::{Directory, Token, User};
+pub use secret::Secret;
 pub use sessions::{Session, SessionView, SignedIn};
 pub use tokens::{NewToken, TokenView};
-pub use who::{Subject, Who};
+pub use users::NewUser;
 
 pub struct Identity {
     db: Db,
     audit: Audit,
     clock: Clock,
     directory: watch::Sender<Arc<Directory>>,
-    /// Hashing a password costs memory and time on purpose: only so many at once.
+    /// Password hashing is deliberately expensive: the number of concurrent hashes is limited.
     hashing: hashing_queue::HashingQueue,
     throttle: throttle::Throttle,
-    reread: reread::Reread,
-    /// Wakes the sender of notifications; absent in a command, whose messages the server finds by itself.
+    reread: cache_reload::Reread,
+    /// Wakes the sender of notifications; absent in a CLI command, whose messages the server finds by polling.
     outbox: OnceLock<Arc<Notify>>,
 }
 
 impl Identity {
-    /// Loads the directory, and keeps it fresh until `stop`.
+    /// Loads the directory and refreshes it until `stop`.
     ///
     /// # Errors
     /// The store does not answer.
@@ -76,25 +76,25 @@ impl Identity {
         let identity = Arc::new(Self::open(db, audit, clock).await?);
         identity.remember_sources().await?;
         let keeper = identity.clone();
-        tasks::keep("directory of people and tokens", stop.clone(), move || {
+        tasks::spawn_supervised("user and token cache", stop.clone(), move || {
             let keeper = keeper.clone();
             async move { keeper.keep_fresh().await }
         });
-        // Apart, because it writes: waiting for the store must not delay a revocation.
+        // A separate task, because it writes: waiting for the store must not delay a revocation.
         let keeper = identity.clone();
-        tasks::keep("last use of tokens", stop, move || {
+        tasks::spawn_supervised("token last use", stop, move || {
             let keeper = keeper.clone();
             async move { keeper.keep_used().await }
         });
         Ok(identity)
     }
 
-    /// For a command beside the server: loaded once.
+    /// For a CLI command next to the server: loaded once.
     ///
     /// # Errors
     /// The store does not answer.
     pub async fn open(db: Db, audit: Audit, clock: Clock) -> Result<Self, sqlx::Error> {
-        let directory = directory::load(&db).await?;
+        let directory = principal_cache::load(&db).await?;
         Ok(Self {
             db,
             audit,
@@ -102,12 +102,12 @@ impl Identity {
             directory: watch::Sender::new(Arc::new(directory)),
             hashing: hashing_queue::HashingQueue::default(),
             throttle: throttle::Throttle::default(),
-            reread: reread::Reread::default(),
+            reread: cache_reload::Reread::default(),
             outbox: OnceLock::new(),
         })
     }
 
-    /// People, tokens and grants as they stand.
+    /// Current users, tokens and grants.
     pub fn directory(&self) -> Arc<Directory> {
         self.directory.borrow().clone()
     }
@@ -116,7 +116,7 @@ impl Identity {
         loop {
             tokio::time::sleep(limits::DIRECTORY_LOOK).await;
             if let Err(error) = self.reload_if_changed().await {
-                tracing::warn!("cannot read people and tokens: {error}");
+                tracing::warn!("cannot read users and tokens: {error}");
             }
         }
     }
@@ -130,16 +130,16 @@ impl Identity {
         }
     }
 
-    /// Wakes this after changes that receivers are sent.
+    /// Sets the notifier of the outbox, woken by changes that send notifications.
     pub fn wake_outbox(&self, outbox: Arc<Notify>) {
         // Set once, when the server starts.
         let _already_set = self.outbox.set(outbox);
     }
 
     async fn reload(&self) -> Result<(), sqlx::Error> {
-        let loaded = Arc::new(directory::load(&self.db).await?);
+        let loaded = Arc::new(principal_cache::load(&self.db).await?);
         self.directory.send_if_modified(|current| {
-            // Of two that read at the same time, the one that began earlier does not replace the later one.
+            // Of two concurrent reads, the one that began earlier does not replace the later one.
             if loaded.version < current.version {
                 return false;
             }
@@ -150,7 +150,7 @@ impl Identity {
         Ok(())
     }
 
-    /// After a change was committed: it holds here at once, elsewhere within a second.
+    /// Call after the commit of a change: applied here immediately, on other replicas within a second.
     async fn changed(&self, appended: Appended) -> Result<(), IdentityError> {
         self.audit.export(&appended).await;
         self.reload().await?;

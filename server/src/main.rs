@@ -13,7 +13,7 @@ fn main() -> ExitCode {
     if let Some(code) = cli.run_bare() {
         return code;
     }
-    // Every TLS client of this process uses it. A second provider can only be installed by a bug.
+    // Used by every TLS client of the process. A second provider would be a bug.
     if rustls::crypto::ring::default_provider()
         .install_default()
         .is_err()
@@ -29,8 +29,8 @@ fn main() -> ExitCode {
         }
     };
     let ended = runtime.block_on(cli.run());
-    // A thread that still looks up a name must not keep the process.
-    runtime.shutdown_timeout(leasehold::shutdown::LEFTOVERS_MAX);
+    // A pending DNS lookup on a blocking thread must not delay the exit.
+    runtime.shutdown_timeout(runtime::shutdown::LEFTOVERS_MAX);
     match ended {
         Ok(code) => code,
         Err(error) => {

@@ -1,31 +1,30 @@
-//! Telling people and machines that an alert fires or has ended: receivers, an outbox in SQL, and the task that sends.
+//! Notifications that an alert fires or has ended: receivers, an outbox in SQL, and the task that delivers.
 //!
-//! Owns who is told, what is on its way, and how it is sent. What fires, and whether it is silenced, is decided by those who
-//! [`enqueue`]; they do so in the transaction that holds the reason, so that neither is there without the other.
+//! Owns receivers, pending messages and their delivery. Callers of [`enqueue`] decide what fires and what is
+//! silenced; they enqueue in the transaction that records the reason, so that neither exists without the other.
 //!
-//! **Invariants:** a message is gone from the outbox only when its receiver took it, or as a dead letter that people see;
-//! of one receiver and one group, messages arrive in order; no address is connected to that the guard has not seen; no
-//! secret leaves but to its own receiver, and where there is a key none lies in the store in clear.
+//! **Invariants:** a message leaves the outbox only when its receiver accepted it, or as a dead letter that users
+//! see; messages of one receiver and group are delivered in order; no connection is made to an address that the
+//! guard has not checked; a secret is sent only to its own receiver, and with a key none is stored in plain text.
 
-mod courier;
-mod delivering;
+mod active_alerts;
+mod connectivity_check;
+mod delivery;
+mod delivery_loop;
 mod enqueue;
 mod error;
 mod fingerprint;
-pub mod guard;
-pub mod keys;
+mod http_sender;
 pub mod limits;
 pub mod message;
-mod queue;
-mod reaching;
+mod outbox;
+mod prune;
 pub mod receiver;
 mod receivers;
-mod send;
-mod signature;
-mod standing;
-mod tending;
-mod trial;
-pub mod vault;
+pub mod secret_box;
+pub mod secret_keys;
+pub mod ssrf_guard;
+mod test_message;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,71 +33,70 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use self::courier::Courier;
-use self::guard::Guard;
+use self::http_sender::WebhookClient;
+use self::ssrf_guard::Guard;
 use crate::audit::Audit;
-use crate::clock::Clock;
-use crate::config::NotifyConfig;
-use crate::db::Db;
-use crate::tasks;
+use config::NotifyConfig;
+use runtime::clock::Clock;
+use runtime::db::Db;
+use runtime::tasks;
 
-pub use delivering::Delivering;
+pub use connectivity_check::{Reachable, Unreachable, reach};
+pub use delivery_loop::Delivering;
 pub use enqueue::{Occasion, enqueue, enqueue_at};
 pub use error::NotifyError;
 pub use fingerprint::fingerprint;
-pub use queue::{Delivery, DeliveryState, Wanted};
-pub use reaching::{Reached, Unreached, reach};
-pub use receiver::{Kind, NewReceiver, ReceiverView};
-pub use signature::sign;
-pub use trial::Trial;
-pub use vault::Vault;
+pub use outbox::{Delivery, DeliveryState, Wanted};
+pub use receiver::{NewReceiver, ReceiverKind, ReceiverView};
+pub use secret_box::SecretBox;
+pub use test_message::TestMessage;
 
 pub struct Notifier {
     audit: Audit,
     clock: Clock,
     guard: Guard,
-    vault: Vault,
-    courier: Courier,
-    /// Where people reach the console, without a slash at its end.
+    vault: SecretBox,
+    courier: WebhookClient,
+    /// Public URL of the console, without a trailing slash.
     home: String,
-    resend: Duration,
-    give_up: Duration,
+    resend_interval: Duration,
+    max_retry_time: Duration,
     growth_factor: u32,
     woken: Arc<Notify>,
-    /// How often the outbox was looked at.
+    /// Number of outbox queries.
     looks: AtomicU64,
-    turns: delivering::Turns,
+    turns: delivery_loop::Turns,
 }
 
 impl Notifier {
-    /// How many times the alerts of its last message a group must have to be notified again.
+    /// How many times larger than in its last message a group must be to be sent again.
     pub const fn growth_factor(&self) -> u32 {
         self.growth_factor
     }
 
-    /// Begins to send what is in the outbox, until `stop`; what is being sent then is brought to its end.
+    /// Delivers messages of the outbox until `stop`; requests in flight then are completed.
     pub fn start(
         audit: Audit,
-        vault: Vault,
+        vault: SecretBox,
         config: &NotifyConfig,
         home: &str,
         clock: Clock,
         stop: CancellationToken,
     ) -> (Arc<Self>, Delivering) {
-        let guard = Guard::new(&config.allow);
+        let guard = Guard::new(&config.allowed_networks);
         let notifier = Arc::new(Self {
             audit,
             clock,
-            courier: Courier::new(&guard),
+            courier: WebhookClient::new(&guard),
             guard,
             vault,
             home: home.to_owned(),
-            resend: config.resend,
-            give_up: config.give_up,
+            resend_interval: config.resend_interval,
+            max_retry_time: config.max_retry_time,
             growth_factor: config.growth_factor,
             woken: Arc::default(),
             looks: AtomicU64::new(0),
-            turns: delivering::Turns::default(),
+            turns: delivery_loop::Turns::default(),
         });
         let (worker, ending) = (notifier.clone(), stop.clone());
         let task = tasks::keep_to_end("notifications", stop, move || {
@@ -107,17 +105,17 @@ impl Notifier {
         (notifier, Delivering::new(task))
     }
 
-    /// How often the outbox was looked at: that of an idle server on SQLite hardly is.
+    /// Number of outbox queries; an idle server on SQLite makes few.
     pub fn looks(&self) -> u64 {
         self.looks.load(Ordering::Relaxed)
     }
 
-    /// After a commit that held an [`enqueue`]: it is sent at once. Without this it is sent within ten seconds.
+    /// Call after the commit of an [`enqueue`], to deliver at once instead of within ten seconds.
     pub fn wake(&self) {
         self.woken.notify_one();
     }
 
-    /// The same for those who know no notifier.
+    /// The notifier behind [`wake`](Self::wake), for callers without access to this type.
     pub fn outbox(&self) -> Arc<Notify> {
         self.woken.clone()
     }
@@ -129,9 +127,4 @@ impl Notifier {
     fn now_ms(&self) -> i64 {
         self.clock.now().wall.timestamp_millis()
     }
-}
-
-/// For times in SQL.
-fn ms(time: Duration) -> i64 {
-    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }

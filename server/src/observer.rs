@@ -1,54 +1,56 @@
-//! Keeps the inventory in step with one backend: passes by the clock, refreshes by hints, rechecks of locks whose state is
-//! about to turn, probes now and then.
+//! Observes one backend for the inventory: periodic scans, refreshes after change notifications, rechecks of locks
+//! whose state is about to change, periodic probes.
 //!
-//! **Invariant:** each backend has its own tasks and nothing else waits for them: one that hangs ages alone.
+//! **Invariant:** each backend has its own tasks, so a backend that hangs delays no other.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::backend::Fault;
+use domain::backend::BackendFailure;
+use domain::duration::millis;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::backends::hint::Pending;
-use crate::backends::{Backend, BackendError, Batch, Budget, Hints, Sink};
-use crate::clock::Clock;
-use crate::inventory::Feed;
-use crate::tasks;
+use backends::change_notification::Pending;
+use backends::{Backend, BackendError, Batch, Budget, Hints, Sink};
+use inventory::InventoryWriter;
+use runtime::clock::Clock;
+use runtime::tasks;
 
-/// Between two rounds of hints: a burst becomes one refresh.
+/// Minimum interval between refreshes: combines a burst of notifications.
 const HINT_GAP: Duration = Duration::from_millis(40);
-/// The page is told at most twice a second anyway.
+/// Pages are updated at most twice a second anyway.
 const HINT_GAP_MAX: Duration = Duration::from_millis(300);
-/// A re-list asked for by a hint starts no sooner after the last pass.
+/// Minimum interval between the last scan and one requested by a notification.
 const RELIST_GAP: Duration = Duration::from_millis(100);
-/// Without a lock to read again.
+/// Recheck interval without a due lock.
 const RECHECK_IDLE: Duration = Duration::from_secs(60);
 const PROBE_EVERY: Duration = Duration::from_secs(60);
-/// A backend that is back is shown as it is within 5 s: this, a connection and a pass must fit in.
+/// A recovered backend must be shown within 5 s: this interval, a connection and a scan must fit in.
 const RETRY_MAX: Duration = Duration::from_secs(3);
 
-/// How one backend is to be observed.
+/// Intervals and timeouts of one backend.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
-    pub poll: Duration,
+    pub poll_interval: Duration,
     pub timeout: Duration,
-    pub budget: Duration,
+    pub scan_timeout: Duration,
 }
 
 struct Observer {
     backend: Arc<dyn Backend>,
-    feed: Feed,
+    feed: InventoryWriter,
     pace: Pace,
     clock: Clock,
     relist: Notify,
     hints: Hints,
 }
 
-/// Starts the tasks that observe one backend; they end with `stop`. What is hinted through the answer is read at once.
+/// Starts the tasks that observe one backend; they end with `stop`. Notifications sent to the returned handle cause
+/// an immediate read.
 pub fn start(
     backend: Arc<dyn Backend>,
-    feed: Feed,
+    feed: InventoryWriter,
     pace: Pace,
     clock: Clock,
     stop: &CancellationToken,
@@ -62,45 +64,45 @@ pub fn start(
         relist: Notify::new(),
         hints: hints.clone(),
     });
-    keep(
+    supervise(
         "observe",
         &observer,
         stop,
         |one| async move { one.passes().await },
     );
-    keep(
+    supervise(
         "refresh",
         &observer,
         stop,
         |one| async move { one.refreshes().await },
     );
-    keep(
+    supervise(
         "recheck",
         &observer,
         stop,
         |one| async move { one.rechecks().await },
     );
-    keep("watch", &observer, stop, |one| async move {
+    supervise("watch", &observer, stop, |one| async move {
         one.backend.watch(one.hints.clone()).await;
     });
-    keep("probe", &observer, stop, |one| async move { one.probes().await });
+    supervise("probe", &observer, stop, |one| async move { one.probes().await });
     hints
 }
 
-/// What it knows is the inventory's: it is made anew after a panic, and reads everything again.
-fn keep<Made: Future<Output = ()> + Send + 'static>(
+/// A task is restarted after a panic and reads everything again; its state is in the inventory.
+fn supervise<Made: Future<Output = ()> + Send + 'static>(
     what: &'static str,
     observer: &Arc<Observer>,
     stop: &CancellationToken,
     make: impl Fn(Arc<Observer>) -> Made + Send + Sync + 'static,
 ) {
-    let name = tasks::Name::of(what, observer.feed.backend().as_str());
+    let name = tasks::Name::new(what, observer.feed.backend().as_str());
     let observer = observer.clone();
-    tasks::keep(name, stop.clone(), move || make(observer.clone()));
+    tasks::spawn_supervised(name, stop.clone(), move || make(observer.clone()));
 }
 
-/// Hands batches straight to the inventory.
-struct Through<'a>(&'a Feed, &'a Clock);
+/// Passes batches to the inventory.
+struct Through<'a>(&'a InventoryWriter, &'a Clock);
 
 impl Sink for Through<'_> {
     fn accept(&mut self, batch: Batch) {
@@ -118,9 +120,9 @@ impl Observer {
             failures = if failed { failures + 1 } else { 0 };
             let spent = u64::try_from(self.clock.tick().since(began)).unwrap_or(0);
             let rest = if failed {
-                retry_after(failures, self.pace.poll)
+                retry_after(failures, self.pace.poll_interval)
             } else {
-                self.pace.poll
+                self.pace.poll_interval
             };
             let rest = rest.saturating_sub(Duration::from_millis(spent)).max(RELIST_GAP);
             tokio::time::sleep(RELIST_GAP).await;
@@ -128,12 +130,12 @@ impl Observer {
         }
     }
 
-    /// One pass; answers whether it failed.
+    /// One scan; returns whether it failed.
     async fn pass(&self) -> bool {
         let budget = Budget {
-            time_max: self.pace.budget,
+            time_max: self.pace.scan_timeout,
         };
-        let patience = self.pace.budget + self.pace.timeout;
+        let patience = self.pace.scan_timeout + self.pace.timeout;
         let mut sink = Through(&self.feed, &self.clock);
         let pass = tokio::time::timeout(patience, self.backend.observe(budget, &mut sink)).await;
         let error = match pass {
@@ -143,14 +145,14 @@ impl Observer {
             }
             Ok(Err(error)) => error,
             Err(_) => BackendError::NoAnswer {
-                after_ms: u64::try_from(patience.as_millis()).unwrap_or(u64::MAX),
+                after_ms: millis(patience).unsigned_abs(),
             },
         };
-        self.note(&error);
+        self.log_error(&error);
         true
     }
 
-    fn note(&self, error: &BackendError) {
+    fn log_error(&self, error: &BackendError) {
         let refused = match error {
             BackendError::Denied { .. } | BackendError::Misconfigured { .. } => true,
             BackendError::Unreachable { .. }
@@ -158,9 +160,9 @@ impl Observer {
             | BackendError::Protocol { .. } => false,
         };
         let at = self.clock.now().wall;
-        let fault = Fault {
+        let fault = BackendFailure {
             message: error.to_string(),
-            mend: error.mend(),
+            remedy: error.remedy(),
             at,
             times: 1,
         };
@@ -178,7 +180,7 @@ impl Observer {
                 let names: Vec<_> = names.into_iter().collect();
                 let mut sink = Through(&self.feed, &self.clock);
                 let refresh = self.backend.refresh(&names, &mut sink);
-                // A refresh that fails is made good by the next pass, which also says why.
+                // A failed refresh is repaired by the next scan, which also reports the error.
                 let refreshed = tokio::time::timeout(self.pace.timeout, refresh).await;
                 self.feed.refreshed(&names, self.clock.now());
                 if !matches!(refreshed, Ok(Ok(()))) {
@@ -193,7 +195,7 @@ impl Observer {
         }
     }
 
-    /// Reads a lock again at the moment when time alone would give it another state.
+    /// Reads a lock again at the time when its state would change by time alone.
     async fn rechecks(&self) {
         loop {
             let now = self.clock.now();
@@ -218,19 +220,20 @@ impl Observer {
                 tokio::time::sleep(PROBE_EVERY).await;
             } else {
                 failures += 1;
-                tokio::time::sleep(retry_after(failures, self.pace.poll)).await;
+                tokio::time::sleep(retry_after(failures, self.pace.poll_interval)).await;
             }
         }
     }
 }
 
-/// Nine times as long as the refresh took, within bounds: however much changes, reading it takes a tenth of the time.
+/// Nine times the duration of the last refresh, within limits: refreshes use a tenth of the time at most.
 fn hint_gap(spent: Duration) -> Duration {
     spent.saturating_mul(9).clamp(HINT_GAP, HINT_GAP_MAX)
 }
 
-/// Doubling from the poll period up to [`RETRY_MAX`]; never quicker than the poll period.
-fn retry_after(failures: u32, poll: Duration) -> Duration {
-    poll.saturating_mul(1 << failures.saturating_sub(1).min(5))
-        .min(RETRY_MAX.max(poll))
+/// Doubles from the poll interval up to [`RETRY_MAX`]; never below the poll interval.
+fn retry_after(failures: u32, poll_interval: Duration) -> Duration {
+    poll_interval
+        .saturating_mul(1 << failures.saturating_sub(1).min(5))
+        .min(RETRY_MAX.max(poll_interval))
 }

@@ -1,12 +1,12 @@
-//! Puts the server together: adapters, inventory, observers, console, routes; and takes it down in order.
+//! Builds the server: adapters, inventory, observers, console, routes; and shuts it down in order.
 
-pub mod doors;
-mod metered;
+mod backend_supervisor;
+mod backend_task;
+mod file_fingerprints;
+pub mod listener;
+mod observable_gauges;
 pub mod reload;
-mod renewed;
-mod taking_down;
-mod watched;
-mod watching;
+mod shutdown;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -18,36 +18,36 @@ use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use self::doors::Doors;
-use self::doors::limits::Limits;
-use self::doors::tls::{Certificate, TlsError};
+use self::backend_supervisor::BackendSupervisor;
+use self::backend_task::BackendTask;
+use self::listener::Listener;
+use self::listener::limits::Limits;
+use self::listener::tls::{Certificate, TlsError};
 use self::reload::Reloader;
-use self::taking_down::Ending;
-use self::watched::Watched;
-use self::watching::Watching;
-use crate::alerts::{Alerts, Evaluation, Parts};
-use crate::audit::{Audit, Heads, Keeper};
-use crate::backends::Roster;
-use crate::clock::Clock;
-use crate::config::access::Refusal;
-use crate::config::{AccessConfig, BackendConfig, HistoryConfig, Network, NotifyConfig};
-use crate::console::{ServerConsole, Sources};
-use crate::db::{Db, DbError};
+use self::shutdown::ShutdownSequence;
+use crate::alerts::{AlertDeps, Alerts, Evaluation};
+use crate::audit::{Audit, ChainCheckpoints, ChainVerifier};
+use crate::console::{ChartSources, ServerConsole};
 use crate::history::{History, Recording};
-use crate::http::access::{Gate, Hosts, Proxies, Streams};
-use crate::http::{self, AppState, ConsoleFor, Desk, Settings};
+use crate::http::auth::{Authenticator, Hosts, Proxies, Streams};
+use crate::http::{self, AppState, ConsoleFor, Services};
 use crate::identity::{Identity, Oidc, OidcSetupError};
-use crate::inventory::Inventory;
-use crate::lease::{LeaseConfig, LeaseOpenError, LeaseService};
-use crate::notify::{Delivering, Notifier, keys};
-use crate::shutdown::Readiness;
-use crate::tasks;
+use crate::notify::{Delivering, Notifier, secret_keys};
 use crate::unlock::Unlocks;
+use backends::BackendRegistry;
+use config::access::Refusal;
+use config::{AccessConfig, BackendConfig, HistoryConfig, Network, NotifyConfig};
+use inventory::Inventory;
+use lease::{LeaseConfig, LeaseOpenError, LeaseService};
+use runtime::clock::Clock;
+use runtime::db::{Db, DbError};
+use runtime::shutdown::Readiness;
+use runtime::tasks;
 
-/// What to serve, and where.
+/// Configuration of the server.
 pub struct Setup {
     pub listen: SocketAddr,
-    /// `sqlite:path` or `postgres://…`: where the lease service keeps its leases.
+    /// `sqlite:path` or `postgres://…`: store of the lease service.
     pub store: SecretString,
     pub lease: LeaseConfig,
     pub backends: Vec<BackendConfig>,
@@ -55,14 +55,14 @@ pub struct Setup {
     pub history: HistoryConfig,
     pub notify: NotifyConfig,
     pub clock: Clock,
-    /// Cancel it to stop.
+    /// Cancel to stop the server.
     pub stop: CancellationToken,
 }
 
-/// A server that runs until its token is cancelled.
+/// A running server; stops when its token is cancelled.
 pub struct Serving {
     pub address: SocketAddr,
-    /// Where people reach it, without a slash at its end.
+    /// Public URL, without a trailing slash.
     pub home: String,
     pub inventory: Arc<Inventory>,
     pub leases: Arc<LeaseService>,
@@ -72,14 +72,14 @@ pub struct Serving {
     pub notifier: Arc<Notifier>,
     pub alerts: Arc<Alerts>,
     pub readiness: Arc<Readiness>,
-    /// For another configuration of backends while it runs.
+    /// Applies a changed configuration while the server runs.
     pub reloader: Arc<Reloader>,
     task: JoinHandle<()>,
 }
 
 #[derive(Debug, Error)]
 pub enum ServeError {
-    #[error("listen: {}. {}", .0.why, .0.mend)]
+    #[error("listen: {}. {}", .0.why, .0.remedy)]
     InClear(Refusal),
     #[error(transparent)]
     Tls(#[from] TlsError),
@@ -94,36 +94,25 @@ pub enum ServeError {
     },
     #[error("the store of the lease service: {0}")]
     Store(#[from] LeaseOpenError),
-    #[error("the store of people and of the audit record: {0}")]
+    #[error("the store of users and of the audit log: {0}")]
     Console(#[from] DbError),
-    #[error("cannot read people and tokens: {0}")]
-    People(#[from] sqlx::Error),
+    #[error("cannot read users and tokens: {0}")]
+    Users(#[from] sqlx::Error),
 }
 
-/// Starts observing and serving; answers once the port is open.
+/// Starts observation and the HTTP server; returns when the port is open.
 ///
 /// # Errors
-/// The address would be open in clear, the certificate is none, the port cannot be had, or the store would not keep the
-/// lease service's promises.
+/// Plain HTTP on a public address, an invalid certificate, a port in use, or a store that is not durable.
 pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
-    let Setup {
-        listen,
-        store,
-        lease,
-        backends,
-        access,
-        history,
-        notify,
-        clock,
-        stop,
-    } = setup;
-    let (listener, address) = bind(listen, &access).await?;
+    let (store, access, clock, stop) = (setup.store, setup.access, setup.clock, setup.stop);
+    let (listener, address) = bind(setup.listen, &access).await?;
     let tls = open_tls(&access, &stop)?;
-    let opening = LeaseService::open(store.expose_secret(), lease, clock.clone(), stop.clone());
+    let opening = LeaseService::open(store.expose_secret(), setup.lease, clock.clone(), stop.clone());
     let leases = Box::pin(opening).await?;
-    let builtin = Watched::builtin(&leases, &store, &clock);
-    let watching = Watching::start(&backends, builtin, &clock, &stop);
-    metered::start(&watching.inventory, &leases, &clock);
+    let builtin = BackendTask::builtin(&leases, &store, &clock);
+    let watching = BackendSupervisor::start(&setup.backends, builtin, &clock, &stop);
+    observable_gauges::start(&watching.inventory, &leases, &clock);
     let home = home(&access, address);
     let gate = Box::pin(open_gate(&store, &access, &home, &clock, &stop)).await?;
     let ground = Ground {
@@ -136,29 +125,36 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
     };
     let readiness = Arc::new(Readiness::default());
     let db = gate.audit.db().history(store.expose_secret()).await?;
-    let (history, recording) = ground.history(db.clone(), history);
-    let (notifier, delivering) = ground.notifier(&notify, store.expose_secret(), &home).await?;
+    let (history, recording) = ground.history(db.clone(), setup.history);
+    let (notifier, delivering) = ground
+        .notifier(&setup.notify, store.expose_secret(), &home)
+        .await?;
     let (unlocks, alerts) = ground.acting(db, &notifier).await?;
-    let sources = Sources::new(&history, &leases, (&unlocks, &alerts), &clock);
+    let sources = ChartSources::new(&history, &leases, (&unlocks, &alerts), &clock);
     let console = ServerConsole::new(watching.inventory.clone(), watching.roster.clone(), clock.clone());
-    let console = ConsoleFor::caller(console.remembering(sources.clone()));
+    let console = ConsoleFor::caller(console.remembering(sources));
     let identity = gate.identity.clone();
-    let (keeper, state) = (ground.keeper(), ground.state(console, &history, &readiness));
-    let reloader = Arc::new(Reloader::new(
-        watching.clone(),
-        gate.audit.clone(),
-        gate.oidc.clone(),
-    ));
-    let settings = Settings {
-        gate,
-        clock: clock.clone(),
+    let chain_verifier = ground.keeper();
+    let (audit, oidc) = (gate.audit.clone(), gate.oidc.clone());
+    let reloader = Arc::new(Reloader::new(watching.clone(), audit, oidc));
+    let state = AppState::new(Services {
+        auth: Arc::new(gate),
+        console,
+        inventory: watching.inventory.clone(),
         backends: watching.roster.clone(),
-        home: home.clone(),
-    };
-    let desk = desk(settings, &unlocks, (&notifier, &alerts), keeper);
-    let router = router(state, sources, desk);
+        history,
+        leases: leases.clone(),
+        unlocks: unlocks.clone(),
+        notifier: notifier.clone(),
+        alerts: alerts.clone(),
+        chain_verifier,
+        clock: clock.clone(),
+        readiness: readiness.clone(),
+        stop: stop.clone(),
+    });
+    let router = http::router(state);
     let doors = doors(listener, tls, &access, &clock);
-    let ending = Ending::new((recording, delivering), &leases, &readiness, stop);
+    let ending = ShutdownSequence::new((recording, delivering), &leases, &readiness, stop);
     let task = ending.serve(doors, router);
     Ok(Serving {
         address,
@@ -176,13 +172,13 @@ pub async fn start(setup: Setup) -> Result<Serving, ServeError> {
     })
 }
 
-/// What the services above it stand on.
+/// Dependencies of the services.
 struct Ground<'a> {
-    gate: &'a Gate,
+    gate: &'a Authenticator,
     inventory: &'a Arc<Inventory>,
     leases: &'a Arc<LeaseService>,
-    /// What is configured, and the lease service.
-    backends: &'a Arc<Roster>,
+    /// The configured backends, and the lease service.
+    backends: &'a Arc<BackendRegistry>,
     clock: &'a Clock,
     stop: &'a CancellationToken,
 }
@@ -193,20 +189,8 @@ impl Ground<'_> {
         History::start(db, self.inventory, self.leases, config, clock, stop)
     }
 
-    fn state(&self, console: ConsoleFor, history: &Arc<History>, readiness: &Arc<Readiness>) -> AppState {
-        AppState {
-            readiness: readiness.clone(),
-            evaluation: self.gate.evaluation.clone(),
-            console,
-            inventory: self.inventory.clone(),
-            history: history.clone(),
-            clock: self.clock.clone(),
-            stop: self.stop.clone(),
-        }
-    }
-
-    fn keeper(&self) -> Arc<Keeper> {
-        Keeper::start(self.gate.audit.clone(), self.clock.clone(), self.stop.clone())
+    fn keeper(&self) -> Arc<ChainVerifier> {
+        ChainVerifier::start(self.gate.audit.clone(), self.clock.clone(), self.stop.clone())
     }
 
     async fn notifier(
@@ -216,7 +200,7 @@ impl Ground<'_> {
         home: &str,
     ) -> Result<(Arc<Notifier>, Delivering), sqlx::Error> {
         let (audit, clock) = (self.gate.audit.clone(), self.clock.clone());
-        let vault = keys::open(audit.db(), store, config).await?;
+        let vault = secret_keys::open(audit.db(), store, config).await?;
         let (notifier, delivering) = Notifier::start(audit, vault, config, home, clock, self.stop.clone());
         self.gate.identity.wake_outbox(notifier.outbox());
         Ok((notifier, delivering))
@@ -245,8 +229,8 @@ impl Ground<'_> {
     }
 
     async fn alerts(&self, history: Db, notifier: &Arc<Notifier>) -> Result<Arc<Alerts>, sqlx::Error> {
-        metered::evaluation(&self.gate.evaluation);
-        Alerts::start(Parts {
+        observable_gauges::evaluation(&self.gate.evaluation);
+        Alerts::start(AlertDeps {
             audit: self.gate.audit.clone(),
             history,
             inventory: self.inventory.clone(),
@@ -259,30 +243,6 @@ impl Ground<'_> {
         })
         .await
     }
-}
-
-fn desk(
-    settings: Settings,
-    unlocks: &Arc<Unlocks>,
-    (notifier, alerts): (&Arc<Notifier>, &Arc<Alerts>),
-    keeper: Arc<Keeper>,
-) -> Arc<Desk> {
-    Arc::new(Desk {
-        settings: Arc::new(settings),
-        unlocks: unlocks.clone(),
-        notifier: notifier.clone(),
-        alerts: alerts.clone(),
-        keeper,
-    })
-}
-
-/// The API and the pages, behind one guard.
-fn router(state: AppState, sources: Sources, desk: Arc<Desk>) -> axum::Router {
-    let pages = http::pages::router(state.console.clone());
-    let contention = http::contention::pages(state.clone());
-    let api = http::api(state, sources.leases.clone(), desk.clone());
-    let fencing = http::fencing_page::router(sources, desk.settings.clone());
-    http::guarded(api.merge(pages).merge(contention).merge(fencing), desk)
 }
 
 async fn bind(listen: SocketAddr, access: &AccessConfig) -> Result<(TcpListener, SocketAddr), ServeError> {
@@ -298,12 +258,12 @@ async fn bind(listen: SocketAddr, access: &AccessConfig) -> Result<(TcpListener,
     Ok((listener, address))
 }
 
-fn doors(listener: TcpListener, tls: Option<TlsAcceptor>, access: &AccessConfig, clock: &Clock) -> Doors {
-    Doors {
+fn doors(listener: TcpListener, tls: Option<TlsAcceptor>, access: &AccessConfig, clock: &Clock) -> Listener {
+    Listener {
         listener,
         tls,
         limits: Limits::of_process(),
-        // Programs of this machine and local proxies come from there, many clients each.
+        // Local programs and proxies, each with many clients.
         exempt: vec![Network::LOOPBACK_V4, Network::LOOPBACK_V6],
         proxies: access.proxies.clone(),
         is_secure: access.is_secure,
@@ -311,9 +271,9 @@ fn doors(listener: TcpListener, tls: Option<TlsAcceptor>, access: &AccessConfig,
     }
 }
 
-/// Where people reach the console, without a slash at the end.
+/// Public URL of the console, without a trailing slash.
 fn home(access: &AccessConfig, mut address: SocketAddr) -> String {
-    // "Every address" is none that a link could lead to.
+    // The unspecified address cannot be part of a link.
     if address.ip().is_unspecified() {
         address.set_ip(Ipv4Addr::LOCALHOST.into());
     }
@@ -323,14 +283,14 @@ fn home(access: &AccessConfig, mut address: SocketAddr) -> String {
     home.trim_end_matches('/').to_owned()
 }
 
-/// Our own certificate, where there is one, kept fresh until `stop`.
+/// The server's certificate, if configured, reloaded until `stop`.
 fn open_tls(access: &AccessConfig, stop: &CancellationToken) -> Result<Option<TlsAcceptor>, ServeError> {
     let Some(files) = &access.tls else {
         return Ok(None);
     };
     let certificate = Certificate::load(files)?;
     let keeper = certificate.clone();
-    tasks::keep("certificate", stop.clone(), move || {
+    tasks::spawn_supervised("certificate", stop.clone(), move || {
         let keeper = keeper.clone();
         async move { keeper.keep_fresh().await }
     });
@@ -343,12 +303,12 @@ async fn open_gate(
     home: &str,
     clock: &Clock,
     stop: &CancellationToken,
-) -> Result<Gate, ServeError> {
+) -> Result<Authenticator, ServeError> {
     let db = Db::open(store.expose_secret()).await?;
     let audit = Audit::new(
         db.clone(),
         clock.clone(),
-        Heads::new(access.audit_heads_file.clone()),
+        ChainCheckpoints::new(access.audit_checkpoint_file.clone()),
     );
     audit.write_anonymous_counts(stop.clone());
     let identity = Identity::start(db, audit.clone(), clock.clone(), stop.clone()).await?;
@@ -356,7 +316,7 @@ async fn open_gate(
         Some(config) => Some(Arc::new(Oidc::new(identity.clone(), config.clone(), home)?)),
         None => None,
     };
-    Ok(Gate {
+    Ok(Authenticator {
         identity,
         audit,
         proxies: Proxies::new(&access.proxies),
@@ -370,9 +330,9 @@ async fn open_gate(
 }
 
 impl Serving {
-    /// Until it was stopped and has drained. Why it ended by itself; none when it was asked to.
+    /// Resolves when the server has stopped and drained. Returns the reason if it stopped by itself.
     pub async fn ended(self) -> Option<String> {
-        // A panic of the task was logged where it happened.
+        // A panic of the task was logged by the supervisor.
         let _ended = self.task.await;
         self.readiness.failure()
     }

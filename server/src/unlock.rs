@@ -1,79 +1,80 @@
-//! Forced unlocks in two steps: an intent that is bound to one person and to the holding that was read for it, then the
-//! act, once, or nothing.
+//! Forced unlocks in two steps: an intent bound to one user and to the holding that was read for it, then one
+//! execution or none.
 //!
-//! Owns intents, tiers, approvals, acts and what becomes of outcomes that nobody heard. Who somebody is, is decided
-//! before; how a backend is unlocked, by its adapter; nothing here knows HTTP.
+//! Owns intents, protected prefixes, approvals, executions and unresolved outcomes. Authentication happens before;
+//! the release itself is the backend adapter's; nothing here knows HTTP.
 //!
-//! **Invariants:** the row of the intent is in the audit record before anything else happens, and the row of the act is
-//! committed before a backend is asked; an intent is acted on at most once; an act without an answer is
+//! **Invariants:** the intent is in the audit log before anything else happens, and the entry of the execution is
+//! committed before the backend is called; an intent is executed at most once; an execution without an answer is
 //! `outcome_unknown`, never anything else, until the lock was read again.
 
-mod act;
-mod alarm;
 mod approve;
-mod choice;
+mod audit_entries;
+mod break_glass_alert;
+mod bulk_candidates;
 mod claim;
 mod confirm;
-mod done;
 mod error;
+mod execute;
+mod finished;
+mod fresh_read;
 mod intent;
 pub mod limits;
-mod look;
-mod note;
+mod maintenance;
+mod not_found;
+mod pending_reviews;
 mod preview;
+pub mod protected_prefixes;
 mod protection;
-mod second;
-mod standing;
+mod second_approver;
+mod status;
 mod store;
-mod tending;
-pub mod tiers;
-mod unseen;
-mod visible;
-mod waiting;
+mod visibility;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64};
-use std::sync::{Arc, Mutex};
 
-use domain::access::Right;
+use domain::access::Permission;
 use domain::names::BackendName;
-use domain::unlock::{TierReason, Unlock};
+use domain::unlock::{ProtectionReason, Unlock};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::audit::Audit;
-use crate::backends::Roster;
-use crate::clock::Clock;
-use crate::db::Db;
-use crate::identity::{Identity, Who};
-use crate::inventory::Inventory;
+use crate::identity::{Identity, Principal};
 use crate::notify::Notifier;
-use crate::tasks;
+use backends::BackendRegistry;
+use inventory::Inventory;
+use runtime::clock::Clock;
+use runtime::db::Db;
+use runtime::tasks;
 
-pub use choice::Narrowed;
+pub use bulk_candidates::Narrowed;
 pub use confirm::Confirmation;
 pub use error::UnlockError;
-pub use intent::Asked;
-pub use preview::{Preview, hindrance};
-pub use standing::Standing;
-pub use tiers::TierRule;
-pub use visible::VisibleUnlock;
+pub use intent::UnlockRequest;
+pub use preview::{Preview, find_blocked_reason};
+pub use protected_prefixes::ProtectedPrefix;
+pub use status::UnlockStatus;
+pub use visibility::VisibleUnlock;
 
 pub struct Unlocks {
     audit: Audit,
     identity: Arc<Identity>,
     notifier: Arc<Notifier>,
     inventory: Arc<Inventory>,
-    backends: Arc<Roster>,
+    backends: Arc<BackendRegistry>,
     clock: Clock,
-    /// Outcomes that are known here and could not be written yet.
-    unwritten: Mutex<Vec<act::Told>>,
-    /// Looks for open unlocks.
+    /// Known outcomes that could not be written yet.
+    unwritten: Mutex<Vec<execute::PendingOutcome>>,
+    /// Number of queries for open unlocks.
     rounds: AtomicU64,
-    /// The end of the newest forced release that the inventory was told, in milliseconds since 1970.
+    /// End of the newest forced release passed to the inventory, in milliseconds since 1970.
     newest_release: AtomicI64,
 }
 
 impl Unlocks {
-    /// Finds acts whose server went away before their outcome was written, and tends open unlocks until `stop`.
+    /// Resolves executions that were interrupted by a crash, and maintains open unlocks until `stop`.
     ///
     /// # Errors
     /// The store does not answer.
@@ -82,7 +83,7 @@ impl Unlocks {
         identity: Arc<Identity>,
         notifier: Arc<Notifier>,
         inventory: Arc<Inventory>,
-        backends: Arc<Roster>,
+        backends: Arc<BackendRegistry>,
         clock: Clock,
         stop: CancellationToken,
     ) -> Result<Arc<Self>, sqlx::Error> {
@@ -97,26 +98,26 @@ impl Unlocks {
             rounds: AtomicU64::new(0),
             newest_release: AtomicI64::new(0),
         });
-        // With SQLite nobody else can be in the middle of an act; with Postgres another server may be, until its deadline.
+        // With SQLite no other process can be executing; with Postgres another replica may be, until its deadline.
         let is_alone = matches!(unlocks.db(), Db::Sqlite(_));
         unlocks.note_cut_off(is_alone).await?;
         unlocks.pass_on_releases().await?;
         let keeper = unlocks.clone();
-        tasks::keep("forced unlocks", stop, move || {
+        tasks::spawn_supervised("forced unlocks", stop, move || {
             let keeper = keeper.clone();
-            async move { keeper.tend().await }
+            async move { keeper.run_maintenance().await }
         });
         Ok(unlocks)
     }
 
-    /// One unlock as it is recorded, for who may see its lock. To show it, make a [`VisibleUnlock`] of it.
+    /// One unlock as stored, for a reader who may see its lock. Convert it to a [`VisibleUnlock`] before display.
     ///
     /// # Errors
     /// `NotFound`, also for a name that the caller may not see.
-    pub async fn get(&self, who: &Who, id: &str) -> Result<Unlock, UnlockError> {
+    pub async fn get(&self, who: &Principal, id: &str) -> Result<Unlock, UnlockError> {
         let unlock = store::get(self.db(), id).await?;
         unlock
-            .filter(|unlock| who.may(Right::View, &unlock.backend, &unlock.resource.text()))
+            .filter(|unlock| who.may(Permission::View, &unlock.backend, &unlock.resource.text()))
             .ok_or_else(|| UnlockError::no_unlock(id))
     }
 
@@ -129,7 +130,11 @@ impl Unlocks {
     }
 }
 
-/// Without the name of a casualty that the reader may not see.
-fn seen_by(who: &Who, backend: &BackendName, reason: Option<TierReason>) -> Option<TierReason> {
-    reason.map(|reason| reason.cut(|name| who.may(Right::View, backend, name)))
+/// Removes names of casualties that the reader may not see.
+fn seen_by(
+    who: &Principal,
+    backend: &BackendName,
+    reason: Option<ProtectionReason>,
+) -> Option<ProtectionReason> {
+    reason.map(|reason| reason.cut(|name| who.may(Permission::View, backend, name)))
 }

@@ -1,64 +1,64 @@
-//! Alert rules: what they say, when their condition holds, what becomes of an alert, who is told, and what a rule would
-//! have done in the past.
+//! Alert rules: conditions, alert states, notifications, and the preview of a rule over past
+//! events.
 //!
-//! **Invariants:** the live evaluator and the preview judge by the same functions; what is not known changes nothing: an
-//! alert about something that nobody sees now neither fires nor resolves.
+//! **Invariants:** the live evaluator and the preview use the same functions; unknown data
+//! changes nothing: an alert on a subject that is not observed neither fires nor resolves.
 
+mod backend_conditions;
+mod baseline;
 mod builtin;
+mod condition_kind;
 mod count_window;
-mod draft;
-mod fault;
-mod group;
+mod evaluate;
+mod field_error;
+mod grouping;
 mod hold_times;
 mod holdings;
-mod kind;
 mod labels;
-mod left_out;
-mod line;
-mod locks;
+mod lock_conditions;
 mod long_held;
-mod machine;
-mod past;
+mod omitted_groups;
 mod pattern;
-mod places;
 mod preview;
 mod refusal_counts;
-mod round;
 mod rule;
+mod rule_input;
 mod silence;
 mod sorted_values;
+mod state_machine;
 mod template;
 #[cfg(test)]
 mod tests;
+mod threshold_slider;
 mod unit;
 mod visibility;
-mod windows;
+mod window_conditions;
 
+pub use backend_conditions::{Counts, Happened, evaluate_backends, evaluate_counts};
+pub use baseline::{Baseline, Refused};
 pub use builtin::builtin;
-pub use draft::{Draft, DraftChange, Known, parse};
-pub use fault::Fault;
-pub use group::{Told, notices};
+pub use condition_kind::{About, ConditionKind, HistorySource, Param};
+pub use evaluate::{Active, EvaluationResult, Outcome, Subject, round};
+pub use field_error::FieldError;
+pub use grouping::{NotificationHistory, notices};
 pub use hold_times::SAMPLES_MIN;
-pub use kind::{About, Kind, Param, Past as PastKnown};
 pub use labels::{LABELS, Labels, fingerprint, labels};
-pub use left_out::LeftOut;
-pub use line::{Line, moved_to};
-pub use locks::{LockSight, holding, judge_lock, tell_lock};
+pub use lock_conditions::{LockSnapshot, evaluate_lock, holding, lock_sentence};
 pub use long_held::{HeldLock, held_limit_ms};
-pub use machine::{Change, Phase, Sign, Timing, step};
-pub use past::{Past, Refused};
+pub use omitted_groups::LeftOut;
 pub use pattern::Pattern;
-pub use places::{Counts, Happened, judge_backends, judge_counts};
 pub use preview::{Firing, HolderNow, PastEvent, Playback, Present, Preview, ScanTimes, SeriesPoint};
-pub use round::{Active, Found, Outcome, Subject, round};
-pub use rule::{Condition, GroupBy, Rule, RuleId, Scope, Severity};
+pub use rule::{AlertSeverity, Condition, GroupBy, Rule, RuleId, Scope};
+pub use rule_input::{Draft, DraftChange, KnownNames, parse};
 pub use silence::{Matcher, Silence, SilenceDraft};
+pub use state_machine::{AlertPhase, AlertTransition, ConditionResult, Timing, step};
 pub use template::{PLACEHOLDERS, Template};
+pub use threshold_slider::{ThresholdSlider, moved_to};
 pub use unit::Unit;
 pub use visibility::{is_alert_visible, silence_stays_within, visible_why};
-pub use windows::judge_windows;
+pub use window_conditions::evaluate_windows;
 
-/// What pages, the log and `/readyz` say while no server evaluates.
+/// Shown on pages, in the log and by `/readyz` while no server evaluates the rules.
 pub const OVERDUE: &str =
     "No server has evaluated the alert rules for more than 60 s: no alert fires and nobody is notified.";
 
@@ -66,9 +66,9 @@ pub const OVERDUE: &str =
 pub mod limits {
     /// Rules of one installation.
     pub const RULES_MAX: usize = 200;
-    /// Alerts of one rule that are kept at a time; of more there is only a count.
+    /// Alerts stored per rule; beyond that only a count.
     pub const ALERTS_PER_RULE_MAX: usize = 500;
-    /// Alerts listed in one notice; of more there is only a count.
+    /// Alerts listed in one notification; beyond that only a count.
     pub const ALERTS_PER_NOTICE_MAX: usize = 100;
     pub const NAME_CHARS_MAX: usize = 100;
     pub const TEXT_CHARS_MAX: usize = 1_000;
@@ -79,16 +79,18 @@ pub mod limits {
     pub const FOR_MS_MAX: i64 = 24 * 3_600_000;
     /// A silence, in milliseconds.
     pub const SILENCE_MS_MAX: i64 = 90 * 24 * 3_600_000;
-    /// What happened longer ago counts in no window, in milliseconds.
+    /// Longest window of a condition, in milliseconds.
     pub const WINDOW_MS_MAX: i64 = 24 * 3_600_000;
     pub const WINDOW_MS_MIN: i64 = 30_000;
-    /// Rules are evaluated so often, at whole multiples of it since 1970, in milliseconds; previews look at the same moments.
+    /// Evaluation interval, in milliseconds. Evaluations happen at whole multiples of it since
+    /// 1970; previews use the same moments.
     pub const EVALUATE_EVERY_MS: i64 = 1_000;
-    /// A preview looks back so far, in milliseconds.
+    /// Time range of a preview, in milliseconds.
     pub const PREVIEW_MS: i64 = 7 * 24 * 3_600_000;
-    /// An evaluator that was not heard of for longer leaves a time that nobody knows of, in milliseconds.
+    /// A pause of the evaluator longer than this counts as a gap, in milliseconds.
     pub const UNWATCHED_AFTER_MS: i64 = 15_000;
-    /// Without an evaluation by any server for longer, alerting counts as broken, in milliseconds.
+    /// Alerting counts as broken if no server has evaluated for longer than this, in
+    /// milliseconds.
     pub const EVALUATION_AGE_MS_MAX: i64 = 60_000;
 
     const _: () = assert!(UNWATCHED_AFTER_MS < EVALUATION_AGE_MS_MAX);

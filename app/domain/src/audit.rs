@@ -1,195 +1,116 @@
-//! The audit record as it is read: who did what to which lock, why, and how it ended.
+//! Audit entries as read: actor, action, lock, reason, outcome.
 //!
-//! Rows are made by the server alone, from the session and never from what somebody typed. The chain of hashes that
-//! ties them together is the server's too.
+//! The server creates entries from the session, never from user input. The hash chain over them
+//! is in the server too.
 
 mod query;
-mod readable;
+mod visibility;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 pub use query::AuditQuery;
 pub use query::parse_moment;
-pub use readable::{Place, Readable};
+pub use visibility::{EntrySubject, Readable};
 
-/// What was done or asked for. The words are stable: filters and exports use them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Action {
-    ForceUnlock,
-    Login,
-    Logout,
-    PersonCreate,
-    PersonChange,
-    PersonDisable,
-    GrantAdd,
-    GrantRemove,
-    TokenCreate,
-    TokenRevoke,
-    SessionRevoke,
-    TierChange,
-    ReadOnlyChange,
-    ReceiverCreate,
-    ReceiverChange,
-    ReceiverRemove,
-    ReceiverTest,
-    /// A dead letter was started again.
-    ReceiverRetry,
-    RuleCreate,
-    RuleChange,
-    RuleRemove,
-    SilenceCreate,
-    SilenceEnd,
-    AlertAcked,
-    /// Rows left the console in a file.
-    AuditExport,
-    /// The configuration was read again while the server ran.
-    ConfigReload,
-    /// Something that the caller may not do.
-    Deny,
+crate::wire_enum! {
+    /// Recorded action. The names are stable: filters and exports use them.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+    pub enum Action {
+        ForceUnlock = "FORCE_UNLOCK",
+        Login = "LOGIN",
+        Logout = "LOGOUT",
+        UserCreate = "USER_CREATE",
+        UserChange = "USER_CHANGE",
+        UserDisable = "USER_DISABLE",
+        GrantAdd = "GRANT_ADD",
+        GrantRemove = "GRANT_REMOVE",
+        TokenCreate = "TOKEN_CREATE",
+        TokenRevoke = "TOKEN_REVOKE",
+        SessionRevoke = "SESSION_REVOKE",
+        ProtectedPrefixChange = "PROTECTED_PREFIX_CHANGE",
+        ReadOnlyChange = "READ_ONLY_CHANGE",
+        ReceiverCreate = "RECEIVER_CREATE",
+        ReceiverChange = "RECEIVER_CHANGE",
+        ReceiverRemove = "RECEIVER_REMOVE",
+        ReceiverTest = "RECEIVER_TEST",
+        /// Delivery of a dead letter was started again.
+        ReceiverRetry = "RECEIVER_RETRY",
+        RuleCreate = "RULE_CREATE",
+        RuleChange = "RULE_CHANGE",
+        RuleRemove = "RULE_REMOVE",
+        SilenceCreate = "SILENCE_CREATE",
+        SilenceEnd = "SILENCE_END",
+        AlertAcked = "ALERT_ACKED",
+        /// Entries were exported to a file.
+        AuditExport = "AUDIT_EXPORT",
+        /// The configuration was reloaded while the server ran.
+        ConfigReload = "CONFIG_RELOAD",
+        /// An action that the caller has no permission for.
+        Deny = "DENY",
+    }
 }
 
 impl Action {
-    pub const ALL: [Self; 27] = [
-        Self::ForceUnlock,
-        Self::Login,
-        Self::Logout,
-        Self::PersonCreate,
-        Self::PersonChange,
-        Self::PersonDisable,
-        Self::GrantAdd,
-        Self::GrantRemove,
-        Self::TokenCreate,
-        Self::TokenRevoke,
-        Self::SessionRevoke,
-        Self::TierChange,
-        Self::ReadOnlyChange,
-        Self::ReceiverCreate,
-        Self::ReceiverChange,
-        Self::ReceiverRemove,
-        Self::ReceiverTest,
-        Self::ReceiverRetry,
-        Self::RuleCreate,
-        Self::RuleChange,
-        Self::RuleRemove,
-        Self::SilenceCreate,
-        Self::SilenceEnd,
-        Self::AlertAcked,
-        Self::AuditExport,
-        Self::ConfigReload,
-        Self::Deny,
-    ];
-
-    pub const fn wire(self) -> &'static str {
-        match self {
-            Self::ForceUnlock => "FORCE_UNLOCK",
-            Self::Login => "LOGIN",
-            Self::Logout => "LOGOUT",
-            Self::PersonCreate => "PERSON_CREATE",
-            Self::PersonChange => "PERSON_CHANGE",
-            Self::PersonDisable => "PERSON_DISABLE",
-            Self::GrantAdd => "GRANT_ADD",
-            Self::GrantRemove => "GRANT_REMOVE",
-            Self::TokenCreate => "TOKEN_CREATE",
-            Self::TokenRevoke => "TOKEN_REVOKE",
-            Self::SessionRevoke => "SESSION_REVOKE",
-            Self::TierChange => "TIER_CHANGE",
-            Self::ReadOnlyChange => "READ_ONLY_CHANGE",
-            Self::ReceiverCreate => "RECEIVER_CREATE",
-            Self::ReceiverChange => "RECEIVER_CHANGE",
-            Self::ReceiverRemove => "RECEIVER_REMOVE",
-            Self::ReceiverTest => "RECEIVER_TEST",
-            Self::ReceiverRetry => "RECEIVER_RETRY",
-            Self::RuleCreate => "RULE_CREATE",
-            Self::RuleChange => "RULE_CHANGE",
-            Self::RuleRemove => "RULE_REMOVE",
-            Self::SilenceCreate => "SILENCE_CREATE",
-            Self::SilenceEnd => "SILENCE_END",
-            Self::AlertAcked => "ALERT_ACKED",
-            Self::AuditExport => "AUDIT_EXPORT",
-            Self::ConfigReload => "CONFIG_RELOAD",
-            Self::Deny => "DENY",
-        }
-    }
-
-    pub fn parse(wire: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|action| action.wire() == wire)
-    }
-
-    /// For people.
+    /// For display.
     pub const fn word(self) -> &'static str {
         match self {
             Self::ForceUnlock => "forced unlock",
             Self::Login => "sign-in",
             Self::Logout => "sign-out",
-            Self::PersonCreate => "person added",
-            Self::PersonChange => "person changed",
-            Self::PersonDisable => "person disabled",
+            Self::UserCreate => "user added",
+            Self::UserChange => "user changed",
+            Self::UserDisable => "user disabled",
             Self::GrantAdd => "role granted",
-            Self::GrantRemove => "role taken away",
-            Self::TokenCreate => "token made",
+            Self::GrantRemove => "role removed",
+            Self::TokenCreate => "token created",
             Self::TokenRevoke => "token revoked",
             Self::SessionRevoke => "session ended",
-            Self::TierChange => "tier changed",
+            Self::ProtectedPrefixChange => "protected prefix changed",
             Self::ReadOnlyChange => "read-only switch",
             Self::ReceiverCreate => "receiver added",
             Self::ReceiverChange => "receiver changed",
             Self::ReceiverRemove => "receiver removed",
-            Self::ReceiverTest => "receiver tried",
+            Self::ReceiverTest => "receiver tested",
             Self::ReceiverRetry => "notification retried",
-            Self::RuleCreate => "alert rule made",
+            Self::RuleCreate => "alert rule created",
             Self::RuleChange => "alert rule changed",
             Self::RuleRemove => "alert rule removed",
-            Self::SilenceCreate => "silence made",
+            Self::SilenceCreate => "silence created",
             Self::SilenceEnd => "silence ended",
             Self::AlertAcked => "alert acknowledged",
-            Self::AuditExport => "record exported",
-            Self::ConfigReload => "configuration read again",
+            Self::AuditExport => "audit log exported",
+            Self::ConfigReload => "configuration reloaded",
             Self::Deny => "request refused",
         }
     }
 }
 
-/// A forced unlock is recorded before the act and after it; in between, people approve or give up. Everything else is
-/// one row with its outcome.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
-    Intent,
-    Approval,
-    /// The act begins: without an outcome after it, its outcome is unknown.
-    Act,
-    Outcome,
-}
-
-impl Phase {
-    pub const ALL: [Self; 4] = [Self::Intent, Self::Approval, Self::Act, Self::Outcome];
-
-    pub const fn wire(self) -> &'static str {
-        match self {
-            Self::Intent => "intent",
-            Self::Approval => "approval",
-            Self::Act => "act",
-            Self::Outcome => "outcome",
-        }
-    }
-
-    pub fn parse(wire: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|phase| phase.wire() == wire)
+crate::wire_enum! {
+    /// A forced unlock has entries before the release and after it, and for approvals and
+    /// cancellation in between. Every other action is one entry with its outcome.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum AuditPhase {
+        Intent = "intent",
+        Approval = "approval",
+        /// The release begins. Without a following outcome entry its outcome is unknown.
+        Act = "act",
+        Outcome = "outcome",
     }
 }
 
-/// One row, as pages, the API and exports show it.
+/// One entry, as shown by pages, the API and exports.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct AuditRow {
+pub struct AuditEntry {
     /// 1, 2, 3, … without a gap, as text.
     pub id: String,
     pub created_at: DateTime<Utc>,
     pub action: String,
     pub phase: String,
-    /// `ok`, or a stable word of the refusal, or the final state of an unlock.
+    /// `ok`, an error code, or the final state of an unlock.
     pub outcome: String,
     pub actor_id: String,
     pub actor_name: String,
@@ -216,7 +137,7 @@ pub struct AuditRow {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditPage {
-    pub rows: Vec<AuditRow>,
+    pub rows: Vec<AuditEntry>,
     pub next_cursor: Option<String>,
 }
 
@@ -225,15 +146,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_action_and_phase_reads_back_from_its_word() {
-        // The word, serde's word and the parser agree.
+    fn every_action_and_phase_parses_from_its_wire_name() {
+        // The wire name, serde and the parser agree.
         for action in Action::ALL {
-            assert_eq!(Action::parse(action.wire()), Some(action));
-            assert_eq!(serde_json::to_value(action).unwrap(), action.wire());
+            assert_eq!(Action::parse(action.as_str()), Some(action));
+            assert_eq!(serde_json::to_value(action).unwrap(), action.as_str());
         }
-        for phase in Phase::ALL {
-            assert_eq!(Phase::parse(phase.wire()), Some(phase));
-            assert_eq!(serde_json::to_value(phase).unwrap(), phase.wire());
+        for phase in AuditPhase::ALL {
+            assert_eq!(AuditPhase::parse(phase.as_str()), Some(phase));
+            assert_eq!(serde_json::to_value(phase).unwrap(), phase.as_str());
         }
     }
 }

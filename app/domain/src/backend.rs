@@ -1,79 +1,81 @@
-//! What is said about a backend as a whole: its kind, what it can tell, how it answers, what this account may do.
+//! A backend as a whole: kind, capabilities, status, account permissions.
 
 mod limited;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::known::Known;
 use crate::names::{BackendName, Source};
 use crate::observation::Coverage;
+use crate::reported::Reported;
 
 pub use limited::OUTSIDE_SCOPE;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BackendKind {
-    Builtin,
-    Postgres,
-    Redis,
-    Etcd,
+crate::wire_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum BackendKind {
+        Builtin = "builtin",
+        Postgres = "postgres",
+        Redis = "redis",
+        Etcd = "etcd",
+    }
 }
 
 impl BackendKind {
-    pub const fn wire(self) -> &'static str {
-        match self {
-            Self::Builtin => "builtin",
-            Self::Postgres => "postgres",
-            Self::Redis => "redis",
-            Self::Etcd => "etcd",
-        }
-    }
-
-    /// Grants in the order of its queue. Elsewhere a waiter may overtake another.
+    /// Grants in queue order. On other kinds a waiter may overtake another.
     pub const fn keeps_order(self) -> bool {
         matches!(self, Self::Builtin | Self::Etcd)
     }
+
+    /// How a client of this kind lets a lock that never expires expire.
+    pub const fn ttl_remedy(self) -> &'static str {
+        match self {
+            Self::Redis => "Let its client set a TTL in the same command: SET key value NX PX 30000.",
+            Self::Etcd => "Let its client put the key on a lease.",
+            Self::Postgres => "Let its client write an expiry into the row.",
+            Self::Builtin => "Let its client ask for a TTL.",
+        }
+    }
 }
 
-/// How much to believe of a backend right now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BackendStatus {
-    /// Not observed yet, and no failure either.
-    Starting,
-    Live,
-    /// The last pass saw only a part; the coverage says how much.
-    Partial,
-    /// The last observation is older than two poll periods.
-    Stale,
-    /// It refuses, or has not answered for long; or it was never observed and fails.
-    Down,
+/// What may be concluded from the observations of a backend, as its adapter declares. By default nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct BackendTraits {
+    /// Each grant raises the fencing token by exactly one: a gap in the tokens counts grants that no scan has seen.
+    pub counts_grants: bool,
+    /// A live watch reports every change: a change that only a scan finds was missed by the watch.
+    pub watches_every_change: bool,
+    /// No lock has a fencing token that a resource could compare.
+    pub lacks_fencing_tokens: bool,
+}
+
+crate::wire_enum! {
+    /// How far the data of a backend can be trusted now.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum BackendStatus {
+        /// Not observed yet, without a failure.
+        Starting = "starting",
+        Live = "live",
+        /// The last scan covered only a part; the coverage says how much.
+        Partial = "partial",
+        /// The last observation is older than two poll intervals.
+        Stale = "stale",
+        /// It refuses connections or has not answered for long; or it was never observed and
+        /// fails.
+        Down = "down",
+    }
 }
 
 impl BackendStatus {
-    pub const fn wire(self) -> &'static str {
-        match self {
-            Self::Starting => "starting",
-            Self::Live => "live",
-            Self::Partial => "partial",
-            Self::Stale => "stale",
-            Self::Down => "down",
-        }
-    }
-
-    pub fn parse(wire: &str) -> Option<Self> {
-        let all = [Self::Starting, Self::Live, Self::Partial, Self::Stale, Self::Down];
-        all.into_iter().find(|status| status.wire() == wire)
-    }
-
-    /// Its rows are shown as stale: what held before is not known to hold now.
+    /// Its locks are shown as stale: their earlier state is not known to hold now.
     pub const fn blinds_rows(self) -> bool {
         matches!(self, Self::Stale | Self::Down)
     }
 }
 
-/// What an adapter declares about its backend, for the Backends page and for whoever reads a row.
+/// A capability as declared by the adapter; shown on the Backends page and on the lock page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Capability {
@@ -83,40 +85,40 @@ pub struct Capability {
     pub how: String,
 }
 
-/// One thing the account may, or should not be able to, do.
+/// A permission that the account should, or should not, have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Right {
+pub struct AccountPermission {
     pub what: String,
-    pub allowed: Known<bool>,
-    /// False where having the right is itself the fault (a watcher that may write).
+    pub allowed: Reported<bool>,
+    /// False if having the permission is the fault, such as a watcher that may write.
     pub wanted: bool,
-    /// What to do when it is not as wanted.
-    pub mend: String,
+    /// Remedy if `granted` differs from `wanted`.
+    pub remedy: String,
 }
 
-/// A failure of a backend, and what to do about it. Never a DSN, never a password.
+/// A failure of a backend with its remedy. Never contains a DSN or a password.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Fault {
+pub struct BackendFailure {
     pub message: String,
-    pub mend: String,
+    pub remedy: String,
     pub at: DateTime<Utc>,
-    /// How often it has come since it last did not.
+    /// Consecutive occurrences.
     pub times: u32,
 }
 
-/// One place inside a backend where locks are looked for.
+/// A source of locks inside a backend.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SourceView {
     pub source: Source,
     pub locks: u64,
-    /// Why this source could not be read, when the others could.
+    /// Why this source could not be read while others could.
     pub fault: Option<String>,
 }
 
-/// State of the hints that shorten the wait between passes.
+/// State of the change notifications, which start a scan before the poll interval ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WatchState {
@@ -125,13 +127,13 @@ pub enum WatchState {
         since: DateTime<Utc>,
         why: String,
     },
-    /// This backend, as configured, sends no hints; polling alone finds changes.
+    /// This backend, as configured, sends no change notifications; only polling finds changes.
     Off {
         why: String,
     },
 }
 
-/// Everything the strip and the Backends page show.
+/// Everything that the status strip and the Backends page show.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BackendView {
@@ -142,27 +144,29 @@ pub struct BackendView {
     pub status: BackendStatus,
     pub observed_at: Option<DateTime<Utc>>,
     pub age_ms: Option<i64>,
-    pub poll_ms: i64,
+    pub poll_interval_ms: i64,
     pub coverage: Coverage,
-    pub fault: Option<Fault>,
+    pub fault: Option<BackendFailure>,
     pub locks: u64,
-    pub waiters: Known<u64>,
+    pub waiters: Reported<u64>,
     pub needing_attention: u64,
-    /// Backend's clock minus ours, and how sure that is (half of the round trip).
-    pub clock_offset_ms: Known<i64>,
+    /// Backend's clock minus ours, and its error (half of the round trip).
+    pub clock_offset_ms: Reported<i64>,
     pub clock_error_ms: i64,
-    /// Duration of the last passes in milliseconds, oldest first; none where one failed.
+    /// Durations of the last scans in milliseconds, oldest first; `None` for a failed one.
     pub answers_ms: Vec<Option<u32>>,
-    pub version: Known<String>,
+    pub version: Reported<String>,
     pub watch: WatchState,
     pub passes: u64,
-    /// Locks that a full re-list found different from what watching had led to. Should stay 0.
+    /// Locks for which a resync differed from the state built from change notifications. Should
+    /// stay 0.
     pub relist_differences: u64,
     pub sources: Vec<SourceView>,
     pub capabilities: Vec<Capability>,
-    pub rights: Vec<Right>,
-    pub past_faults: Vec<Fault>,
-    /// The reader's scope is a part of this backend: counts are of that part, and what describes the whole backend is left
-    /// out, with [`OUTSIDE_SCOPE`] as the reason. See [`BackendView::limited`].
+    pub rights: Vec<AccountPermission>,
+    pub past_faults: Vec<BackendFailure>,
+    /// The reader's scope is a part of this backend: counts are of that part, and fields about
+    /// the whole backend are omitted with [`OUTSIDE_SCOPE`] as the reason. See
+    /// [`BackendView::limited`].
     pub is_limited: bool,
 }

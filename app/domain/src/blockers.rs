@@ -1,4 +1,4 @@
-//! Who blocks whom: a tree whose root holds and whose children wait.
+//! Blocker trees of database sessions: a root holds, its children wait.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 pub struct Blocker {
     pub owner_id: String,
     pub pid: Option<i32>,
-    /// What it does: its state, and the query it runs.
+    /// State of the session and its current query.
     pub doing: String,
-    /// What it holds or waits for, for line two: `ShareLock on transaction 812`.
+    /// What it holds or waits for: `ShareLock on transaction 812`.
     pub holds: String,
-    /// How long it has waited; none for a root, which waits for nobody.
+    /// How long it has waited; `None` for a root, which does not wait.
     pub waited_ms: Option<i64>,
     pub blocks: Vec<Blocker>,
 }
@@ -25,8 +25,9 @@ pub struct Edge {
     pub waits_for: Vec<i32>,
 }
 
-/// Builds the trees: roots are sessions that wait for nobody in `edges`. A waiter with two blockers hangs
-/// below the first only; a cycle (a deadlock not yet broken) is cut at its smallest pid, which becomes a root.
+/// Builds the trees. Roots are sessions that wait for no session in `edges`. A waiter with two
+/// blockers is listed below the first only; a cycle (a deadlock not yet broken) is cut at its
+/// smallest pid, which becomes a root.
 pub fn trees(mut edges: Vec<Edge>) -> Vec<Blocker> {
     edges.sort_by_key(|edge| edge.pid);
     let known: Vec<i32> = edges.iter().map(|edge| edge.pid).collect();
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_hangs_below_its_root() {
+    fn a_wait_chain_is_below_its_root() {
         let trees = trees(vec![edge(3, &[2]), edge(1, &[]), edge(2, &[1])]);
         assert_eq!(trees.len(), 1);
         assert_eq!(trees[0].pid, Some(1));
@@ -115,7 +116,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_session_stands_in_the_forest_once_even_in_deadlocks(
+        fn every_session_is_in_the_trees_once_even_in_deadlocks(
             waits in proptest::collection::vec(proptest::collection::vec(0..12i32, 0..3), 0..12)
         ) {
             let edges: Vec<Edge> = waits.iter().zip(0..).map(|(w, pid)| edge(pid, w)).collect();

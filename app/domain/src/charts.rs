@@ -1,13 +1,13 @@
-//! What charts are made of: time ranges, scales, ticks, decimation and paths.
+//! Chart geometry: time ranges, scales, ticks, decimation and paths.
 //!
-//! Pure: drawing and wording of a page are elsewhere. Places are in per cent of a drawing's width or height, so that one
-//! drawing serves every width.
+//! Pure: drawing and wording are in `app`. Positions are in per cent of the chart's width or
+//! height, so that one drawing fits every width.
 
-pub mod hold;
+pub mod heat_scale;
+pub mod hold_time;
 pub mod path;
 pub mod range;
 pub mod scale;
 pub mod series;
-pub mod step;
 pub mod ticks;
 pub mod timeline;

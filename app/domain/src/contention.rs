@@ -1,52 +1,54 @@
-//! Where waiting happens: prefixes by time, the worst first, and what the numbers of each advise.
+//! Contention: wait time of prefixes over time, the worst first, with recommendations.
 //!
-//! Pure: sums of history in, what a page or a program is told out.
+//! Pure: takes sums of history, returns what pages and programs show.
 
-pub mod advice;
+pub mod recommendations;
 pub mod trees;
 
+use crate::format;
 use crate::history::rollup::Rollup;
-use crate::history::series::{PrefixSeries, Series, Span};
-use crate::human;
+use crate::history::series::{HistorySeries, HistorySpan, PrefixSeries};
 use crate::names::BackendName;
 
-use self::advice::Advice;
+use self::recommendations::Advice;
 
-/// Prefixes that a page tells apart; the others are one row.
+/// Prefixes shown individually; the others share one row.
 pub const ROWS_MAX: usize = 12;
-/// Prefixes shown although nobody can tell who waits there.
+/// Prefixes shown although their waiters are unknown.
 const BLIND_MAX: usize = 2;
 
-/// What the rows are ordered by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum By {
-    #[default]
-    Wait,
-    Refusals,
+crate::wire_enum! {
+    /// Sort order of the rows.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub enum By {
+        #[default]
+        Wait = "wait",
+        Refusals = "refusals",
+    }
 }
 
 /// One prefix on one backend.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct ContentionRow {
     pub backend: BackendName,
     pub prefix: String,
-    /// Who waits there can be told.
+    /// The backend reports its waiters.
     pub is_known: bool,
     pub total: Rollup,
-    /// None: not known for most of the cell.
+    /// `None`: unknown for most of the cell.
     pub cells: Vec<Option<Rollup>>,
     pub advice: Vec<Advice>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contention {
-    pub span: Span,
+    pub span: HistorySpan,
     /// Worst first.
-    pub rows: Vec<Row>,
-    /// All the others together: how many, what they waited in all, and by cell.
+    pub rows: Vec<ContentionRow>,
+    /// All other prefixes: number, total wait, and wait per cell.
     pub others: Option<Others>,
     pub waited_ms: u64,
-    /// Something of the range was watched.
+    /// Some of the range was observed.
     pub is_known: bool,
 }
 
@@ -57,23 +59,8 @@ pub struct Others {
     pub cells: Vec<Option<u64>>,
 }
 
-impl By {
-    pub fn parse(word: &str) -> Option<Self> {
-        [Self::Wait, Self::Refusals]
-            .into_iter()
-            .find(|by| by.wire() == word)
-    }
-
-    pub const fn wire(self) -> &'static str {
-        match self {
-            Self::Wait => "wait",
-            Self::Refusals => "refusals",
-        }
-    }
-}
-
-/// Places in `series` of the prefixes that are worth a row, worst first.
-pub fn worst(series: &Series, by: By, most: usize) -> Vec<usize> {
+/// Indexes in `series` of the worst prefixes, worst first.
+pub fn worst(series: &HistorySeries, by: By, most: usize) -> Vec<usize> {
     let knows = |of: &PrefixSeries| series.watched(&of.backend).is_some_and(|it| it.tells_waiters());
     let weight = |of: &PrefixSeries| match by {
         By::Wait => (of.total.waiting_ms, of.total.refused),
@@ -93,9 +80,9 @@ pub fn worst(series: &Series, by: By, most: usize) -> Vec<usize> {
     known.into_iter().take(most - blind.len()).chain(blind).collect()
 }
 
-/// With rows for `places`, which have their histograms.
-pub fn contention(series: &Series, places: &[usize]) -> Contention {
-    let rows: Vec<Row> = places
+/// Rows for `places`, which must have their histograms.
+pub fn contention(series: &HistorySeries, places: &[usize]) -> Contention {
+    let rows: Vec<ContentionRow> = places
         .iter()
         .filter_map(|place| series.prefixes.get(*place))
         .map(|of| row(series, of))
@@ -124,13 +111,13 @@ pub fn contention(series: &Series, places: &[usize]) -> Contention {
     }
 }
 
-fn row(series: &Series, of: &PrefixSeries) -> Row {
+fn row(series: &HistorySeries, of: &PrefixSeries) -> ContentionRow {
     let watched = series.watched(&of.backend);
     let cells = of.cells.iter().enumerate().map(|(cell, sum)| {
         let knows = watched.is_some_and(|it| it.knows(&series.span, cell));
         knows.then(|| sum.clone())
     });
-    Row {
+    ContentionRow {
         backend: of.backend.clone(),
         prefix: of.prefix.clone(),
         is_known: watched.is_some_and(|it| it.tells_waiters()),
@@ -140,11 +127,11 @@ fn row(series: &Series, of: &PrefixSeries) -> Row {
     }
 }
 
-impl Row {
-    /// The resource that was waited for most, and at least how much of the row's waiting that was, in per cent. None where
-    /// no wait has ended.
+impl ContentionRow {
+    /// The resource with the longest wait, and the least share of the row's wait that it
+    /// accounts for, in per cent. `None` if no wait has ended.
     pub fn heaviest(&self) -> Option<(&str, u64)> {
-        let (name, ms) = self.total.heavy.iter().next()?;
+        let (name, ms) = self.total.most_waited.iter().next()?;
         Some((name, share(ms, self.total.waiting_ms.max(ms))))
     }
 }
@@ -157,19 +144,20 @@ fn share(part: u64, whole: u64) -> u64 {
 }
 
 impl Contention {
-    /// The page's title: a finding.
+    /// The page's title, as a finding.
     pub fn title(&self, words: &str) -> String {
-        if !self.is_known {
-            return "Nothing is known of who waited".to_owned();
+        // Waits can be recorded although no cell is known for most of its time.
+        if !self.is_known && !self.has_waits() {
+            return "No data about waits".to_owned();
         }
-        let waited: Vec<&Row> = self.rows.iter().filter(|row| row.total.waiting_ms > 0).collect();
-        let Some(first) = waited.first().filter(|_| self.waited_ms >= 1_000) else {
-            return format!("Nobody waited in the {words}");
+        let waited: Vec<&ContentionRow> = self.rows.iter().filter(|row| row.total.waiting_ms > 0).collect();
+        let Some(first) = waited.first().filter(|_| self.has_waits()) else {
+            return format!("No waits in the {words}");
         };
         let (worst, of) = (first.total.waiting_ms, self.waited_ms);
         let of_one = first
             .total
-            .heavy
+            .most_waited
             .iter()
             .next()
             .map_or(0, |(_, ms)| share(ms, of.max(ms)));
@@ -183,26 +171,33 @@ impl Contention {
         }
     }
 
+    /// Shorter sums are below the displayed precision.
+    const fn has_waits(&self) -> bool {
+        self.waited_ms >= 1_000
+    }
+
     pub fn lead(&self, words: &str) -> String {
-        let all = human::period(rounded(self.waited_ms));
-        match self.rows.first().filter(|row| row.total.waiting_ms > 0) {
+        let all = format::period(rounded(self.waited_ms));
+        let worst = self.rows.first().filter(|row| row.total.waiting_ms > 0);
+        match worst.filter(|_| self.has_waits()) {
             Some(first) => format!(
                 "{all} were spent waiting in the {words}, {} of it for {}.",
-                human::period(rounded(first.total.waiting_ms)),
+                format::period(rounded(first.total.waiting_ms)),
                 first
                     .heaviest()
                     .filter(|(_, share)| *share >= 50)
                     .map_or(first.prefix.as_str(), |(name, _)| name)
             ),
-            None => format!(
-                "What the lease service and {} backends told of their queues.",
-                self.rows.len()
+            None if self.is_known => format!(
+                "{} with locks in the {words}.",
+                format::counted(self.rows.len() as u64, "prefix", "prefixes")
             ),
+            None => format!("No backend reported its waiters for most of the {words}."),
         }
     }
 }
 
-/// To whole seconds, and to whole minutes from an hour on: nobody reads more.
+/// Rounded to whole seconds, and to whole minutes above an hour.
 pub fn rounded(ms: u64) -> i64 {
     let grain = if ms >= 3_600_000 {
         60_000
@@ -214,7 +209,7 @@ pub fn rounded(ms: u64) -> i64 {
     i64::try_from(ms / grain * grain).unwrap_or(i64::MAX)
 }
 
-/// The darkness of a cell, 0 to 5, by what was waited in it: the last is one waiter all the time, or more.
+/// Heat step of a cell, 0 to 5, by its wait: 5 is one waiter all the time, or more.
 pub fn heat(waiting_ms: u64, cell_ms: i64) -> usize {
     let cell = u64::try_from(cell_ms.max(1)).unwrap_or(1);
     match waiting_ms.saturating_mul(100) / cell {
@@ -230,14 +225,14 @@ pub fn heat(waiting_ms: u64, cell_ms: i64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::series::Watched;
+    use crate::history::series::WatchedSpans;
 
     fn prefix(name: &str, waiting_ms: u64, resource: &str) -> PrefixSeries {
         let mut sum = Rollup {
             waiting_ms,
             ..Rollup::default()
         };
-        sum.heavy.add(resource, waiting_ms);
+        sum.most_waited.add(resource, waiting_ms);
         PrefixSeries {
             backend: BackendName::builtin(),
             prefix: name.to_owned(),
@@ -246,17 +241,17 @@ mod tests {
         }
     }
 
-    fn series(prefixes: Vec<PrefixSeries>) -> Series {
-        let span = Span {
+    fn series(prefixes: Vec<PrefixSeries>) -> HistorySeries {
+        let span = HistorySpan {
             from: 0,
             cell_ms: 60_000,
             cells: 2,
             now: 120_000,
         };
-        Series {
+        HistorySeries {
             span,
             prefixes,
-            backends: vec![Watched {
+            backends: vec![WatchedSpans {
                 backend: BackendName::builtin(),
                 watched_ms: vec![60_000, 20_000],
                 waits_ms: vec![60_000, 20_000],
@@ -266,7 +261,7 @@ mod tests {
 
     #[test]
     fn titles_are_findings_and_rows_come_worst_first() {
-        // One resource, one prefix of many, many prefixes, nobody, and a range that nobody watched.
+        // One resource, one prefix of many, many prefixes, no waits, and an unobserved range.
         let title = |prefixes: Vec<PrefixSeries>| {
             let series = series(prefixes);
             let places = worst(&series, By::Wait, ROWS_MAX);
@@ -278,7 +273,7 @@ mod tests {
         );
         let light = |name: &str| {
             let mut of = prefix(name, 20_000, "x");
-            of.total.heavy = crate::history::rollup::Heavy::default();
+            of.total.most_waited = crate::history::rollup::MostWaited::default();
             of
         };
         assert_eq!(
@@ -287,18 +282,34 @@ mod tests {
         );
         let many = ["a", "b", "c", "d", "e"].map(light);
         assert_eq!(title(many.into()), "Waiting is spread over 5 prefixes");
-        assert_eq!(title(Vec::new()), "Nobody waited in the last 6 h");
+        assert_eq!(title(Vec::new()), "No waits in the last 6 h");
         let mut blind = series(Vec::new());
         blind.backends.clear();
-        assert_eq!(
-            contention(&blind, &[]).title("last 6 h"),
-            "Nothing is known of who waited"
-        );
+        assert_eq!(contention(&blind, &[]).title("last 6 h"), "No data about waits");
     }
 
     #[test]
-    fn what_is_not_known_is_no_zero_and_what_has_no_row_is_added_up() {
-        // The second cell was watched for a third of it; three prefixes for two rows.
+    fn title_and_lead_agree_about_waits_in_unknown_cells() {
+        let texts = |ms: u64| {
+            let mut of = prefix("a:*", ms, "a:1");
+            of.total.waiting_ms = ms;
+            let mut series = series(vec![of]);
+            series.backends.clear();
+            let all = contention(&series, &worst(&series, By::Wait, ROWS_MAX));
+            assert!(!all.is_known);
+            (all.title("last 6 h"), all.lead("last 6 h"))
+        };
+        let (title, lead) = texts(40_000);
+        assert_eq!(title, "One resource causes 100 % of the waiting");
+        assert!(lead.starts_with("40 s were spent waiting"), "{lead}");
+        let (title, lead) = texts(900);
+        assert_eq!(title, "No data about waits");
+        assert!(lead.starts_with("No backend reported its waiters"), "{lead}");
+    }
+
+    #[test]
+    fn unknown_cells_are_not_zero_and_other_prefixes_are_summed() {
+        // A third of the second cell was observed; three prefixes for two rows.
         let series = series(vec![
             prefix("a", 3, "a"),
             prefix("b", 2, "b"),
@@ -317,7 +328,7 @@ mod tests {
 
     #[test]
     fn one_waiter_all_the_time_is_the_darkest_cell() {
-        // Of ten minutes: nothing, a moment, and the steps up to all of it.
+        // In a cell of ten minutes: zero, a moment, and the steps up to all of it.
         let steps = [0, 1, 20_000, 100_000, 300_000, 600_000, u64::MAX].map(|ms| heat(ms, 600_000));
         assert_eq!(steps, [0, 1, 2, 3, 4, 5, 5]);
     }

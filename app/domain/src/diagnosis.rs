@@ -1,8 +1,9 @@
-//! The rules that name a lock's state, and the sentence that says why. Pure: facts in, verdict out.
+//! Diagnosis of a lock: the rules that determine its states, and their reasons. Pure.
 //!
-//! Facts are taken at the moment of the backend's last reading, never at the moment of display: silence that
-//! nobody listened to is no evidence. `judge` allocates nothing, because it runs for every lock of every pass;
-//! `explain` writes the sentences and runs for the rows that someone looks at.
+//! Facts are of the moment of the backend's last reading, never of the moment of display:
+//! silence during which nothing was read is no evidence. `diagnose` allocates nothing, because
+//! it runs for every lock of every scan; `explain` writes the sentences and runs only for
+//! displayed locks.
 
 mod reasons;
 
@@ -11,31 +12,35 @@ pub use reasons::explain;
 use crate::observation::Condition;
 use crate::state::LockState;
 
-/// A holder that was never seen to renew is near expiry below this share of its TTL. One eighth lets a holder
-/// that renews a 30 s lease every 25 s drop to 5 s again and again without being accused.
+/// A holder without observed renewals is near expiry below this fraction of its TTL. One eighth
+/// lets a holder that renews a 30 s lease every 25 s drop to 5 s repeatedly without a false
+/// alarm.
 pub const NEAR_SHARE: i64 = 8;
-/// A holder has fallen silent after so many of its longest intervals, in hundredths.
+/// A holder is silent after this many of its longest intervals, in hundredths.
 pub const SILENT_INTERVALS: i64 = 250;
-/// A holder that was seen to renew is near expiry below this in any case, in milliseconds; of a short TTL below one eighth.
+/// A holder with observed renewals is near expiry below this in any case, in milliseconds; with
+/// a short TTL below one eighth of it.
 pub const LAST_MS: i64 = 250;
-/// Reason of a lock whose lease ran out after it was last read.
+/// Reason for a lock whose lease ran out after it was last read.
 pub const RAN_OUT: &str = "Its lease ran out after the last scan, unless the holder renewed it since";
-/// Where it can be done, a silent holder is named at least this long before its lease ends, in milliseconds.
+/// A silent holder is reported at least this long before its lease ends if possible, in
+/// milliseconds.
 pub const WARN_BEFORE_END_MS: i64 = 5_000;
 
 /// How the lock ends, as of the reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LifetimeFacts<'a> {
-    /// `track_ms` is the TTL, or the most that was ever left where the backend does not tell the TTL.
+    /// `track_ms` is the TTL, or the largest time left observed if the backend does not report
+    /// the TTL.
     Leased {
         remaining_ms: i64,
         track_ms: i64,
     },
-    /// The lease of a silent holder ran out so long ago, after the last reading.
+    /// The lease of a silent holder ran out this long ago, after the last reading.
     RanOut {
         ago_ms: i64,
     },
-    /// No expiry: silent for longer than `stale_after_ms` it is not renewing.
+    /// No expiry; silence longer than `stale_after_ms` counts as not renewing.
     Heartbeat {
         silent_ms: i64,
         stale_after_ms: i64,
@@ -49,7 +54,7 @@ pub enum LifetimeFacts<'a> {
     },
 }
 
-/// A learnt rhythm, as of the reading.
+/// Learnt renewal interval, as of the reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CadenceFacts {
     pub interval_ms: i64,
@@ -62,22 +67,23 @@ pub struct Facts<'a> {
     pub lifetime: LifetimeFacts<'a>,
     pub cadence: Option<CadenceFacts>,
     pub renewals: u32,
-    /// Less than this is less than was left at any renewal before; see [`near_below_ms`].
+    /// Below this, less is left than at any earlier renewal; see [`near_below_ms`].
     pub near_below_ms: Option<i64>,
-    /// How late a renewal may be seen: the poll period and the grain of the backend's clock, in milliseconds.
+    /// How late a renewal may be observed: poll interval plus clock resolution of the backend,
+    /// in milliseconds.
     pub sampling_ms: i64,
     pub waiters: Option<u32>,
     pub oldest_waiter_ms: Option<i64>,
     pub condition: Option<&'a Condition>,
-    /// An enabled rule says that it is held for too long.
+    /// An enabled rule reports it as held for too long.
     pub is_long_held: bool,
 }
 
-/// The states that hold, as a set.
+/// Set of states that hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Verdict(u16);
+pub struct StateSet(u16);
 
-impl Verdict {
+impl StateSet {
     fn with(self, state: LockState, holds: bool) -> Self {
         if holds {
             Self(self.0 | 1 << state.rank())
@@ -90,14 +96,15 @@ impl Verdict {
         self.0 & (1 << state.rank()) != 0
     }
 
-    /// The worst that holds; healthy when nothing does.
+    /// The worst state; healthy if the set is empty.
     pub fn worst(self) -> LockState {
         LockState::from_rank(self.0.trailing_zeros() as usize).unwrap_or(LockState::Healthy)
     }
 }
 
-/// What is left when a holder is clearly later than at any renewal before. `used_ms` is the most of the TTL that had run down
-/// when a renewal came: half of it may be missed, as in [`near_after_ms`], but never more than half of what was left then.
+/// Time left below which a holder is clearly later than at any earlier renewal. `used_ms` is
+/// the most of the TTL that had run down at a renewal: half of it may be missed, as in
+/// [`near_after_ms`], but never more than half of what was left then.
 pub fn near_below_ms(used_ms: i64, track_ms: i64, sampling_ms: i64, grain_ms: i64) -> i64 {
     let low_ms = track_ms - used_ms;
     let slack_ms = (used_ms / 2 + sampling_ms).min(low_ms / 2).max(grain_ms);
@@ -109,14 +116,15 @@ pub const fn near_after_ms(longest_ms: i64, sampling_ms: i64) -> i64 {
     longest_ms + longest_ms / 2 + sampling_ms
 }
 
-/// Silence from which the holder counts as not renewing: two and a half intervals, or sooner where that would
-/// leave less than [`WARN_BEFORE_END_MS`]; never before one renewal counts as missed.
+/// Silence from which the holder counts as not renewing: two and a half intervals, or earlier
+/// if that would leave less than [`WARN_BEFORE_END_MS`]; never before one renewal counts as
+/// missed.
 pub const fn silent_after_ms(longest_ms: i64, sampling_ms: i64, track_ms: i64) -> i64 {
     silent_after(longest_ms, sampling_ms, track_ms, SILENT_INTERVALS, 0)
 }
 
-/// The same for another patience, in hundredths of intervals, and for somebody who looks only every `lag_ms`: what is
-/// found at the next look is still found in time.
+/// The same for another factor, in hundredths of intervals, and for an observer that reads only
+/// every `lag_ms`: the next reading must still be in time.
 pub const fn silent_after(
     longest_ms: i64,
     sampling_ms: i64,
@@ -131,7 +139,7 @@ pub const fn silent_after(
     if wanted < near { near } else { wanted }
 }
 
-/// What is left when the lock will be called near expiry: the notch on its runway.
+/// Time left at which the lock will be near expiry: the notch on its expiry bar.
 pub fn notch_ms(
     cadence: Option<CadenceFacts>,
     near_below_ms: Option<i64>,
@@ -143,7 +151,7 @@ pub fn notch_ms(
     by_silence.max(near_below_ms).unwrap_or(never_renewed).max(0)
 }
 
-/// Milliseconds after the reading when time alone gives the lock another state; none when it does not.
+/// Milliseconds after the reading at which time alone changes the state; `None` if it does not.
 pub fn turns_after_ms(facts: &Facts<'_>) -> Option<i64> {
     if let LifetimeFacts::Heartbeat {
         silent_ms,
@@ -172,13 +180,14 @@ pub fn turns_after_ms(facts: &Facts<'_>) -> Option<i64> {
         .filter(|_| remaining_ms > 0)
 }
 
-/// State of a lock whose lease ran out after it was last read with this state. A holder that was silent then has expired;
-/// any other may have renewed since, so the state is unknown until the next scan.
+/// State of a lock whose lease ran out after it was last read with state `read`. A holder that
+/// was silent then has expired; any other may have renewed since, so the state is unknown until
+/// the next scan.
 pub const fn state_after_end(read: LockState) -> LockState {
     match read {
-        LockState::NotRenewing | LockState::NearExpiry => LockState::ExpiredPresent,
-        LockState::ExpiredPresent | LockState::HolderGone | LockState::Stale => read,
-        LockState::TwoBelievers
+        LockState::NotRenewing | LockState::NearExpiry => LockState::Expired,
+        LockState::Expired | LockState::Orphaned | LockState::Stale => read,
+        LockState::DualOwner
         | LockState::NoTtl
         | LockState::LongHeld
         | LockState::Contended
@@ -187,7 +196,7 @@ pub const fn state_after_end(read: LockState) -> LockState {
     }
 }
 
-pub fn judge(facts: &Facts<'_>) -> Verdict {
+pub fn diagnose(facts: &Facts<'_>) -> StateSet {
     let is_expired = match facts.lifetime {
         LifetimeFacts::Leased { remaining_ms, .. } => remaining_ms <= 0,
         LifetimeFacts::RanOut { .. } => true,
@@ -196,11 +205,11 @@ pub fn judge(facts: &Facts<'_>) -> Verdict {
         | LifetimeFacts::Session
         | LifetimeFacts::Unknown { .. } => false,
     };
-    let mut verdict = Verdict::default()
+    let mut verdict = StateSet::default()
         .with(
-            LockState::TwoBelievers,
-            // A lease that has ended has no holder that could act beside another one.
-            !is_expired && matches!(facts.condition, Some(Condition::TwoBelievers { .. })),
+            LockState::DualOwner,
+            // The holder of an ended lease cannot conflict with another.
+            !is_expired && matches!(facts.condition, Some(Condition::DualOwner { .. })),
         )
         .with(LockState::LongHeld, facts.is_long_held)
         .with(
@@ -208,8 +217,8 @@ pub fn judge(facts: &Facts<'_>) -> Verdict {
             facts.waiters.is_some_and(|waiters| waiters > 0),
         )
         .with(
-            LockState::HolderGone,
-            matches!(facts.condition, Some(Condition::HolderGone { .. })),
+            LockState::Orphaned,
+            matches!(facts.condition, Some(Condition::Orphaned { .. })),
         )
         .with(
             LockState::Unknown,
@@ -231,11 +240,11 @@ pub fn judge(facts: &Facts<'_>) -> Verdict {
                 None => (remaining_ms < track_ms / NEAR_SHARE, false),
             };
             verdict = verdict
-                .with(LockState::ExpiredPresent, expired)
+                .with(LockState::Expired, expired)
                 .with(LockState::NotRenewing, silent && !expired)
                 .with(LockState::NearExpiry, near && !silent && !expired);
         }
-        LifetimeFacts::RanOut { .. } => verdict = verdict.with(LockState::ExpiredPresent, true),
+        LifetimeFacts::RanOut { .. } => verdict = verdict.with(LockState::Expired, true),
         LifetimeFacts::Heartbeat {
             silent_ms,
             stale_after_ms,
@@ -247,7 +256,7 @@ pub fn judge(facts: &Facts<'_>) -> Verdict {
     verdict
 }
 
-/// Less is left than at any renewal before.
+/// Less is left than at any earlier renewal.
 pub fn is_below_low(facts: &Facts<'_>, remaining_ms: i64) -> bool {
     facts.near_below_ms.is_some_and(|below| remaining_ms < below)
 }

@@ -1,13 +1,15 @@
-//! The text form of names that need not be UTF-8, and of characters that would deceive the eye.
+//! Text forms of names that need not be UTF-8, and of characters that are invisible or
+//! misleading on a screen.
 //!
-//! Two different needs: [`text`] and [`parse`] are exact and reversible, for JSON and URLs; [`visible`] is
-//! for people and shows what a screen would hide.
+//! [`text`] and [`parse`] are exact and reversible, for JSON and URLs; [`visible`] is for
+//! display and shows hidden characters.
 
 use std::borrow::Cow;
 
 use crate::hex;
 
-/// UTF-8 stays as it is. In any other name each stray byte is `\xnn` and each backslash `\\`.
+/// Valid UTF-8 is unchanged. In any other name each stray byte is `\xnn` and each backslash
+/// `\\`.
 pub fn text(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(same) = std::str::from_utf8(bytes) {
         return Cow::Borrowed(same);
@@ -28,7 +30,8 @@ pub fn text(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Inverse of [`text`]. A text whose escapes would decode to valid UTF-8 was never escaped and is taken as is.
+/// Inverse of [`text`]. A text whose escapes would decode to valid UTF-8 was never escaped and
+/// is returned unchanged.
 pub fn parse(text: &str) -> Vec<u8> {
     match unescape(text) {
         Some(bytes) if std::str::from_utf8(&bytes).is_err() => bytes,
@@ -60,7 +63,7 @@ fn unescape(text: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// For people: control, bidirectional and zero-width characters, and look-alike spaces, become `\u{…}`.
+/// For display: control, bidirectional and zero-width characters, and look-alike spaces, become `\u{…}`.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_hidden) {
         return Cow::Borrowed(text);
@@ -76,8 +79,9 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Characters that a screen does not show, or that change how their neighbours are shown: controls, every white space but
-/// the plain one, what Unicode calls default-ignorable, annotations, and the empty Braille pattern.
+/// Characters that are not shown or change how their neighbours are shown: controls, white
+/// space other than the plain space, default-ignorable characters of Unicode, annotations, and
+/// the empty Braille pattern.
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || (c.is_whitespace() && c != ' ')
@@ -108,8 +112,8 @@ mod tests {
     }
 
     #[test]
-    fn utf8_names_with_backslashes_stay_as_they_are() {
-        // A UTF-8 name that merely looks escaped is not unescaped.
+    fn utf8_names_with_backslashes_are_unchanged() {
+        // A UTF-8 name that looks escaped is not unescaped.
         assert_eq!(text(br"a\x41"), r"a\x41");
         assert_eq!(parse(r"a\x41"), br"a\x41");
         assert_eq!(text(b"a\\\xff"), r"a\\\xff");

@@ -1,10 +1,11 @@
-//! What identifies "this very acquisition" on a backend. A forced unlock is bound to it.
+//! Generation: identifies one acquisition of a lock on a backend. A forced unlock is bound to
+//! it.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Opaque to all but the adapter that made it: `rev:884213`, `lease:…`, `value:…`, `pid:123@…`.
+/// Opaque except to the adapter that made it: `rev:884213`, `lease:…`, `value:…`, `pid:123@…`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Generation(Box<str>);

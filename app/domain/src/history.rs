@@ -1,16 +1,16 @@
-//! What happened to locks, as history keeps it: the rows that timelines, charts, previews and advice are made of.
+//! Rows of the lock history; timelines, charts, previews and recommendations read them.
 
-pub mod fold;
 pub mod histogram;
+pub mod renewal_runs;
 pub mod rollup;
 pub mod series;
 pub mod template;
 
-use crate::detail::EventKind;
+use crate::lock_detail::EventKind;
 use crate::names::{BackendName, OwnerId, Resource, Source};
 use crate::token::FencingToken;
 
-/// One row of history. Times are milliseconds since 1970 by the console's clock: when it was seen.
+/// One row of history. Times are milliseconds since 1970 by the console's clock, when observed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryEvent {
     pub at: i64,
@@ -20,27 +20,29 @@ pub struct HistoryEvent {
     pub resource: Resource,
     pub owner: Option<OwnerId>,
     pub token: Option<FencingToken>,
-    /// First seen after an outage of its backend: the last reading before it. It happened in between.
+    /// First seen after an outage of its backend: time of the last reading before it. The event
+    /// lies in between.
     pub not_before: Option<i64>,
-    /// The time to live that the lease had from here on; none without a TTL, and where nobody told.
+    /// TTL from here on; `None` without a TTL or if it was not reported.
     pub ttl_ms: Option<i64>,
-    /// Without a TTL: the time without a sign of life after which it is not renewing, where that is configured.
+    /// Without a TTL: configured silence after which the holder counts as not renewing.
     pub stale_after_ms: Option<i64>,
-    /// How many waited from here on, where the backend tells.
+    /// Number of waiters from here on, if the backend reports it.
     pub waiters: Option<u32>,
-    /// For [`EventKind::GrantedAfterWait`] only: how long its owner had waited, to the poll period where we look.
+    /// Only for [`EventKind::GrantedAfterWait`]: how long its owner had waited; on polled
+    /// backends to the poll interval.
     pub waited_ms: Option<i64>,
-    /// For [`EventKind::Renewed`] only: the renewals that this row stands for.
+    /// Only for [`EventKind::Renewed`]: the renewals that this row sums up.
     pub run: Option<Run>,
-    /// Inferred, not seen: shorter than the poll period.
+    /// Inferred, not observed: shorter than the poll interval.
     pub is_sampled: bool,
 }
 
-/// Renewals folded into one row: so many of them, about evenly spaced, from the row's time until the last one. A renewal that
-/// breaks the rhythm begins a new row.
+/// Renewals folded into one row, about evenly spaced, from the row's time until the last one. A
+/// renewal at another interval begins a new row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
     pub count: u32,
-    /// When the last of them came, milliseconds since 1970.
+    /// Time of the last renewal, milliseconds since 1970.
     pub until: i64,
 }

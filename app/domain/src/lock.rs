@@ -1,17 +1,17 @@
-//! One lock, merged and judged: the row that pages, API and command line show.
+//! One lock, merged and diagnosed: the row that pages, API and command line show.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::backend::BackendKind;
 use crate::generation::Generation;
-use crate::known::Known;
 use crate::names::{LockId, OwnerId};
+use crate::reported::Reported;
 use crate::safety::Safety;
-use crate::state::{LockState, Reason};
+use crate::state::{LockState, StateReason};
 use crate::token::FencingToken;
 
-/// A renewal cadence, learnt by watching or told by the backend.
+/// A renewal interval, learnt by observation or reported by the backend.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Renewal {
@@ -27,40 +27,42 @@ pub struct Renewal {
 pub struct Lock {
     pub id: LockId,
     pub kind: BackendKind,
-    pub owner_id: Known<OwnerId>,
+    pub owner_id: Reported<OwnerId>,
     pub owner_count: u32,
-    pub lease_id: Known<String>,
-    pub generation: Known<Generation>,
-    pub fencing_token: Known<FencingToken>,
-    pub acquired_at: Known<DateTime<Utc>>,
-    pub expires_at: Known<DateTime<Utc>>,
-    pub held_ms: Known<i64>,
-    /// Since we first saw this very acquisition: always known, never more than `held_ms`.
+    pub lease_id: Reported<String>,
+    pub generation: Reported<Generation>,
+    pub fencing_token: Reported<FencingToken>,
+    pub acquired_at: Reported<DateTime<Utc>>,
+    pub expires_at: Reported<DateTime<Utc>>,
+    pub held_ms: Reported<i64>,
+    /// Since this acquisition was first observed: always known, never more than `held_ms`.
     pub held_at_least_ms: i64,
-    pub ttl_ms: Known<i64>,
-    /// Negative once expired. On a stale backend: at most this much.
-    pub remaining_ms: Known<i64>,
-    pub waiter_count: Known<u32>,
+    pub ttl_ms: Reported<i64>,
+    /// Negative once expired. On a stale backend: an upper bound.
+    pub remaining_ms: Reported<i64>,
+    pub waiter_count: Reported<u32>,
     pub state: LockState,
-    pub reasons: Vec<Reason>,
+    pub reasons: Vec<StateReason>,
     pub safety: Safety,
-    pub renewal: Known<Renewal>,
+    pub renewal: Reported<Renewal>,
     /// By our clock.
     pub observed_at: DateTime<Utc>,
     pub age_ms: i64,
-    /// Length of the runway's track: the TTL, or the most that was ever left.
+    /// Length of the expiry bar's track: the TTL, or the largest time left observed.
     pub track_ms: Option<i64>,
-    /// What is left when it will be called near expiry (see [`crate::diagnosis::notch_ms`]); none without a lease.
+    /// Time left at which it becomes near expiry (see [`crate::diagnosis::notch_ms`]); `None`
+    /// without a lease.
     #[serde(default)]
     pub notch_ms: Option<i64>,
-    /// What was left when past renewals came, oldest first.
+    /// Time left at past renewals, oldest first.
     pub low_marks_ms: Vec<i64>,
-    /// Lives as long as a session: no lease to run down.
+    /// Lives as long as a session: no lease.
     pub session_bound: bool,
 }
 
 impl Lock {
-    /// For a reader whose scope is a part of the backend: the lock is stale, and the error text of the backend is left out.
+    /// For a reader whose scope is a part of the backend: the lock is stale, and the error text
+    /// of the backend is left out.
     #[must_use]
     pub fn limited(mut self) -> Self {
         for reason in &mut self.reasons {

@@ -1,4 +1,4 @@
-//! The names of things: parsed once at the edge, no bare strings inside.
+//! Newtypes of names, parsed once at the edge.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,13 +22,13 @@ pub enum NameError {
 }
 
 impl BackendName {
-    /// The lease service of our own; no configured backend may have this name.
+    /// The built-in lease service; no configured backend may have this name.
     pub fn builtin() -> Self {
         Self("builtin".into())
     }
 
     /// # Errors
-    /// [`NameError::Backend`] when a character or the length does not fit.
+    /// [`NameError::Backend`] for an invalid character or length.
     pub fn parse(text: &str) -> Result<Self, NameError> {
         let fits = (1..=63).contains(&text.len())
             && text
@@ -65,7 +65,8 @@ impl fmt::Display for BackendName {
     }
 }
 
-/// Where in a backend a lock was found: `key`, `hash`, `mutex`, `advisory`, `relation`, `table:schema.name`, …
+/// Kind of place inside a backend where a lock was found: `key`, `hash`, `mutex`, `advisory`,
+/// `relation`, `table:schema.name`, …
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Source(Arc<str>);
@@ -82,7 +83,7 @@ impl Source {
         }
     }
 
-    /// For the fixed words of our own adapters.
+    /// For constants of the adapters.
     pub fn fixed(word: &'static str) -> Self {
         Self(word.into())
     }
@@ -111,9 +112,10 @@ impl fmt::Display for Source {
     }
 }
 
-/// Name of what is protected, as its users write it: bytes, because Redis and etcd keys are.
+/// Name of a lock as its users write it: bytes, because Redis and etcd keys are bytes.
 ///
-/// Its text form (see [`escape`]) is what JSON, URLs and pages carry; the bytes order and match.
+/// JSON, URLs and pages carry its text form (see [`escape`]); ordering and matching use the
+/// bytes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct Resource(Arc<[u8]>);
@@ -128,8 +130,9 @@ impl Resource {
         Self(escape::parse(text).into())
     }
 
-    /// What a text form may mean: first the very text, then, if it holds escapes, the bytes behind them.
-    /// Two names can share one text form (`a\\xff` as five characters, or as two bytes), so callers try both.
+    /// All readings of a text form: first the text itself, then, if it has escapes, the
+    /// unescaped bytes. Two names can share one text form (`a\\xff` as five characters, or as
+    /// two bytes), so callers try both.
     pub fn candidates(text: &str) -> Vec<Self> {
         let literal = Self::from_bytes(text.as_bytes());
         let unescaped = Self::from_text(text);
@@ -144,7 +147,7 @@ impl Resource {
         &self.0
     }
 
-    /// The text form; equal to the name itself whenever that is UTF-8.
+    /// The text form; equal to the name itself if that is UTF-8.
     pub fn text(&self) -> String {
         escape::text(&self.0).into_owned()
     }
@@ -199,7 +202,7 @@ impl fmt::Display for OwnerId {
     }
 }
 
-/// What identifies a lock: the backend, where in it, and the name.
+/// Identifies a lock: backend, source and name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct LockId {
     pub backend: BackendName,

@@ -1,16 +1,17 @@
-//! What one backend said at one moment: the language between adapters and inventory.
+//! Observation of one backend at one moment: the interface between adapters and inventory.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::blockers::Blocker;
+use crate::force_release::BlastRadius;
 use crate::generation::Generation;
-use crate::known::{Known, Why};
 use crate::names::{OwnerId, Resource, Source};
-use crate::release::BlastRadius;
+use crate::reported::{Reported, Why};
 use crate::token::FencingToken;
 
-/// Milliseconds of our own monotonic clock since the process started. Never compared across processes.
+/// Milliseconds of the server's monotonic clock since the process started. Never compared
+/// across processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Tick(pub i64);
@@ -30,87 +31,97 @@ impl Tick {
 /// How a lock ends by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lifetime {
-    /// A TTL runs down. `remaining_ms` is by the backend's own clock at the reading, negative once expired.
-    Leased { remaining_ms: i64, ttl_ms: Known<i64> },
+    /// A TTL runs down. `remaining_ms` is by the backend's clock at the reading, negative once
+    /// expired.
+    Leased {
+        remaining_ms: i64,
+        ttl_ms: Reported<i64>,
+    },
     /// It never ends by itself: a key without TTL, a row without expiry.
     NoTtl { why: Why },
-    /// It has no expiry, and its holder gives signs of life: silent for longer than `stale_after_ms` it is not renewing.
+    /// It has no expiry but a heartbeat: silence longer than `stale_after_ms` counts as not
+    /// renewing.
     Heartbeat {
         silent_ms: i64,
         stale_after_ms: i64,
         why: Why,
     },
-    /// It lives as long as a session (advisory locks, blocked relations): there is no lease to renew.
+    /// It lives as long as a session (advisory locks, blocked relations): there is no lease to
+    /// renew.
     Session { why: Why },
-    /// This backend, or this key's shape, does not tell.
+    /// This backend, or this key's shape, does not report it.
     Unknown { why: Why },
 }
 
-/// Something the adapter saw that the numbers do not say.
+/// A finding of the adapter that the numbers do not express.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
-    /// The lock outlived whoever took it: a prepared transaction without a session, for one.
-    HolderGone { why: Why },
-    /// A key of a type or shape that is no lock we know. Shown, never unlocked.
+    /// The lock outlived its owner: a prepared transaction without a session, for example.
+    Orphaned { why: Why },
+    /// A key of a type or shape that is no known lock. Shown, never unlocked.
     Unrecognised { why: Why },
-    /// Two owners act as holders at the same time: who, with which tokens, and when.
-    TwoBelievers { why: Why },
-    /// Worth saying, not a state of its own: "may be leaked through the pooler".
+    /// Two owners act as holders at the same time; the reason names owners, tokens and times.
+    DualOwner { why: Why },
+    /// A remark without a state of its own: "may be leaked through the pooler".
     Note { why: Why },
 }
 
-/// One lock as one backend shows it. Several sharers of one key are one lock with several owners.
+/// One lock as one backend reports it. Several sharers of one key are one lock with several
+/// owners.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ObservedLock {
     pub source: Source,
     pub resource: Resource,
-    pub owner: Known<OwnerId>,
+    pub owner: Reported<OwnerId>,
     pub owner_count: u32,
-    pub lease_id: Known<Box<str>>,
-    pub generation: Known<Generation>,
-    pub fencing_token: Known<FencingToken>,
+    pub lease_id: Reported<Box<str>>,
+    pub generation: Reported<Generation>,
+    pub fencing_token: Reported<FencingToken>,
     /// By the backend's clock.
-    pub acquired_at: Known<DateTime<Utc>>,
-    /// By the backend's clock, where it records renewals (`updated_at`).
-    pub renewed_at: Known<DateTime<Utc>>,
+    pub acquired_at: Reported<DateTime<Utc>>,
+    /// By the backend's clock, if it records renewals (`updated_at`).
+    pub renewed_at: Reported<DateTime<Utc>>,
     pub lifetime: Lifetime,
-    pub waiter_count: Known<u32>,
-    /// How long the first in line has waited, in milliseconds.
+    pub waiter_count: Reported<u32>,
+    /// Wait of the first in the queue, in milliseconds.
     pub oldest_waiter_ms: Option<i64>,
-    /// Who waits, where the backend tells one waiter from another: so a new holder is known to have stood in line.
+    /// Identified waiters, where the backend distinguishes them: shows that a new holder had
+    /// waited.
     pub line: Vec<InLine>,
     pub condition: Option<Condition>,
 }
 
-/// Somebody who waits, named by what it will hold the lock as.
+/// A waiter, identified by the generation that its holding will have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InLine {
-    /// The generation of the lock once this one holds it.
+    /// Generation of the lock once this waiter holds it.
     pub generation: Generation,
-    /// As far as the backend tells; else it is counted from when we first saw it wait.
+    /// If the backend reports it; otherwise counted from the first observation of the wait.
     pub waited_ms: Option<i64>,
 }
 
 /// What `inspect` adds to one lock read fresh.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inspection {
-    /// None: the lock is not there (any more).
+    /// `None`: the lock does not exist (any more).
     pub lock: Option<ObservedLock>,
     pub waiters: Vec<Waiter>,
-    /// Everyone who holds it, where several share it.
+    /// All owners of a shared lock.
     pub owners: Vec<OwnerId>,
     pub blockers: Vec<Blocker>,
     pub session: Option<Session>,
-    /// The record as the backend keeps it: field and value, in its own order. Secrets are fingerprints.
+    /// Record as stored in the backend: field and value, in its own order. Secrets are
+    /// fingerprints.
     pub raw: Vec<RawField>,
-    /// What else hangs on the same lease or session, as a sentence each.
+    /// What else depends on the same lease or session, one sentence each.
     pub shares_fate_with: Vec<String>,
-    /// What a forced unlock of exactly this holding takes along. Unless it is known, none may be done.
-    pub blast_radius: Known<BlastRadius>,
+    /// What a forced unlock of exactly this holding would end. A forced unlock requires a known
+    /// radius.
+    pub blast_radius: Reported<BlastRadius>,
 }
 
 impl Default for Inspection {
-    /// Not there.
+    /// Not found.
     fn default() -> Self {
         Self {
             lock: None,
@@ -120,7 +131,7 @@ impl Default for Inspection {
             session: None,
             raw: Vec::new(),
             shares_fate_with: Vec::new(),
-            blast_radius: Known::absent("nobody holds it"),
+            blast_radius: Reported::absent("the lock is free"),
         }
     }
 }
@@ -138,7 +149,7 @@ pub struct RawField {
 pub struct Waiter {
     pub position: u32,
     pub owner_id: OwnerId,
-    pub waited_ms: Known<i64>,
+    pub waited_ms: Reported<i64>,
     pub lease_remaining_ms: Option<i64>,
 }
 
@@ -154,12 +165,12 @@ pub struct Session {
     pub transaction_age_ms: Option<i64>,
 }
 
-/// How much of what a backend holds one pass saw.
+/// Share of a backend that one scan covered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Coverage {
     Complete,
-    /// `seen` of about `of` (when that can be told), and why it was cut.
+    /// `seen` of about `of` (if known), with the reason.
     Partial {
         seen: u64,
         of: Option<u64>,
@@ -172,7 +183,7 @@ impl Coverage {
         matches!(self, Self::Complete)
     }
 
-    /// Share seen, in whole per cent rounded down, so that 100 means all.
+    /// Share covered, in whole per cent rounded down, so that 100 means all.
     pub fn percent(&self) -> Option<u8> {
         match self {
             Self::Complete => Some(100),

@@ -1,8 +1,8 @@
-//! What the first page shows: the worklist and the health of each backend.
+//! Data of the overview page: the worklist and the health of each backend.
 
-mod finding;
+mod headline;
 
-pub use finding::{Finding, backends_title, finding};
+pub use headline::{Finding, backends_title, finding};
 
 use serde::{Deserialize, Serialize};
 
@@ -14,24 +14,24 @@ use crate::state::StateCounts;
 #[serde(rename_all = "camelCase")]
 pub struct Overview {
     pub backends: Vec<BackendView>,
-    /// The worst locks that need attention, one row each, at most [`WORKLIST_ROWS_MAX`].
+    /// The worst locks that need attention, at most [`WORKLIST_ROWS_MAX`].
     pub attention: Vec<Lock>,
     pub attention_total: u64,
     pub states: StateCounts,
     pub held_total: u64,
     pub waiters_total: u64,
     pub revision: u64,
-    /// Made by the server for the page alone.
+    /// Rendered by the server for the page only.
     #[serde(default)]
     pub charts: OverviewCharts,
 }
 
-/// Parts of the page as HTML, which the browser shows as they are.
+/// Parts of the page as HTML, inserted by the browser as they are.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct OverviewCharts {
-    /// What fires, beside the worklist.
+    /// Firing alerts.
     pub alerts: String,
-    /// Held and waiting over time, refused writes, forced unlocks.
+    /// Held and waiting over time, rejected writes, forced unlocks.
     pub lately: String,
 }
 

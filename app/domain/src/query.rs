@@ -1,4 +1,5 @@
-//! What to list, in which order: parsed from and written to URLs, the same in pages, API and command line.
+//! Query of the lock list: filter and order, parsed from and written to URLs; the same in
+//! pages, API and command line.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -11,37 +12,20 @@ use crate::names::BackendName;
 use crate::safety::SafetyClass;
 use crate::state::{LockState, StateCounts};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SortKey {
-    Resource,
-    Held,
-    Remaining,
-    Waiters,
-    State,
-}
-
-impl SortKey {
-    pub const ALL: [Self; 5] = [
-        Self::Resource,
-        Self::Held,
-        Self::Remaining,
-        Self::Waiters,
-        Self::State,
-    ];
-
-    pub const fn wire(self) -> &'static str {
-        match self {
-            Self::Resource => "resource",
-            Self::Held => "held",
-            Self::Remaining => "remaining",
-            Self::Waiters => "waiters",
-            Self::State => "state",
-        }
+crate::wire_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum SortKey {
+        Resource = "resource",
+        Held = "held",
+        Remaining = "remaining",
+        Waiters = "waiters",
+        State = "state",
     }
 }
 
-/// Order of a list; ties go by resource, backend, source, and nulls come last either way.
+/// Order of a list; ties are ordered by resource, backend, source; missing values come last in
+/// either direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Sort {
     pub key: SortKey,
@@ -59,16 +43,13 @@ impl Default for Sort {
 }
 
 impl Sort {
-    pub fn wire(self) -> String {
-        format!("{}{}", if self.descending { "-" } else { "" }, self.key.wire())
+    pub fn to_query_value(self) -> String {
+        format!("{}{}", if self.descending { "-" } else { "" }, self.key.as_str())
     }
 
     pub fn parse(text: &str) -> Option<Self> {
         let (descending, name) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
-        SortKey::ALL
-            .into_iter()
-            .find(|key| key.wire() == name)
-            .map(|key| Self { key, descending })
+        SortKey::parse(name).map(|key| Self { key, descending })
     }
 }
 
@@ -87,7 +68,7 @@ pub struct InventoryQuery {
     pub sort: Sort,
     pub limit: u32,
     pub cursor: Option<String>,
-    /// Set by the server from what the caller may see; never read from a request.
+    /// Set by the server from the reader's permissions; never read from a request.
     #[serde(skip)]
     pub visible: Visible,
 }
@@ -109,7 +90,7 @@ impl Default for InventoryQuery {
     }
 }
 
-/// A value of a query that does not fit, with the field and what would.
+/// An invalid query value, with its field and the accepted form.
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[error("{field}: {message}")]
 pub struct QueryError {
@@ -127,10 +108,11 @@ impl QueryError {
 }
 
 impl InventoryQuery {
-    /// From decoded `name=value` pairs. Empty values count as not given, because forms send them.
+    /// From decoded `name=value` pairs. Empty values count as not given, because forms send
+    /// them.
     ///
     /// # Errors
-    /// Names the first field that does not fit, or that does not exist.
+    /// Names the first field that is invalid or unknown.
     pub fn from_pairs<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, QueryError> {
         let mut query = Self::default();
         for (name, value) in pairs {
@@ -181,7 +163,7 @@ impl InventoryQuery {
         "backend", "prefix", "owner", "state", "safety", "q", "sort", "limit", "cursor",
     ];
 
-    /// The pairs that differ from the default, in a fixed order: what stands in the URL.
+    /// Pairs that differ from the default, in a fixed order, for the URL.
     pub fn to_pairs(&self) -> Vec<(&'static str, String)> {
         let mut pairs = Vec::new();
         pairs.extend(self.backends.iter().map(|name| ("backend", name.to_string())));
@@ -189,15 +171,19 @@ impl InventoryQuery {
             pairs.push(("prefix", self.prefix.clone()));
         }
         pairs.extend(self.owners.iter().map(|owner| ("owner", owner.clone())));
-        pairs.extend(self.states.iter().map(|state| ("state", state.wire().to_owned())));
+        pairs.extend(
+            self.states
+                .iter()
+                .map(|state| ("state", state.as_str().to_owned())),
+        );
         if let Some(class) = self.safety {
-            pairs.push(("safety", class.wire().to_owned()));
+            pairs.push(("safety", class.as_str().to_owned()));
         }
         if !self.q.is_empty() {
             pairs.push(("q", self.q.clone()));
         }
         if self.sort != Sort::default() {
-            pairs.push(("sort", self.sort.wire()));
+            pairs.push(("sort", self.sort.to_query_value()));
         }
         if self.limit != PAGE_ROWS_DEFAULT {
             pairs.push(("limit", self.limit.to_string()));
@@ -213,22 +199,22 @@ fn unknown_field(name: &str) -> QueryError {
     QueryError::new(
         name,
         format!(
-            "is not a parameter; there are {}",
+            "is not a parameter; allowed are {}",
             InventoryQuery::FIELDS.join(", ")
         ),
     )
 }
 
 fn bad_state(value: &str) -> QueryError {
-    let words = LockState::ALL.map(LockState::wire).join(", ");
-    QueryError::new("state", format!("is one of {words}, not {value:?}"))
+    let words = LockState::ALL.map(LockState::as_str).join(", ");
+    QueryError::new("state", format!("must be one of {words}, not {value:?}"))
 }
 
 fn bad_sort(value: &str) -> QueryError {
-    let words = SortKey::ALL.map(SortKey::wire).join(", ");
+    let words = SortKey::ALL.map(SortKey::as_str).join(", ");
     QueryError::new(
         "sort",
-        format!("is one of {words}, with - before it for descending, not {value:?}"),
+        format!("must be one of {words}, with - before it for descending, not {value:?}"),
     )
 }
 
@@ -250,12 +236,12 @@ pub struct InventoryPage {
     pub next_cursor: Option<String>,
     /// Locks that match, over all pages.
     pub total: u64,
-    /// Every backend that the query asks is live and was seen whole.
+    /// Every backend in the query is live and completely covered.
     pub complete: bool,
     pub backends: Vec<BackendView>,
-    /// Matches per state, with the state filter left out: what the facets show.
+    /// Matches per state without the state filter: the counts of the facets.
     pub states: StateCounts,
-    /// Locks on all backends, whatever the query.
+    /// Locks on all backends, regardless of the query.
     pub held_total: u64,
     pub revision: u64,
 }
@@ -265,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_query_survives_its_url() {
+    fn a_query_survives_a_round_trip_through_its_url() {
         let pairs = [
             ("backend", "cache"),
             ("backend", "coord"),
@@ -289,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_value_names_its_field_and_what_would_fit() {
+    fn an_invalid_value_names_its_field_and_the_accepted_form() {
         for (name, value) in [
             ("state", "broken"),
             ("sort", "+held"),

@@ -1,30 +1,17 @@
-//! How far a lock may be trusted.
+//! Safety class of a lock: correctness or efficiency.
 
 use serde::{Deserialize, Serialize};
 
-use crate::known::Why;
+use crate::reported::Why;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SafetyClass {
-    /// A monotonic token, and consensus or one database.
-    Correctness,
-    /// No token, or weaker: saves work, does not protect data.
-    Efficiency,
-}
-
-impl SafetyClass {
-    pub const fn wire(self) -> &'static str {
-        match self {
-            Self::Correctness => "correctness",
-            Self::Efficiency => "efficiency",
-        }
-    }
-
-    pub fn parse(wire: &str) -> Option<Self> {
-        [Self::Correctness, Self::Efficiency]
-            .into_iter()
-            .find(|class| class.wire() == wire)
+crate::wire_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum SafetyClass {
+        /// A monotonic token, and consensus or one database.
+        Correctness = "correctness",
+        /// No token, or weaker: saves work, does not protect data.
+        Efficiency = "efficiency",
     }
 }
 

@@ -1,53 +1,42 @@
-//! The states of a lock: their order, their words, and how grave each is.
+//! States of a lock: order, labels, severity.
 
 use serde::{Deserialize, Serialize};
 
-/// Worst first: the order of the variants is the order of the list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LockState {
-    TwoBelievers,
-    ExpiredPresent,
-    HolderGone,
-    NotRenewing,
-    NearExpiry,
-    NoTtl,
-    LongHeld,
-    Contended,
-    Stale,
-    Unknown,
-    Healthy,
+crate::wire_enum! {
+    /// Worst first: the order of the variants is the order of the list.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum LockState {
+        DualOwner = "dual_owner",
+        Expired = "expired",
+        Orphaned = "orphaned",
+        NotRenewing = "not_renewing",
+        NearExpiry = "near_expiry",
+        NoTtl = "no_ttl",
+        LongHeld = "long_held",
+        Contended = "contended",
+        Stale = "stale",
+        Unknown = "unknown",
+        Healthy = "healthy",
+    }
 }
 
-/// The hue of a state, and whether it wants a person.
+/// Hue of a state, and whether it needs a user's attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     Critical,
     Warning,
     Waiting,
-    /// Stale or unknown: never a hue.
+    /// Stale or unknown: no hue.
     Blind,
     Healthy,
 }
 
 impl LockState {
-    pub const ALL: [Self; 11] = [
-        Self::TwoBelievers,
-        Self::ExpiredPresent,
-        Self::HolderGone,
-        Self::NotRenewing,
-        Self::NearExpiry,
-        Self::NoTtl,
-        Self::LongHeld,
-        Self::Contended,
-        Self::Stale,
-        Self::Unknown,
-        Self::Healthy,
-    ];
     pub const COUNT: usize = Self::ALL.len();
 
-    /// Place in [`Self::ALL`]; 0 is worst.
+    /// Index in [`Self::ALL`]; 0 is worst.
     pub const fn rank(self) -> usize {
         self as usize
     }
@@ -56,33 +45,12 @@ impl LockState {
         Self::ALL.get(rank).copied()
     }
 
-    /// The name in JSON, URLs and the command line.
-    pub const fn wire(self) -> &'static str {
-        match self {
-            Self::TwoBelievers => "two_believers",
-            Self::ExpiredPresent => "expired_present",
-            Self::HolderGone => "holder_gone",
-            Self::NotRenewing => "not_renewing",
-            Self::NearExpiry => "near_expiry",
-            Self::NoTtl => "no_ttl",
-            Self::LongHeld => "long_held",
-            Self::Contended => "contended",
-            Self::Stale => "stale",
-            Self::Unknown => "unknown",
-            Self::Healthy => "healthy",
-        }
-    }
-
-    pub fn parse(wire: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.wire() == wire)
-    }
-
-    /// The word shown to people.
+    /// Label for users.
     pub const fn word(self) -> &'static str {
         match self {
-            Self::TwoBelievers => "two believers",
-            Self::ExpiredPresent => "expired but present",
-            Self::HolderGone => "holder gone",
+            Self::DualOwner => "two owners",
+            Self::Expired => "expired",
+            Self::Orphaned => "orphaned",
             Self::NotRenewing => "not renewing",
             Self::NearExpiry => "near expiry",
             Self::NoTtl => "no TTL",
@@ -96,9 +64,7 @@ impl LockState {
 
     pub const fn severity(self) -> Severity {
         match self {
-            Self::TwoBelievers | Self::ExpiredPresent | Self::HolderGone | Self::NotRenewing => {
-                Severity::Critical
-            }
+            Self::DualOwner | Self::Expired | Self::Orphaned | Self::NotRenewing => Severity::Critical,
             Self::NearExpiry | Self::NoTtl | Self::LongHeld => Severity::Warning,
             Self::Contended => Severity::Waiting,
             Self::Stale | Self::Unknown => Severity::Blind,
@@ -106,7 +72,7 @@ impl LockState {
         }
     }
 
-    /// Belongs on the worklist: someone should look at it.
+    /// Belongs on the worklist.
     pub const fn needs_attention(self) -> bool {
         matches!(
             self.severity(),
@@ -115,9 +81,9 @@ impl LockState {
     }
 }
 
-/// One state that holds, and why we think so.
+/// A state that holds, with its reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reason {
+pub struct StateReason {
     pub state: LockState,
     pub why: String,
 }
@@ -127,7 +93,7 @@ pub struct Reason {
 pub struct StateCounts(pub [u64; LockState::COUNT]);
 
 impl StateCounts {
-    pub fn of(&self, state: LockState) -> u64 {
+    pub fn count(&self, state: LockState) -> u64 {
         self.0[state.rank()]
     }
 
@@ -149,7 +115,7 @@ impl StateCounts {
     pub fn iter(&self) -> impl Iterator<Item = (LockState, u64)> + '_ {
         LockState::ALL
             .into_iter()
-            .map(|state| (state, self.of(state)))
+            .map(|state| (state, self.count(state)))
             .filter(|(_, count)| *count > 0)
     }
 
@@ -171,11 +137,11 @@ mod tests {
 
     #[test]
     fn rank_follows_the_order_of_the_list_and_words_are_unique() {
-        // Sorting, facets and colours all index by rank: a variant out of place would shift them.
+        // Sorting, facets and colours index by rank: a misplaced variant would shift them.
         for (rank, state) in LockState::ALL.into_iter().enumerate() {
             assert_eq!(state.rank(), rank);
-            assert_eq!(LockState::parse(state.wire()), Some(state));
+            assert_eq!(LockState::parse(state.as_str()), Some(state));
         }
-        assert!(LockState::TwoBelievers < LockState::Healthy);
+        assert!(LockState::DualOwner < LockState::Healthy);
     }
 }

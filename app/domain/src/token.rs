@@ -1,10 +1,11 @@
-//! Fencing tokens: numbers that only ever rise per resource.
+//! Fencing tokens: numbers that only rise per resource.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Number issued with each grant. Foreign tokens (etcd revisions, czxids) may exceed 2^53, so JSON carries text.
+/// Number issued with each grant. Tokens of other backends (etcd revisions, czxids) may exceed
+/// 2^53, so JSON carries text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FencingToken(u64);

@@ -1,109 +1,71 @@
-//! A forced unlock as a thing with a state: what was looked at, by whom, why, and what came of it.
+//! State of a forced unlock: the lock as observed, who requested it, the reason, the result.
 //!
-//! Knows the words and the rules that need no server. Who may, and what happens, is decided on the server.
+//! Owns the types and the rules that need no server. Authorization and execution are in the
+//! server.
 
+mod name_confirmation;
 mod reason;
-mod typed;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::escape;
+use crate::force_release::{BlastRadius, Holding};
 use crate::generation::Generation;
-use crate::known::Known;
 use crate::lock::Renewal;
 use crate::names::{BackendName, OwnerId, Resource, Source};
 use crate::observation::Waiter;
-use crate::release::{BlastRadius, Holding};
+use crate::reported::Reported;
 use crate::token::FencingToken;
 
-pub use reason::{REASON_CHARS_MAX, REASON_CHARS_MIN, Reason, WeakReason};
-pub use typed::{difference, is_the_name, to_type};
+pub use name_confirmation::{difference, is_the_name, to_type};
+pub use reason::{REASON_CHARS_MAX, REASON_CHARS_MIN, UnlockReason, WeakReason};
 
-/// Where a forced unlock stands. The words are stable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum UnlockState {
-    Pending,
-    Released,
-    HolderChanged,
-    AlreadyFree,
-    Refused,
-    /// From the act until its answer; and for good until the lock could be read again.
-    OutcomeUnknown,
-    Expired,
-    Cancelled,
-}
-
-impl UnlockState {
-    pub const ALL: [Self; 8] = [
-        Self::Pending,
-        Self::Released,
-        Self::HolderChanged,
-        Self::AlreadyFree,
-        Self::Refused,
-        Self::OutcomeUnknown,
-        Self::Expired,
-        Self::Cancelled,
-    ];
-
-    pub const fn wire(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Released => "released",
-            Self::HolderChanged => "holder_changed",
-            Self::AlreadyFree => "already_free",
-            Self::Refused => "refused",
-            Self::OutcomeUnknown => "outcome_unknown",
-            Self::Expired => "expired",
-            Self::Cancelled => "cancelled",
-        }
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.wire() == word)
+crate::wire_enum! {
+    /// State of a forced unlock. The names are stable.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum UnlockState {
+        Pending = "pending",
+        Released = "released",
+        HolderChanged = "holder_changed",
+        AlreadyFree = "already_free",
+        Refused = "refused",
+        /// From the release until its answer; stays if the lock could not be read again.
+        OutcomeUnknown = "outcome_unknown",
+        Expired = "expired",
+        Cancelled = "cancelled",
     }
 }
 
-/// How careful a forced unlock must be, by the prefix of the name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Tier {
-    Standard,
-    /// Somebody who proved a short while ago who they are, and a second person.
-    Protected,
-}
-
-impl Tier {
-    pub const fn wire(self) -> &'static str {
-        match self {
-            Self::Standard => "standard",
-            Self::Protected => "protected",
-        }
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        [Self::Standard, Self::Protected]
-            .into_iter()
-            .find(|tier| tier.wire() == word)
+crate::wire_enum! {
+    /// Protection level of a lock, by the prefix of its name.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum ProtectionLevel {
+        Standard = "standard",
+        /// Requires a recent sign-in and a second approver.
+        Protected = "protected",
     }
 }
 
-/// Why a forced unlock is held to a tier above `standard`.
+/// Why the protection level is above `standard`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "because", rename_all = "snake_case")]
-pub enum TierReason {
+pub enum ProtectionReason {
     /// A rule protects the name itself.
     Resource,
-    /// A rule protects a lock that would be released with it. No name for readers who may not see it.
+    /// A rule protects a lock that would be released too. `None` for readers who may not see
+    /// its name.
     Casualty { resource: Option<String> },
-    /// Some of what would be released has no name, and a rule protects names of this backend.
+    /// Some of the locks that would be released have no name, and a rule protects names of this
+    /// backend.
     UnnamedCasualty,
 }
 
-impl TierReason {
-    /// The word on the wire.
-    pub const fn wire(&self) -> &'static str {
+impl ProtectionReason {
+    /// Wire name.
+    pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Resource => "resource",
             Self::Casualty { .. } => "casualty",
@@ -111,7 +73,7 @@ impl TierReason {
         }
     }
 
-    /// The protected lock that would be released as well.
+    /// The protected lock that would be released too.
     pub fn casualty(&self) -> Option<&str> {
         match self {
             Self::Casualty { resource } => resource.as_deref(),
@@ -119,7 +81,7 @@ impl TierReason {
         }
     }
 
-    /// The same without a name that `may_see` refuses.
+    /// The same without a name that `may_see` rejects.
     #[must_use]
     pub fn cut(self, may_see: impl FnOnce(&str) -> bool) -> Self {
         match self {
@@ -132,7 +94,7 @@ impl TierReason {
 }
 
 /// A clause, without a capital at its start or a full stop at its end.
-impl std::fmt::Display for TierReason {
+impl std::fmt::Display for ProtectionReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Resource => f.write_str("this name is protected"),
@@ -153,24 +115,24 @@ impl std::fmt::Display for TierReason {
     }
 }
 
-/// The lock as it was read for the intent: what the unlock is bound to. Never read again for it.
+/// The lock as read for the intent; the unlock is bound to it. Never read again for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Observed {
-    pub owner_id: Known<OwnerId>,
+    pub owner_id: Reported<OwnerId>,
     pub owner_count: u32,
-    pub lease_id: Known<String>,
+    pub lease_id: Reported<String>,
     pub generation: Generation,
-    pub fencing_token: Known<FencingToken>,
-    pub acquired_at: Known<DateTime<Utc>>,
-    pub held_ms: Known<i64>,
+    pub fencing_token: Reported<FencingToken>,
+    pub acquired_at: Reported<DateTime<Utc>>,
+    pub held_ms: Reported<i64>,
     pub held_at_least_ms: Option<i64>,
-    pub ttl_ms: Known<i64>,
+    pub ttl_ms: Reported<i64>,
     /// By the backend's clock at the reading.
-    pub remaining_ms: Known<i64>,
+    pub remaining_ms: Reported<i64>,
     /// Whether its holder still renews.
-    pub renewing: Known<bool>,
-    pub renewal: Known<Renewal>,
+    pub renewing: Reported<bool>,
+    pub renewal: Reported<Renewal>,
     pub waiters: Vec<Waiter>,
     pub blast_radius: BlastRadius,
     pub read_at: DateTime<Utc>,
@@ -181,29 +143,29 @@ impl Observed {
         Holding {
             owner_id: self.owner_id.clone(),
             lease_id: self.lease_id.clone(),
-            generation: Known::Known(self.generation.clone()),
+            generation: Reported::Value(self.generation.clone()),
             fencing_token: self.fencing_token.clone(),
         }
     }
 }
 
-/// What is known of how it ended.
+/// What is known about the end of a holding.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Ending {
-    /// Who holds it after the act; none when nobody does, or nobody could tell.
+pub struct EndedHolding {
+    /// Current holding after the release; `None` if free or unknown.
     pub now: Option<Holding>,
-    /// Whether `now` was read, or could not be.
+    /// Whether `now` was read.
     pub is_read: bool,
-    /// Why it was not done, or why it is not known.
+    /// Why it was not done, or why the result is unknown.
     pub why: Option<String>,
-    /// What to do instead.
-    pub mend: Option<String>,
-    /// The answer to the act was lost; this was found by reading the lock again.
+    /// Remedy.
+    pub remedy: Option<String>,
+    /// The response to the release was lost; the result comes from reading the lock again.
     pub is_by_rereading: bool,
 }
 
-/// A second person's word.
+/// Approval by a second approver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Approval {
@@ -212,29 +174,29 @@ pub struct Approval {
     pub at: DateTime<Utc>,
 }
 
-/// Acting alone where a second person was wanted.
+/// Break-glass: executed without a second approver although one was required.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BreakGlass {
     pub reason: String,
-    /// None: it stays flagged.
+    /// `None`: still flagged for review.
     pub review: Option<Approval>,
 }
 
-/// One forced unlock, whole.
+/// One forced unlock with all its steps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Unlock {
     pub id: String,
     pub state: UnlockState,
-    /// The strictest of the lock and of everything that would be released with it.
-    pub tier: Tier,
-    /// None where the tier is `standard`.
-    pub tier_reason: Option<TierReason>,
+    /// The strictest level of the lock and of everything that would be released with it.
+    pub protection: ProtectionLevel,
+    /// `None` if the protection is `standard`.
+    pub protection_reason: Option<ProtectionReason>,
     pub by_id: String,
     pub by_name: String,
-    /// The person behind the session or token that began it; none where that is unknown.
-    pub by_root_id: Option<String>,
+    /// The user behind the session or token that requested it; `None` if unknown.
+    pub by_root_user_id: Option<String>,
     pub backend: BackendName,
     pub source: Source,
     pub resource: Resource,
@@ -246,25 +208,25 @@ pub struct Unlock {
     pub mismatches: u32,
     pub approval: Option<Approval>,
     pub break_glass: Option<BreakGlass>,
-    /// When the act began.
+    /// When the release began.
     pub acted_at: Option<DateTime<Utc>>,
     pub ended_at: Option<DateTime<Utc>>,
-    pub ending: Ending,
-    /// Rows of the audit record: of the intent, of the act, of the outcome.
-    pub intent_row: i64,
-    pub act_row: Option<i64>,
-    pub outcome_row: Option<i64>,
+    pub ending: EndedHolding,
+    /// Audit entries of the intent, the release and the outcome.
+    pub intent_entry: i64,
+    pub act_entry: Option<i64>,
+    pub outcome_entry: Option<i64>,
     /// How often the lock was read again after an unknown outcome.
     pub rereads: u32,
 }
 
 impl Unlock {
-    /// Acted on, and its outcome neither told nor found out.
+    /// Released with an outcome that is still unknown.
     pub fn is_open(&self) -> bool {
         self.state == UnlockState::OutcomeUnknown
     }
 
-    /// The name that confirms it.
+    /// The text to type for confirmation.
     pub fn to_type(&self) -> String {
         to_type(&self.resource)
     }
@@ -275,15 +237,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_state_and_tier_reads_back_from_its_word() {
-        // The word, serde's word and the parser agree.
+    fn every_state_and_protection_parses_from_its_wire_name() {
+        // The wire name, serde and the parser agree.
         for state in UnlockState::ALL {
-            assert_eq!(UnlockState::parse(state.wire()), Some(state));
-            assert_eq!(serde_json::to_value(state).unwrap(), state.wire());
+            assert_eq!(UnlockState::parse(state.as_str()), Some(state));
+            assert_eq!(serde_json::to_value(state).unwrap(), state.as_str());
         }
-        for tier in [Tier::Standard, Tier::Protected] {
-            assert_eq!(Tier::parse(tier.wire()), Some(tier));
-            assert_eq!(serde_json::to_value(tier).unwrap(), tier.wire());
+        for protection in [ProtectionLevel::Standard, ProtectionLevel::Protected] {
+            assert_eq!(ProtectionLevel::parse(protection.as_str()), Some(protection));
+            assert_eq!(serde_json::to_value(protection).unwrap(), protection.as_str());
         }
     }
 }

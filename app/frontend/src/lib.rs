@@ -1,4 +1,4 @@
-//! The browser half: brings the server's first HTML to life.
+//! Browser entry point: hydrates the server's first HTML.
 
 use wasm_bindgen::prelude::wasm_bindgen;
 

@@ -1,14 +1,14 @@
-//! Every backend with its health.
+//! All backends with their health.
 
 use domain::backend::BackendView;
 use leptos::prelude::*;
 use leptos::server_fn::codec::GetUrl;
 
+use super::codec::EncodedResponse;
 use super::error::ApiError;
-use super::payload::Answer;
 
-#[server(name = GetBackends, prefix = "/api", endpoint = "backends", input = GetUrl, output = Answer)]
+#[server(name = GetBackends, prefix = "/api", endpoint = "backends", input = GetUrl, output = EncodedResponse)]
 pub async fn backends() -> Result<Vec<BackendView>, ApiError> {
-    let asked = super::error::ask()?;
-    asked.answer(asked.console.backends().await)
+    let asked = super::error::from_context()?;
+    asked.set_status(asked.console.backends().await)
 }

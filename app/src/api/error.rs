@@ -1,4 +1,4 @@
-//! What a page is told when its data could not be had. The UI branches on the kind, never on the text.
+//! Errors of a page's data. The UI branches on the kind, never on the text.
 
 use std::sync::Arc;
 
@@ -7,16 +7,16 @@ use leptos::server_fn::error::{FromServerFnError, ServerFnErrorErr};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::payload::Payload;
+use super::codec::Payload;
 use crate::console::{ConsoleError, SharedConsole};
 
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApiError {
-    /// The console answered, and this is why it has no data.
+    /// The console answered with an error.
     #[error(transparent)]
     Console(ConsoleError),
-    /// The console could not be asked: the network, or its own process.
+    /// The console could not be reached: the network, or its own process.
     #[error("the console did not answer: {0}")]
     Unreachable(String),
 }
@@ -36,7 +36,7 @@ impl From<ConsoleError> for ApiError {
 }
 
 impl ApiError {
-    /// The HTTP status that says the same.
+    /// The corresponding HTTP status.
     pub const fn status(&self) -> u16 {
         match self {
             Self::Console(ConsoleError::BadQuery(_)) => 400,
@@ -46,7 +46,7 @@ impl ApiError {
         }
     }
 
-    /// Asking again may help; a bad query stays bad.
+    /// A retry may succeed; an invalid query stays invalid.
     pub const fn is_passing(&self) -> bool {
         matches!(
             self,
@@ -55,43 +55,43 @@ impl ApiError {
     }
 }
 
-/// Sets the status of the answer being made. The server provides it; the browser has no need of it.
+/// Sets the status of the current response. Provided on the server only.
 #[derive(Clone)]
 pub struct SetStatus(pub Arc<dyn Fn(u16) + Send + Sync>);
 
-/// Gives the answer being made this status, where there is an answer being made.
+/// Sets the status of the current response, if there is one.
 pub fn set_status(status: u16) {
     if let Some(SetStatus(set)) = use_context::<SetStatus>() {
         set(status);
     }
 }
 
-/// A question to the port, with the status of its answer.
-pub struct Asked {
+/// A call of the port that sets the response status.
+pub struct RequestedLock {
     pub console: SharedConsole,
-    /// Taken before the first wait: the context belongs to the moment of the call.
+    /// Taken before the first await: the context is available only at the call.
     status: Option<SetStatus>,
 }
 
-/// The port, as the server put it into the context of pages and server functions.
+/// The port from the context of pages and server functions.
 ///
 /// # Errors
-/// [`ApiError::Unreachable`] where nobody provided it, which is a fault of the set-up.
-pub fn ask() -> Result<Asked, ApiError> {
+/// [`ApiError::Unreachable`] if the context has none, which is a setup error.
+pub fn from_context() -> Result<RequestedLock, ApiError> {
     let console = use_context::<SharedConsole>();
     let console = console.ok_or_else(|| ApiError::Unreachable("no console is set up".to_owned()))?;
-    Ok(Asked {
+    Ok(RequestedLock {
         console,
         status: use_context::<SetStatus>(),
     })
 }
 
-impl Asked {
-    /// The answer of the port, its status told.
+impl RequestedLock {
+    /// Sets the response status for `outcome`.
     ///
     /// # Errors
-    /// What the port answered.
-    pub fn answer<T>(&self, outcome: Result<T, ConsoleError>) -> Result<T, ApiError> {
+    /// The error of the port.
+    pub fn set_status<T>(&self, outcome: Result<T, ConsoleError>) -> Result<T, ApiError> {
         outcome.map_err(|error| {
             let error = ApiError::from(error);
             if let Some(SetStatus(set)) = &self.status {

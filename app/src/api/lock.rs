@@ -1,24 +1,25 @@
-//! One lock with all that hangs on it.
+//! One lock with all details.
 
-use domain::detail::LockDetail;
+use domain::lock_detail::LockDetail;
 use domain::names::{BackendName, NameError, Source};
 use domain::query::QueryError;
 use leptos::prelude::*;
 use leptos::server_fn::codec::GetUrl;
 
+use super::codec::EncodedResponse;
 use super::error::ApiError;
-use super::payload::Answer;
 use crate::console::{Console, ConsoleError};
 
-/// An empty `source` means: whichever holds it. `search` is the page's query string: the time range of its charts.
-#[server(name = GetLock, prefix = "/api", endpoint = "lock", input = GetUrl, output = Answer)]
+/// An empty `source` matches any source. `search` is the page's query string: the time range of
+/// its charts.
+#[server(name = GetLock, prefix = "/api", endpoint = "lock", input = GetUrl, output = EncodedResponse)]
 pub async fn lock(
     backend: String,
     source: String,
     resource: String,
     search: String,
 ) -> Result<LockDetail, ApiError> {
-    let asked = super::error::ask()?;
+    let asked = super::error::from_context()?;
     let found = match names(&backend, &source) {
         Ok((backend, source)) => held_or_past(&*asked.console, backend, source, resource).await,
         Err(error) => Err(error),
@@ -26,13 +27,13 @@ pub async fn lock(
     match found {
         Ok(mut detail) => {
             detail.charts = asked.console.lock_charts(&detail, &search).await;
-            asked.answer(Ok(detail))
+            asked.set_status(Ok(detail))
         }
-        Err(error) => asked.answer(Err(error)),
+        Err(error) => asked.set_status(Err(error)),
     }
 }
 
-/// A lock as it is held, or what is remembered of one that nobody holds.
+/// A held lock, or the last observation of a released one.
 ///
 /// # Errors
 /// As the port's.
@@ -55,7 +56,7 @@ pub async fn held_or_past(
 }
 
 /// # Errors
-/// [`ConsoleError::BadQuery`] with the field that is no name.
+/// [`ConsoleError::BadQuery`] with the invalid name.
 pub fn names(backend: &str, source: &str) -> Result<(BackendName, Option<Source>), ConsoleError> {
     let bad = |field: &'static str| {
         move |error: NameError| ConsoleError::BadQuery(QueryError::new(field, error.to_string()))

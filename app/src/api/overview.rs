@@ -1,19 +1,19 @@
-//! Data of the first page.
+//! Data of the overview page.
 
 use domain::overview::Overview;
 use leptos::prelude::*;
 use leptos::server_fn::codec::GetUrl;
 
+use super::codec::EncodedResponse;
 use super::error::ApiError;
-use super::payload::Answer;
 
 /// `search` is the page's query string: the time range of its charts.
-#[server(name = GetOverview, prefix = "/api", endpoint = "overview", input = GetUrl, output = Answer)]
+#[server(name = GetOverview, prefix = "/api", endpoint = "overview", input = GetUrl, output = EncodedResponse)]
 pub async fn overview(search: String) -> Result<Overview, ApiError> {
-    let asked = super::error::ask()?;
+    let asked = super::error::from_context()?;
     let mut found = asked.console.overview().await;
     if let Ok(overview) = &mut found {
         overview.charts = asked.console.overview_charts(overview, &search).await;
     }
-    asked.answer(found)
+    asked.set_status(found)
 }

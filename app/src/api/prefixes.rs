@@ -1,31 +1,31 @@
-//! Children of prefixes: the segment tree.
+//! Children of prefixes: the name tree.
 
-use domain::segments::PrefixNode;
+use domain::name_tree::PrefixNode;
 use leptos::prelude::*;
 use leptos::server_fn::codec::GetUrl;
 
+use super::codec::EncodedResponse;
 use super::error::ApiError;
-use super::payload::Answer;
 
-/// The nodes on the way to `prefix`, the root first: each with its children. The deepest is `prefix` itself.
-#[server(name = GetPrefixes, prefix = "/api", endpoint = "prefixes", input = GetUrl, output = Answer)]
+/// The nodes from the root to `prefix`, each with its children.
+#[server(name = GetPrefixes, prefix = "/api", endpoint = "prefixes", input = GetUrl, output = EncodedResponse)]
 pub async fn prefixes(prefix: String) -> Result<Vec<PrefixNode>, ApiError> {
-    let asked = super::error::ask()?;
+    let asked = super::error::from_context()?;
     let mut nodes = Vec::new();
     for ancestor in ancestors(&prefix) {
-        nodes.push(asked.answer(asked.console.prefixes(ancestor).await)?);
+        nodes.push(asked.set_status(asked.console.prefixes(ancestor).await)?);
     }
     Ok(nodes)
 }
 
-/// `a:b:c` → ``, `a:`, `a:b:`: whole segments only, at most eight of them, because each costs a question.
+/// `a:b:c` → ``, `a:`, `a:b:`: whole segments only, at most eight, because each costs a query.
 pub fn ancestors(prefix: &str) -> Vec<String> {
     let bytes = prefix.as_bytes();
     let mut found = vec![String::new()];
     let mut at = 0;
     while at < bytes.len() && found.len() < 9 {
-        at += domain::segments::segment_len(bytes, at);
-        let whole = at > 0 && domain::segments::is_separator(bytes[at - 1]);
+        at += domain::name_tree::segment_len(bytes, at);
+        let whole = at > 0 && domain::name_tree::is_separator(bytes[at - 1]);
         if let (true, Some(text)) = (whole, prefix.get(..at)) {
             found.push(text.to_owned());
         }

@@ -1,35 +1,35 @@
-//! Counts as bars: of equal spans of time, or of a distribution.
+//! Bar chart of counts, over time or over a distribution.
 
 use domain::charts::ticks::{self, Tick};
 
-use super::frame::{Table, drawing};
-use super::markup::{Markup, percent};
+use super::chart_frame::{Table, drawing};
+use super::html_writer::{Markup, percent};
 
 pub struct Bar {
-    /// Left edge and width in per cent of the drawing.
+    /// Left edge and width in per cent of the chart.
     pub at: f64,
     pub width: f64,
     pub value: u64,
-    /// Class of a state, or nothing.
+    /// CSS class of a state, or empty.
     pub hue: &'static str,
-    /// What it counts: `02:00 to 02:15`, `1 m to 2 m`.
+    /// Label of the interval: `02:00 to 02:15`, `1 m to 2 m`.
     pub title: String,
     pub href: Option<String>,
 }
 
-/// A line from top to bottom with a word: a percentile, a threshold, where this lock is.
+/// A labelled vertical line: a percentile, a threshold, the current hold.
 pub struct Rule {
     pub at: f64,
     pub word: String,
-    /// Classes: a hue, `now` for the one that matters.
+    /// CSS classes: a hue, `now` for the emphasized one.
     pub class: &'static str,
-    /// Shape of the sprite on top.
+    /// Sprite shape on top.
     pub shape: Option<&'static str>,
-    /// Rows of text from the top at which the word stands.
+    /// Text rows from the top to the label.
     pub row: u32,
-    /// On which side of the line, if there is room.
+    /// Preferred side of the label.
     pub side: Side,
-    /// Said below the word.
+    /// Second line of the label.
     pub more: String,
     pub href: Option<String>,
 }
@@ -42,24 +42,24 @@ pub enum Side {
 
 pub struct BarChart {
     pub title: String,
-    /// What is counted: `holds`, `rejections`.
+    /// Counted unit: `holds`, `rejections`.
     pub word: &'static str,
     pub bars: Vec<Bar>,
     pub rules: Vec<Rule>,
-    /// Begin and width in per cent, and what to say.
+    /// Begin and width in per cent, and the label.
     pub gaps: Vec<(f64, f64, String)>,
     pub ticks: Vec<Tick>,
-    /// With a scale of counts at the left.
+    /// Shows the scale of counts at the left.
     pub has_scale: bool,
 }
 
-/// Ground of the bars, and how high the highest is.
+/// Baseline of the bars, and height of the highest.
 const GROUND: f64 = 120.0;
 const HIGHEST: f64 = 100.0;
 const HEIGHT: u32 = 148;
-/// No bar that counts something is lower.
+/// Least height of a bar above zero.
 const LOWEST: f64 = 2.0;
-/// Nearer than this to an edge, in per cent, there is no room for words on that side.
+/// Closer to an edge than this, in per cent, a label does not fit on that side.
 const EDGE: f64 = 24.0;
 
 impl BarChart {
@@ -80,7 +80,7 @@ impl BarChart {
                     ("y", "20"),
                     ("height", "100"),
                 ];
-                it.told("rect", &hatch, title);
+                it.titled_element("rect", &hatch, title);
             }
             for tick in labels.iter().filter(|_| self.has_scale) {
                 let y = px(GROUND - tick.at / 100.0 * HIGHEST);
@@ -88,7 +88,7 @@ impl BarChart {
                     "line",
                     &[("class", "grid"), ("x2", "100%"), ("y1", &y), ("y2", &y)],
                 );
-                it.said(
+                it.text_element(
                     "text",
                     &[("class", "e"), ("x", "-8"), ("y", &y), ("dy", "4")],
                     &tick.label,
@@ -130,11 +130,11 @@ impl BarChart {
                 ("y", &*y),
                 ("height", &*height),
             ];
-            it.told("rect", &place, &title);
+            it.titled_element("rect", &place, &title);
         });
     }
 
-    /// The same numbers: a row for each bar that counts something.
+    /// The same numbers: a row for each non-zero bar.
     pub fn table(&self, caption: impl Into<String>, head: &str) -> Table {
         let counted = self.bars.iter().filter(|bar| bar.value > 0);
         let bars = counted.map(|bar| vec![bar.title.clone(), bar.value.to_string()]);
@@ -151,7 +151,7 @@ impl BarChart {
 }
 
 fn px(value: f64) -> String {
-    domain::human::measure((value * 10.0).round() / 10.0)
+    domain::format::measure((value * 10.0).round() / 10.0)
 }
 
 fn place(it: &mut Markup, tick: &Tick) {
@@ -171,7 +171,7 @@ fn place(it: &mut Markup, tick: &Tick) {
         at if at > 97.0 => "e",
         _ => "mid",
     };
-    it.said("text", &[("class", class), ("x", &x), ("y", "140")], &tick.label);
+    it.text_element("text", &[("class", class), ("x", &x), ("y", "140")], &tick.label);
 }
 
 fn rule(it: &mut Markup, rule: &Rule) {
@@ -193,9 +193,9 @@ fn rule(it: &mut Markup, rule: &Rule) {
             "svg",
             &[("class", &class), ("x", &x), ("overflow", "visible")],
             |it| {
-                it.said("title", &[], &said);
+                it.text_element("title", &[], &said);
                 it.mark("line", &[("y1", &top.to_string()), ("y2", "120")]);
-                it.said("text", &[("class", side), ("x", from), ("y", &text)], &said);
+                it.text_element("text", &[("class", side), ("x", from), ("y", &text)], &said);
                 if let Some(shape) = rule.shape {
                     let href = format!("#s-{shape}");
                     let at = (top - 4).to_string();
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn bars_and_their_table_count_the_same() {
-        // Three bars, one of them empty, one that leads somewhere, and a rule.
+        // Three bars, one of them empty, one with a link, and a rule.
         let bar = |at: f64, value, href: Option<&str>| Bar {
             at,
             width: 10.0,

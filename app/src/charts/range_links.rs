@@ -1,11 +1,11 @@
-//! The row of links that sets the time range of a whole page.
+//! Links that set the time range of a page.
 
-use domain::charts::range::{Last, TimeRange};
+use domain::charts::range::{RangePreset, TimeRange};
 
-use super::markup::Markup;
+use super::html_writer::Markup;
 use crate::links;
 
-/// `pairs` is what else stands in the address; a range in it is replaced.
+/// `pairs`: the other URL parameters; a range among them is replaced.
 pub fn range_links(range: TimeRange, path: &str, pairs: &[(String, String)]) -> Markup {
     let others: Vec<(&str, &str)> = pairs
         .iter()
@@ -17,17 +17,17 @@ pub fn range_links(range: TimeRange, path: &str, pairs: &[(String, String)]) -> 
         "nav",
         &[("class", "ranges"), ("aria-label", "time range")],
         |it| {
-            for last in Last::ALL {
+            for last in RangePreset::ALL {
                 if range == TimeRange::Last(last) {
-                    it.said("b", &[("aria-current", "true")], last.word());
+                    it.text_element("b", &[("aria-current", "true")], last.word());
                     continue;
                 }
-                let pairs = others.iter().copied().chain([("range", last.wire())]);
+                let pairs = others.iter().copied().chain([("range", last.as_str())]);
                 let href = links::with_query(path, pairs);
-                it.said("a", &[("class", "link"), ("href", &href)], last.word());
+                it.text_element("a", &[("class", "link"), ("href", &href)], last.word());
             }
             if matches!(range, TimeRange::Between { .. }) {
-                it.said("b", &[("aria-current", "true")], &range.words());
+                it.text_element("b", &[("aria-current", "true")], &range.words());
             }
         },
     );
@@ -42,7 +42,7 @@ mod tests {
     fn links_keep_the_filters_and_replace_the_range() {
         let pairs = [("prefix", "a&b"), ("range", "6h"), ("from", "x")];
         let pairs = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let html = range_links(TimeRange::Last(Last::SixHours), "/fencing", &pairs).into_string();
+        let html = range_links(TimeRange::Last(RangePreset::SixHours), "/fencing", &pairs).into_string();
         assert!(
             html.contains(r#"<a class="link" href="/fencing?prefix=a%26b&amp;range=1h">1 h</a>"#),
             "{html}"

@@ -1,36 +1,36 @@
-//! Values over time, one panel above the other on one axis of time: lines, steps or areas, and marks of what happened below.
-//! Times that nobody watched are hatched.
+//! Time series panels on one time axis: lines, steps or areas, with event marks below. Gaps are
+//! hatched.
 
 use domain::charts::path;
 use domain::charts::scale::TimeScale;
-use domain::charts::series::{Drawn, Span};
+use domain::charts::series::{ChartSpan, Drawn};
 use domain::charts::ticks::{self, Tick, moment};
-use domain::human;
+use domain::format;
 
-use super::frame::{Table, drawing};
-use super::markup::{Markup, percent};
+use super::chart_frame::{Table, drawing};
+use super::html_writer::{Markup, percent};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Draw {
     Line,
-    /// What holds until the next is known.
+    /// Each value holds until the next.
     Steps,
     Area,
 }
 
 pub struct Panel {
-    /// What the numbers are: `held`, `waiting`.
+    /// Name of the values: `held`, `waiting`.
     pub word: &'static str,
-    /// The number now, at the left; none: it is not known.
+    /// Current value, at the left; `None`: unknown.
     pub figure: Option<String>,
-    /// Class of a state, or nothing.
+    /// CSS class of a state, or empty.
     pub hue: &'static str,
     pub draw: Draw,
     pub height: u32,
     pub drawn: Drawn,
 }
 
-/// Something that happened, below the panels.
+/// An event mark below the panels.
 pub struct Event {
     pub at: i64,
     pub shape: &'static str,
@@ -42,13 +42,13 @@ pub struct Event {
 pub struct SeriesChart {
     pub scale: TimeScale,
     pub panels: Vec<Panel>,
-    /// None: there is no row for them.
+    /// `None`: no row of events.
     pub events: Option<Vec<Event>>,
-    /// Where the locks behind a span of time are; none: nowhere.
-    pub href: Option<fn(&Span) -> String>,
+    /// URL of the locks behind a time span; `None`: no links.
+    pub href: Option<fn(&ChartSpan) -> String>,
 }
 
-/// Labels of time that fit a phone.
+/// Time labels that fit on a phone.
 const TIMES_MAX: usize = 6;
 const VALUES_MAX: usize = 2;
 
@@ -63,7 +63,7 @@ impl SeriesChart {
             }
             if let Some(events) = &self.events {
                 it.wrap("div", &[("class", "cl ev")], |it| {
-                    it.said("span", &[("class", "small ink2")], "events");
+                    it.text_element("span", &[("class", "small ink2")], "events");
                 });
                 it.wrap("div", &[("class", "cp")], |it| self.events(it, events));
             }
@@ -96,7 +96,7 @@ impl SeriesChart {
                         "line",
                         &[("class", "grid"), ("x2", "100%"), ("y1", &y), ("y2", &y)],
                     );
-                    it.said(
+                    it.text_element(
                         "text",
                         &[("class", "e"), ("x", "-8"), ("y", &y), ("dy", "4")],
                         &tick.label,
@@ -131,8 +131,8 @@ impl SeriesChart {
         );
     }
 
-    /// The tooltip of a span of time, over the whole height.
-    fn hit(&self, it: &mut Markup, panel: &Panel, span: &Span) {
+    /// Tooltip of a time span, over the full height.
+    fn hit(&self, it: &mut Markup, panel: &Panel, span: &ChartSpan) {
         let title = format!("{}: {}", between(span, self.scale), level(panel, span));
         let href = self.href.filter(|_| span.level.is_some()).map(|href| href(span));
         let (x, width) = (
@@ -140,7 +140,7 @@ impl SeriesChart {
             percent(self.scale.width(span.from, span.until)),
         );
         it.linked(href.as_deref(), &title, |it| {
-            it.told(
+            it.titled_element(
                 "rect",
                 &[("class", "hit"), ("x", &x), ("width", &width), ("height", "100%")],
                 &title,
@@ -149,7 +149,7 @@ impl SeriesChart {
     }
 
     fn events(&self, it: &mut Markup, events: &[Event]) {
-        let count = human::counted(events.len() as u64, "event", "events");
+        let count = format::counted(events.len() as u64, "event", "events");
         let has_links = events.iter().any(|event| event.href.is_some());
         drawing(it, "evs", 20, &count, has_links, |it| {
             it.mark(
@@ -169,7 +169,7 @@ impl SeriesChart {
                             ("overflow", "visible"),
                         ],
                         |it| {
-                            it.said("title", &[], &title);
+                            it.text_element("title", &[], &title);
                             it.mark(
                                 "rect",
                                 &[("class", "hit"), ("x", "-8"), ("width", "16"), ("height", "14")],
@@ -185,7 +185,7 @@ impl SeriesChart {
         });
     }
 
-    /// The same numbers, a row for each span.
+    /// The same numbers, a row per span.
     pub fn table(&self, caption: impl Into<String>) -> Table {
         let mut head = vec!["from, UTC".to_owned(), "until".to_owned()];
         head.extend(self.panels.iter().map(|panel| panel.word.to_owned()));
@@ -213,10 +213,10 @@ impl SeriesChart {
 fn label(it: &mut Markup, panel: &Panel) {
     it.wrap("div", &[("class", "cl")], |it| {
         match &panel.figure {
-            Some(figure) => it.said("b", &[], figure),
-            None => it.said("b", &[("class", "ink3")], "unknown"),
+            Some(figure) => it.text_element("b", &[], figure),
+            None => it.text_element("b", &[("class", "ink3")], "unknown"),
         };
-        it.said(
+        it.text_element(
             "span",
             &[("class", &format!("small st {}", panel.hue))],
             panel.word,
@@ -224,7 +224,7 @@ fn label(it: &mut Markup, panel: &Panel) {
     });
 }
 
-/// Hatched over the whole height of a drawing.
+/// Hatched over the full height.
 pub fn gaps(it: &mut Markup, scale: TimeScale, gaps: &[(i64, i64)]) {
     for (from, until) in gaps {
         let (x, width) = (percent(scale.at(*from)), percent(scale.width(*from, *until)));
@@ -233,7 +233,7 @@ pub fn gaps(it: &mut Markup, scale: TimeScale, gaps: &[(i64, i64)]) {
             moment(*from, scale),
             moment(*until, scale)
         );
-        it.told(
+        it.titled_element(
             "rect",
             &[
                 ("class", "hatch"),
@@ -246,7 +246,7 @@ pub fn gaps(it: &mut Markup, scale: TimeScale, gaps: &[(i64, i64)]) {
     }
 }
 
-/// Labels of time below a drawing; the drawing's own table has them too.
+/// Time labels below a chart; its table has them too.
 pub fn axis(it: &mut Markup, times: &[Tick]) {
     it.wrap(
         "svg",
@@ -263,7 +263,7 @@ pub fn axis(it: &mut Markup, times: &[Tick]) {
                     at if at > 97.0 => "e",
                     _ => "mid",
                 };
-                it.said(
+                it.text_element(
                     "text",
                     &[("class", class), ("x", &percent(tick.at)), ("y", "15")],
                     &tick.label,
@@ -273,11 +273,11 @@ pub fn axis(it: &mut Markup, times: &[Tick]) {
     );
 }
 
-fn between(span: &Span, scale: TimeScale) -> String {
+fn between(span: &ChartSpan, scale: TimeScale) -> String {
     format!("{} to {}", moment(span.from, scale), moment(span.until, scale))
 }
 
-fn level(panel: &Panel, span: &Span) -> String {
+fn level(panel: &Panel, span: &ChartSpan) -> String {
     let Some(level) = span.level else {
         return "unknown: no history".to_owned();
     };
@@ -293,7 +293,7 @@ fn level(panel: &Panel, span: &Span) -> String {
     )
 }
 
-/// With thousands marks; parts of a whole where there are any.
+/// With thousands separators; decimals only for fractions.
 fn figure(value: f64) -> String {
     #[expect(
         clippy::cast_possible_truncation,
@@ -302,9 +302,9 @@ fn figure(value: f64) -> String {
     )]
     let whole = value.round() as u64;
     if (value - value.round()).abs() < 0.005 {
-        human::count(whole)
+        format::count(whole)
     } else {
-        human::measure(value)
+        format::measure(value)
     }
 }
 
@@ -324,14 +324,14 @@ fn summary(panel: &Panel) -> String {
 
 #[cfg(test)]
 mod tests {
-    use domain::charts::series::Series;
+    use domain::charts::series::ChartSeries;
 
     use super::*;
-    use crate::charts::frame::{self, Frame};
+    use crate::charts::chart_frame::{self, Frame};
 
     fn chart(points: Vec<(i64, f64)>, gaps: Vec<(i64, i64)>, length: i64) -> SeriesChart {
         let scale = TimeScale::new(0, length);
-        let drawn = Drawn::of(&Series { points, gaps }, scale, 600, 24);
+        let drawn = Drawn::from_series(&ChartSeries { points, gaps }, scale, 600, 24);
         SeriesChart {
             scale,
             panels: vec![Panel {
@@ -348,7 +348,7 @@ mod tests {
     }
 
     fn framed(chart: &SeriesChart) -> String {
-        let framed = frame::frame(&Frame {
+        let framed = chart_frame::frame(&Frame {
             id: "held",
             title: "Held and waiting".to_owned(),
             note: "last 6 h".to_owned(),
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn ten_thousand_points_are_small_and_their_table_agrees() {
-        // A saw of 10,000 points: what is drawn, what the tooltips say and what the table says are the same.
+        // A sawtooth of 10,000 points: chart, tooltips and table show the same values.
         let points = (0..10_000_i64)
             .map(|at| (at * 1_000, ((at * 7919) % 1_000) as f64))
             .collect();
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn without_history_nothing_is_drawn_and_it_is_said() {
+    fn without_history_the_chart_has_an_empty_state() {
         let html = framed(&chart(Vec::new(), vec![(0, 100_000)], 100_000));
         assert!(html.contains("no history in this range") && !html.contains("class=\"ser\""));
         assert!(html.contains("unknown: no history"));

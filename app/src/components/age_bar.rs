@@ -1,12 +1,13 @@
-//! Age of a backend's last observation against four poll periods; the tick at two is where stale begins.
+//! Age of a backend's last observation on a scale of four poll intervals; the tick at two marks
+//! the begin of stale.
 
 use domain::backend::BackendView;
-use domain::human;
+use domain::format;
 use leptos::prelude::*;
 
 use crate::live::use_live;
 
-/// Periods that the whole bar stands for; staleness begins at half of it.
+/// Poll intervals on the whole bar; stale begins at half of it.
 const PERIODS_SHOWN: i64 = 4;
 
 #[component]
@@ -21,13 +22,18 @@ pub fn AgeBar(backend: BackendView) -> impl IntoView {
         .into_any();
     };
     let elapsed = use_live().elapsed();
-    let poll_ms = backend.poll_ms;
-    let width = move || format!("{}%", filled(age_ms.saturating_add(elapsed.get()), poll_ms));
+    let poll_interval_ms = backend.poll_interval_ms;
+    let width = move || {
+        format!(
+            "{}%",
+            filled(age_ms.saturating_add(elapsed.get()), poll_interval_ms)
+        )
+    };
     let title = format!(
-        "Last seen {} ago; polled every {}, stale from {} on.",
-        human::duration(age_ms),
-        human::period(poll_ms),
-        human::period(poll_ms.saturating_mul(2)),
+        "Last read {} ago; polled every {}, stale after {}.",
+        format::duration(age_ms),
+        format::period(poll_interval_ms),
+        format::period(poll_interval_ms.saturating_mul(2)),
     );
     view! {
         <svg class="agebar" height="8" role="img">
@@ -40,9 +46,9 @@ pub fn AgeBar(backend: BackendView) -> impl IntoView {
     .into_any()
 }
 
-/// Share of the bar that an age fills, in whole per cent.
-fn filled(age_ms: i64, poll_ms: i64) -> i64 {
-    let whole = poll_ms.saturating_mul(PERIODS_SHOWN).max(1);
+/// Filled share of the bar, in whole per cent.
+fn filled(age_ms: i64, poll_interval_ms: i64) -> i64 {
+    let whole = poll_interval_ms.saturating_mul(PERIODS_SHOWN).max(1);
     age_ms
         .max(0)
         .saturating_mul(100)
@@ -57,7 +63,7 @@ mod tests {
 
     #[test]
     fn two_periods_fill_half_and_nothing_overflows() {
-        // Where the tick stands, and the ends.
+        // Position of the tick, and both ends.
         assert_eq!(
             [
                 filled(4_000, 2_000),

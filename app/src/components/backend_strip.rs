@@ -1,19 +1,19 @@
-//! The health of every backend, side by side: how old, how much, how whole, how quick.
+//! Health of every backend, side by side: age, size, coverage, latency.
 //!
-//! A backend that is stale or down is hatched from edge to edge and keeps its last numbers with "as of".
+//! A backend that is stale or down is hatched and keeps its last numbers with "as of".
 
 use domain::backend::{BackendStatus, BackendView, OUTSIDE_SCOPE};
 use domain::escape::visible;
-use domain::human;
-use domain::known::Known;
+use domain::format;
+use domain::reported::Reported;
 use leptos::prelude::*;
 
-use super::age::Age as AgeText;
 use super::age_bar::AgeBar;
+use super::elapsed::Age as AgeText;
 use super::sparkline::Sparkline;
 use super::state_badge::BackendBadge;
 use super::time::Time;
-use crate::components::changing::changing;
+use crate::components::reactive::changing;
 
 #[component]
 pub fn BackendStrip(#[prop(into)] backends: Signal<Vec<BackendView>>) -> impl IntoView {
@@ -41,7 +41,7 @@ fn Cell(backend: BackendView) -> impl IntoView {
         <li class=class>
             <div class="head">
                 <h3><a class="link" href=format!("/backends#{}", backend.name)>{backend.name.to_string()}</a></h3>
-                <span class="kind ink3 small">{backend.kind.wire()}</span>
+                <span class="kind ink3 small">{backend.kind.as_str()}</span>
                 <BackendBadge status=backend.status/>
             </div>
             <Age backend=backend.clone()/>
@@ -65,7 +65,7 @@ fn Cell(backend: BackendView) -> impl IntoView {
 
 #[component]
 fn Age(backend: BackendView) -> impl IntoView {
-    let poll = human::period(backend.poll_ms);
+    let poll = format::period(backend.poll_interval_ms);
     let note = match backend.age_ms {
         Some(_) => format!("old, polled every {poll}"),
         None => format!("polled every {poll}"),
@@ -83,7 +83,7 @@ fn locks(backend: &BackendView) -> AnyView {
     }
     let as_of = backend.observed_at.filter(|_| backend.status.blinds_rows());
     let as_of = as_of.map(|at| view! { <small>" as of "<Time at/></small> }.into_any());
-    view! { {human::count(backend.locks)}{as_of} }.into_any()
+    view! { {format::count(backend.locks)}{as_of} }.into_any()
 }
 
 fn waiters(backend: &BackendView) -> AnyView {
@@ -91,24 +91,30 @@ fn waiters(backend: &BackendView) -> AnyView {
         return view! { <span class="ink3">"unknown"</span> }.into_any();
     }
     match &backend.waiters {
-        Known::Known(0) => view! { <span class="ink3">"0"</span> }.into_any(),
-        Known::Known(count) => view! { <span class="waiting wn">{human::count(*count)}</span> }.into_any(),
-        Known::Unknown(why) => view! { <span class="ink3" title=why.to_string()>"unknown"</span> }.into_any(),
-        Known::Absent(why) => view! { <span class="ink3" title=why.to_string()>"none"</span> }.into_any(),
+        Reported::Value(0) => view! { <span class="ink3">"0"</span> }.into_any(),
+        Reported::Value(count) => {
+            view! { <span class="waiting wn">{format::count(*count)}</span> }.into_any()
+        }
+        Reported::Unknown(why) => {
+            view! { <span class="ink3" title=why.to_string()>"unknown"</span> }.into_any()
+        }
+        Reported::NotApplicable(why) => {
+            view! { <span class="ink3" title=why.to_string()>"none"</span> }.into_any()
+        }
     }
 }
 
-/// Offset of the backend's clock from ours; the error is half of the round trip.
+/// Offset of the backend's clock; the error is half of the round trip.
 fn clock(backend: &BackendView) -> AnyView {
     match &backend.clock_offset_ms {
-        Known::Known(ms) => {
+        Reported::Value(ms) => {
             let title = format!(
                 "its clock minus ours, to within {}",
-                human::latency(backend.clock_error_ms)
+                format::latency(backend.clock_error_ms)
             );
-            view! { <span title=title>{human::offset(*ms)}</span> }.into_any()
+            view! { <span title=title>{format::offset(*ms)}</span> }.into_any()
         }
-        Known::Unknown(why) | Known::Absent(why) => {
+        Reported::Unknown(why) | Reported::NotApplicable(why) => {
             view! { <span class="ink3" title=why.to_string()>"unknown"</span> }.into_any()
         }
     }
@@ -119,7 +125,7 @@ fn coverage(backend: &BackendView) -> AnyView {
         (None, _) => view! { <span class="ink3">"unknown"</span> }.into_any(),
         (_, Some(percent)) if backend.coverage.is_complete() => format!("{percent} %").into_any(),
         (_, Some(percent)) => view! { <span class="warning st">{format!("{percent} %")}</span> }.into_any(),
-        (_, None) => view! { <span class="warning st">"in part"</span> }.into_any(),
+        (_, None) => view! { <span class="warning st">"partial"</span> }.into_any(),
     }
 }
 
@@ -128,7 +134,7 @@ fn last_answer(backend: &BackendView) -> AnyView {
         None if backend.is_limited => {
             view! { <span class="ink3" title=OUTSIDE_SCOPE>"not shown"</span> }.into_any()
         }
-        Some(Some(ms)) => human::latency(i64::from(*ms)).into_any(),
+        Some(Some(ms)) => format::latency(i64::from(*ms)).into_any(),
         Some(None) => view! { <span class="ink3">"no answer"</span> }.into_any(),
         None => view! { <span class="ink3">"unknown"</span> }.into_any(),
     }

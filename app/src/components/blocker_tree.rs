@@ -1,11 +1,11 @@
-//! Who blocks whom: the root holds, what hangs below waits for it.
+//! Blocker tree: the root holds, its descendants wait.
 
 use domain::blockers::Blocker;
 use domain::escape::visible;
-use domain::human;
+use domain::format;
 use leptos::prelude::*;
 
-/// A chain deeper than this is cut with a line that says so: no queue that a person can act on is.
+/// A deeper chain is cut with a remark: no operator can act on a longer one.
 const DEPTH_MAX: usize = 24;
 
 #[component]
@@ -25,7 +25,7 @@ fn node(blocker: Blocker, depth: usize) -> AnyView {
     } = blocker;
     let pid = pid.map(|pid| view! { " "<span class="ink3">{format!("pid {pid}")}</span> }.into_any());
     let time =
-        waited_ms.map(|ms| view! { <span class="waits waiting">{human::duration(ms)}</span> }.into_any());
+        waited_ms.map(|ms| view! { <span class="waits waiting">{format::duration(ms)}</span> }.into_any());
     let doing = (!doing.is_empty())
         .then(|| view! { <bdi class="doing mono">{visible(&doing).into_owned()}</bdi> }.into_any());
     let holds = (!holds.is_empty())

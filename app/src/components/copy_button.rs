@@ -1,4 +1,4 @@
-//! Copies one text, and says that it did.
+//! Copies one text and confirms it.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub fn CopyButton(#[prop(into)] text: Signal<String>, #[prop(into)] label: Strin
         let written = window().navigator().clipboard().write_text(&text.get_untracked());
         leptos::task::spawn_local(async move {
             let done = wasm_bindgen_futures::JsFuture::from(written).await.is_ok();
-            // The page may be gone by now.
+            // The page may have been left by now.
             copied.try_set(done);
             set_timeout(
                 move || {

@@ -1,5 +1,5 @@
-//! Escapes text for the places of HTML in which the framework does not: the title of a document, and the children of
-//! `<textarea>`, which tachys writes as they are.
+//! Escapes text where the framework does not: the document title, and the children of
+//! `<textarea>`, which tachys writes unescaped.
 
 use std::borrow::Cow;
 

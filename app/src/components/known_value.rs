@@ -1,15 +1,17 @@
-//! A value, or the word that stands where there is none, with the reason on hover. Never a blank.
+//! A value, or the word for its absence with the reason on hover. Never blank.
 
-use domain::known::Known;
+use domain::reported::Reported;
 use leptos::prelude::*;
 
 #[component]
-pub fn KnownValue(value: Known<String>) -> impl IntoView {
+pub fn KnownValue(value: Reported<String>) -> impl IntoView {
     match value {
-        Known::Known(value) => value.into_any(),
-        Known::Unknown(why) => {
+        Reported::Value(value) => value.into_any(),
+        Reported::Unknown(why) => {
             view! { <span class="ink3" title=why.into_owned()>"unknown"</span> }.into_any()
         }
-        Known::Absent(why) => view! { <span class="ink3" title=why.into_owned()>"none"</span> }.into_any(),
+        Reported::NotApplicable(why) => {
+            view! { <span class="ink3" title=why.into_owned()>"none"</span> }.into_any()
+        }
     }
 }

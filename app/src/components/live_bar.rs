@@ -1,11 +1,12 @@
-//! Live, or since when not; how old the data is; the oldest backend; what waits; pause. On every page.
+//! Live status on every page: connection, age of the data, oldest backend, waiting changes,
+//! pause.
 
 use domain::backend::BackendStatus;
-use domain::human;
+use domain::format;
 use leptos::prelude::*;
 
-use super::state_badge::{Shape, backend_look};
-use crate::components::changing::changing;
+use super::state_badge::{Shape, status_badge};
+use crate::components::reactive::changing;
 use crate::live::{Link, Live, use_live};
 
 #[component]
@@ -40,12 +41,12 @@ fn LinkState(live: Live) -> impl IntoView {
     }
 }
 
-/// Whole seconds: the tenths of a cut stream say nothing.
+/// Whole seconds: tenths of a lost connection carry no information.
 fn seconds(ms: i64) -> String {
     if ms < 60_000 {
         format!("{} s", ms / 1000)
     } else {
-        human::duration(ms)
+        format::duration(ms)
     }
 }
 
@@ -53,7 +54,7 @@ fn seconds(ms: i64) -> String {
 fn DataAge(live: Live) -> impl IntoView {
     let age = move || {
         live.data_age_ms()
-            .map(|ms| format!("data {} old", human::duration(ms)))
+            .map(|ms| format!("data {} old", format::duration(ms)))
     };
     let age = Memo::new(move |_| age());
     changing(move || age.get().map(|age| view! { <span>{age}</span> }.into_any()))
@@ -66,7 +67,7 @@ fn OldestBackend(live: Live) -> impl IntoView {
         let oldest = oldest
             .get()
             .filter(|oldest| oldest.status != BackendStatus::Live)?;
-        let (shape, hue, word) = backend_look(oldest.status);
+        let (shape, hue, word) = status_badge(oldest.status);
         let age = oldest.age_ms.map_or_else(|| "never seen".to_owned(), seconds);
         Some(
             view! {
@@ -86,7 +87,7 @@ fn ChangesWaiting(live: Live) -> impl IntoView {
         0 => ().into_any(),
         count => view! {
             <button class="lv-ch" type="button" on:click=move |_| live.show_waiting()>
-                {human::counted(u64::from(count), "change", "changes")}" waiting"
+                {format::counted(u64::from(count), "change", "changes")}" waiting"
             </button>
         }
         .into_any(),

@@ -1,7 +1,8 @@
 //! The only reader of resources: loading, error and data are designed states.
 //!
-//! The children are made once and get a signal, so that a refetch changes values in place: no flicker, no
-//! lost focus, no scroll jump. A refetch that fails leaves the data on screen and says so above it.
+//! The children are created once and get a signal, so that a refetch changes values in place:
+//! no flicker, no lost focus, no scroll jump. A failed refetch leaves the data on screen and
+//! shows an error above it.
 
 use std::sync::Arc;
 
@@ -9,13 +10,13 @@ use domain::query::QueryError;
 use leptos::prelude::*;
 use serde::de::DeserializeOwned;
 
-use super::empty::Empty;
+use super::empty_state::Empty;
 use super::state_badge::Shape;
 use crate::api::ApiError;
 use crate::api::error::set_status;
-use crate::components::changing::changing;
+use crate::components::reactive::changing;
 use crate::console::ConsoleError;
-use crate::live::load::Load;
+use crate::live::resource::Load;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Phase {
@@ -27,7 +28,7 @@ enum Phase {
 #[component]
 pub fn LoadBoundary<T, F, V>(
     load: Load<T>,
-    /// Makes the view of the data, once.
+    /// Creates the view of the data, once.
     children: F,
 ) -> impl IntoView
 where
@@ -36,7 +37,7 @@ where
     V: IntoView + 'static,
 {
     let watch = move || {
-        // The last answer that had data: what stays on screen when a later one fails.
+        // The last successful response: stays on screen when a later one fails.
         let data = Memo::new(move |before: Option<&Option<T>>| match load.get() {
             Some(Ok(data)) => Some(data),
             Some(Err(error)) if !error.is_passing() => None,
@@ -53,26 +54,26 @@ where
     boundary(Arc::new(watch))
 }
 
-/// A resource, whatever its data is.
+/// A resource with its data type erased.
 struct Watched {
     has_data: Signal<bool>,
     failure: Memo<Option<ApiError>>,
     retry: Callback<()>,
-    /// Makes the view of the data; none when it is gone again.
+    /// Creates the view of the data; `None` once it was disposed of.
     ready: Box<dyn Fn() -> Option<AnyView> + Send + Sync>,
 }
 
-/// Kept free of the data's type: the wasm has this once, not once for each page.
+/// Independent of the data type: compiled once into the wasm, not once per page.
 fn boundary(watch: Arc<dyn Fn() -> Watched + Send + Sync>) -> AnyView {
     view! {
         <Transition fallback=|| view! { <Loading/> }.into_any()>
             {
                 let watch = watch.clone();
-                let kept = Arc::new(Shown::of(watch()));
+                let kept = Arc::new(Shown::from_watched(watch()));
                 changing(move || {
-                    // On the server the answer arrives on another thread: it may be there, and the page be made, before
-                    // a memo has heard of it. So nothing is remembered there from one making to the next.
-                    if cfg!(feature = "ssr") { Shown::of(watch()).view() } else { kept.view() }
+                    // On the server the response arrives on another thread, possibly before a
+                    // memo has run. So nothing is memoized there.
+                    if cfg!(feature = "ssr") { Shown::from_watched(watch()).view() } else { kept.view() }
                 })
             }
         </Transition>
@@ -80,14 +81,14 @@ fn boundary(watch: Arc<dyn Fn() -> Watched + Send + Sync>) -> AnyView {
     .into_any()
 }
 
-/// What there is to show of a resource.
+/// Display state of a resource.
 struct Shown {
     phase: Memo<Phase>,
     watched: Watched,
 }
 
 impl Shown {
-    fn of(watched: Watched) -> Self {
+    fn from_watched(watched: Watched) -> Self {
         let (has_data, failure) = (watched.has_data, watched.failure);
         let phase = Memo::new(move |_| match (has_data.get(), failure.get()) {
             (true, _) => Phase::Ready,
@@ -126,7 +127,7 @@ where
     V: IntoView + 'static,
 {
     let first = data.get_untracked()?;
-    // The last data stands in for the moment in which the boundary turns away from it.
+    // The last data is used while the boundary is being replaced.
     let data = Memo::new(move |before: Option<&T>| {
         data.get()
             .or_else(|| before.cloned())
@@ -135,7 +136,7 @@ where
     Some(children(data.into()).into_any())
 }
 
-/// The bones of a list. Nothing moves, and nothing shows for the first moment.
+/// Skeleton of a list. Without animation, and invisible for the first moment.
 #[component]
 pub fn Loading() -> impl IntoView {
     view! {
@@ -151,7 +152,7 @@ fn NotRefreshed(error: ApiError) -> impl IntoView {
     view! {
         <p class="notice critical" role="status">
             <Shape name="x"/>
-            <span>"What you see could not be refreshed: "{error.to_string()}"."</span>
+            <span>"Refresh failed: "{error.to_string()}"."</span>
         </p>
     }
 }
@@ -160,7 +161,7 @@ fn NotRefreshed(error: ApiError) -> impl IntoView {
 pub fn Failed(error: ApiError, retry: Callback<()>) -> impl IntoView {
     let title = match &error {
         ApiError::Console(ConsoleError::BadQuery(QueryError { field, .. })) => {
-            format!("The filter {field:?} does not fit")
+            format!("Invalid filter {field:?}")
         }
         ApiError::Console(ConsoleError::NotFound { .. }) => "Not found".to_owned(),
         ApiError::Console(ConsoleError::Ambiguous { .. }) => "This name is held more than once".to_owned(),

@@ -1,23 +1,23 @@
-//! The bar on top: where one is, where one can go, search, and the theme switch.
+//! Top bar: current page, navigation, search, theme switch.
 
-use domain::human;
+use domain::format;
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 
 use super::search_box::SearchBox;
 use super::state_badge::Shape;
-use crate::components::changing::changing;
-use crate::keys::KeysOpen;
+use crate::components::reactive::changing;
+use crate::keyboard_shortcuts::KeysOpen;
 use crate::live::use_live;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum NavItem {
     Overview,
     Locks,
     Backends,
 }
 
-/// The page that is open, for `aria-current`.
+/// The open page, for `aria-current`.
 #[derive(Clone, Copy)]
 pub struct Here(Memo<String>);
 
@@ -26,23 +26,24 @@ impl Here {
         Self(use_location().pathname)
     }
 
-    pub fn is(self, place: Place) -> impl Fn() -> Option<&'static str> + Clone {
+    pub fn is(self, place: NavItem) -> impl Fn() -> Option<&'static str> + Clone {
         move || {
             let path = self.0.get();
             let found = match place {
-                Place::Overview => path == "/",
-                Place::Locks => path == "/locks" || path.starts_with("/locks/"),
-                Place::Backends => path == "/backends",
+                NavItem::Overview => path == "/",
+                NavItem::Locks => path == "/locks" || path.starts_with("/locks/"),
+                NavItem::Backends => path == "/backends",
             };
             found.then_some("page")
         }
     }
 }
 
-/// Pages of the server's alone. As texts, which are a fraction of the code that would make them; `data-g` is for the keyboard.
+/// Server pages. Constant texts, which are much smaller than the code of components; `data-g`
+/// is for keyboard shortcuts.
 const PATTERNS: &str = "<a href=\"/contention\" rel=\"external\" data-g=\"c\">Contention</a>\
     <a href=\"/fencing\" rel=\"external\" data-g=\"f\">Fencing</a>";
-/// The record is shown to those who may read it.
+/// The audit link is shown to users who may read entries.
 const ACTS: &str = "<a href=\"/alerts\" rel=\"external\" data-g=\"a\">Alerts</a>\
     <a href=\"/audit\" rel=\"external\" class=\"may-audit\">Audit</a>\
     <a href=\"/settings\" rel=\"external\" data-g=\"s\">Settings</a>\
@@ -54,7 +55,7 @@ pub fn Nav() -> impl IntoView {
     let live = use_live();
     let held = move || {
         live.held_total()
-            .map(|total| view! { <span>{human::count(total)}</span> }.into_any())
+            .map(|total| view! { <span>{format::count(total)}</span> }.into_any())
     };
     view! {
         <header class="bar">
@@ -63,26 +64,27 @@ pub fn Nav() -> impl IntoView {
                 "Leasehold"
             </a>
             <nav aria-label="pages">
-                <a href="/" data-g="o" aria-current=here.is(Place::Overview)>"Overview"</a>
-                <a href="/locks" data-g="l" aria-current=here.is(Place::Locks)>"Locks "{changing(held)}</a>
+                <a href="/" data-g="o" aria-current=here.is(NavItem::Overview)>"Overview"</a>
+                <a href="/locks" data-g="l" aria-current=here.is(NavItem::Locks)>"Locks "{changing(held)}</a>
                 <div inner_html=PATTERNS></div>
-                <a href="/backends" data-g="b" aria-current=here.is(Place::Backends)>"Backends"</a>
+                <a href="/backends" data-g="b" aria-current=here.is(NavItem::Backends)>"Backends"</a>
                 <div inner_html=ACTS></div>
             </nav>
             <div class="end">
                 <SearchBox/>
                 <KeysOpen/>
                 <ThemeSwitch/>
-                // The sheet it opens stands beside the app: its half in the browser need not know who looks.
+                // The account menu is outside the app: the browser's code does not need the
+                // user.
                 <button class="icon account" type="button" popovertarget="account" aria-label="Your account" title="Your account">
-                    <Shape name="person"/>
+                    <Shape name="user"/>
                 </button>
             </div>
         </header>
     }
 }
 
-/// What it does stands in the head of every page: see [`crate::app::THEME`].
+/// Its script is in the head of every page: see [`crate::app::THEME`].
 #[component]
 pub(crate) fn ThemeSwitch() -> impl IntoView {
     view! {

@@ -1,4 +1,5 @@
-//! The record as the backend keeps it: field and value, in its own order. What would deceive the eye is spelt out.
+//! Record as stored in the backend: field and value, in its own order. Hidden characters are
+//! spelt out.
 
 use domain::escape::visible;
 use domain::observation::RawField;
@@ -11,7 +12,7 @@ pub fn RawRecord(fields: Vec<RawField>) -> impl IntoView {
     let rows: Vec<_> = fields
         .into_iter()
         .map(|field| {
-            // A value so long that it scrolls can be reached by keys.
+            // A value that scrolls must be reachable by keyboard.
             let scrolls = (field.value.len() > SCROLLS_FROM_BYTES).then_some("0");
             view! {
                 <tr>
@@ -24,13 +25,13 @@ pub fn RawRecord(fields: Vec<RawField>) -> impl IntoView {
         .collect();
     view! {
         <table class="raw mono">
-            <caption class="sr">"The record as the backend keeps it"</caption>
+            <caption class="sr">"Record as stored in the backend"</caption>
             <tbody>{rows}</tbody>
         </table>
     }
 }
 
-/// The same as text, to copy: one field per line.
+/// The same as text for copying: one field per line.
 pub fn as_text(fields: &[RawField]) -> String {
     let width = fields
         .iter()

@@ -1,9 +1,9 @@
-//! A name as its users wrote it: shared leading segments dimmed, hidden characters made visible.
+//! A lock's name: shared leading segments dimmed, hidden characters made visible.
 
 use domain::escape::visible;
 use leptos::prelude::*;
 
-/// No line shows more of a name than this, and no hover more than that, in bytes: names may be of 64 KiB.
+/// Most bytes shown in a line, and on hover: names may have 64 KiB.
 const LINE_BYTES_MAX: usize = 320;
 const TITLE_BYTES_MAX: usize = 2_048;
 
@@ -11,14 +11,14 @@ const TITLE_BYTES_MAX: usize = 2_048;
 pub fn ResourceName(
     /// The text form.
     name: String,
-    /// How many leading bytes are shared with the name above: dimmed.
+    /// Number of leading bytes shared with the name above; dimmed.
     #[prop(optional)]
     shared: usize,
-    /// One line, and a name too long loses its start; else it wraps.
+    /// Single line, truncated at its start; otherwise it wraps.
     #[prop(optional)]
     cut: bool,
 ) -> impl IntoView {
-    let Parts { title, dim, differs } = Parts::of(&name, shared, cut);
+    let NameParts { title, dim, differs } = NameParts::split(&name, shared, cut);
     view! {
         <span class=if cut { "res cut" } else { "res wrapname" } title=title>
             <bdi dir="ltr">{(!dim.is_empty()).then(|| view! { <i>{dim}</i> }.into_any())}{differs}</bdi>
@@ -26,18 +26,18 @@ pub fn ResourceName(
     }
 }
 
-/// A name as it is shown.
-pub struct Parts {
-    /// The whole of it, where the line may not hold it.
+/// Displayed parts of a name.
+pub struct NameParts {
+    /// The full name, if the line may not show it.
     pub title: Option<String>,
-    /// What the name above has too.
+    /// Part shared with the name above.
     pub dim: String,
     pub differs: String,
 }
 
-impl Parts {
-    pub fn of(name: &str, shared: usize, cut: bool) -> Self {
-        // Only a name that may be cut needs to be whole on hover.
+impl NameParts {
+    pub fn split(name: &str, shared: usize, cut: bool) -> Self {
+        // Only a name that may be truncated needs its full text on hover.
         let title = (cut && name.len() > 24).then(|| ends(starts(last(name, TITLE_BYTES_MAX))));
         let shared = if name.is_char_boundary(shared) { shared } else { 0 };
         let (dim, differs) = name.split_at(shared.min(name.len()));
@@ -58,13 +58,13 @@ impl Parts {
     }
 }
 
-/// The last bytes of a text, from a whole character on.
+/// The last bytes of a text, from a character boundary on.
 fn last(text: &str, bytes: usize) -> &str {
     let start = (text.len().saturating_sub(bytes)..=text.len()).find(|at| text.is_char_boundary(*at));
     start.map_or("", |start| &text[start..])
 }
 
-/// Made visible, a space at the very start too.
+/// Hidden characters made visible, including a leading space.
 fn starts(text: &str) -> String {
     match text.strip_prefix(' ') {
         Some(rest) => format!("\\u{{20}}{}", visible(rest)),
@@ -72,7 +72,7 @@ fn starts(text: &str) -> String {
     }
 }
 
-/// A space at the very end made visible.
+/// A trailing space made visible.
 fn ends(text: String) -> String {
     match text.strip_suffix(' ') {
         Some(rest) => format!("{rest}\\u{{20}}"),

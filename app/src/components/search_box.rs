@@ -1,4 +1,5 @@
-//! Finds a lock or an owner from any page. A plain form: it works before the script arrives.
+//! Search for a lock or an owner from any page. A plain form that works before the script
+//! loads.
 
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
@@ -11,7 +12,7 @@ use crate::links;
 #[component]
 pub fn SearchBox() -> impl IntoView {
     let navigate = use_navigate();
-    // Not the router's own form: that one can do everything, and weighs as much.
+    // Not the router's form component, which would add much wasm.
     let submit = move |event: SubmitEvent| {
         if let Some(typed) = typed(&event) {
             event.prevent_default();

@@ -1,9 +1,9 @@
-//! Duration of a backend's last passes as one line; a pass that failed is a hatched gap, never a zero.
+//! Durations of a backend's last scans as a line; a failed scan is a hatched gap, never zero.
 
-use domain::human;
+use domain::format;
 use leptos::prelude::*;
 
-/// Height of the drawing's own coordinates; the line keeps clear of both edges.
+/// Height of the viewport; the line stays off both edges.
 const HEIGHT: f64 = 100.0;
 const CLEAR: f64 = 8.0;
 const WIDTH: f64 = 1000.0;
@@ -14,7 +14,7 @@ pub fn Sparkline(answers_ms: Vec<Option<u32>>) -> impl IntoView {
     let gaps: Vec<_> = gaps(&answers_ms)
         .into_iter()
         .map(|(x, width)| {
-            view! { <rect class="hatch" x=format!("{}%", human::measure(x)) width=format!("{}%", human::measure(width)) height="100%"></rect> }
+            view! { <rect class="hatch" x=format!("{}%", format::measure(x)) width=format!("{}%", format::measure(width)) height="100%"></rect> }
                 .into_any()
         })
         .collect();
@@ -33,22 +33,22 @@ pub fn Sparkline(answers_ms: Vec<Option<u32>>) -> impl IntoView {
     }
 }
 
-/// What the line says, as a sentence: its stand-in for who cannot see it.
+/// Text alternative of the line.
 pub fn summary(answers_ms: &[Option<u32>]) -> String {
     let known: Vec<i64> = answers_ms.iter().flatten().map(|ms| i64::from(*ms)).collect();
     let failed = u64::try_from(answers_ms.len() - known.len()).unwrap_or(0);
     let (Some(fastest), Some(slowest)) = (known.iter().min(), known.iter().max()) else {
         return if failed == 0 {
-            "No pass yet.".to_owned()
+            "No scan yet.".to_owned()
         } else {
-            format!("None of {failed} passes answered.")
+            format!("All {failed} scans failed.")
         };
     };
-    let passes = human::counted(u64::try_from(answers_ms.len()).unwrap_or(0), "pass", "passes");
+    let passes = format::counted(u64::try_from(answers_ms.len()).unwrap_or(0), "scan", "scans");
     let range = if fastest == slowest {
-        human::latency(*fastest)
+        format::latency(*fastest)
     } else {
-        format!("{} to {}", human::latency(*fastest), human::latency(*slowest))
+        format!("{} to {}", format::latency(*fastest), format::latency(*slowest))
     };
     if failed == 0 {
         format!("Last {passes}: {range}.")
@@ -65,7 +65,7 @@ fn x(index: usize, count: usize) -> f64 {
     }
 }
 
-/// Runs of answered passes as `points`, scaled to the slowest. A run of one is a short dash.
+/// Runs of successful scans as `points`, scaled to the slowest. A run of one is a short dash.
 fn lines(answers_ms: &[Option<u32>]) -> Vec<String> {
     let count = answers_ms.len();
     let slowest = f64::from(answers_ms.iter().flatten().copied().max().unwrap_or(0).max(1));
@@ -84,14 +84,14 @@ fn lines(answers_ms: &[Option<u32>]) -> Vec<String> {
             }
             points
                 .iter()
-                .map(|(x, y)| format!("{},{}", human::measure(*x), human::measure(*y)))
+                .map(|(x, y)| format!("{},{}", format::measure(*x), format::measure(*y)))
                 .collect::<Vec<_>>()
                 .join(" ")
         })
         .collect()
 }
 
-/// Runs of failed passes as start and width in per cent; each reaches half a step to both sides.
+/// Runs of failed scans as start and width in per cent; each extends half a step to both sides.
 fn gaps(answers_ms: &[Option<u32>]) -> Vec<(f64, f64)> {
     let count = answers_ms.len();
     let step = if count < 2 {
@@ -121,14 +121,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failed_passes_cut_the_line_and_are_said() {
-        // Two runs around a gap of two, and the words for it.
+    fn failed_scans_break_the_line_and_are_in_the_summary() {
+        // Two runs around a gap of two, and their summary.
         let answers = [Some(2), Some(4), None, None, Some(3)];
         assert_eq!(lines(&answers), ["0,50 250,8", "1000,29 1008,29"]);
         assert_eq!(gaps(&answers), [(37.5, 50.0)]);
-        assert_eq!(summary(&answers), "Last 5 passes: 2 ms to 4 ms; 2 failed.");
-        assert_eq!(summary(&[]), "No pass yet.");
-        assert_eq!(summary(&[None, None]), "None of 2 passes answered.");
+        assert_eq!(summary(&answers), "Last 5 scans: 2 ms to 4 ms; 2 failed.");
+        assert_eq!(summary(&[]), "No scan yet.");
+        assert_eq!(summary(&[None, None]), "All 2 scans failed.");
         assert_eq!(
             (lines(&[]).len(), gaps(&[]).len(), lines(&[Some(0)]).len()),
             (0, 0, 1)

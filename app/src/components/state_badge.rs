@@ -10,7 +10,7 @@ pub fn Shape(#[prop(into)] name: Oco<'static, str>) -> impl IntoView {
     view! { <svg class="sh" viewBox="0 0 12 12" aria-hidden="true"><use href=format!("#s-{name}")></use></svg> }
 }
 
-/// The class that carries the hue of a severity.
+/// CSS class of a severity.
 pub const fn hue(severity: Severity) -> &'static str {
     match severity {
         Severity::Critical => "critical",
@@ -21,7 +21,7 @@ pub const fn hue(severity: Severity) -> &'static str {
     }
 }
 
-/// Healthy, stale and unknown keep quiet words; the others carry their hue.
+/// Healthy, stale and unknown have muted words; the others carry their hue.
 const fn quiet(severity: Severity) -> bool {
     matches!(severity, Severity::Blind | Severity::Healthy)
 }
@@ -39,10 +39,10 @@ pub fn badge_class(state: LockState, small: bool) -> String {
 #[component]
 pub fn StateBadge(
     state: LockState,
-    /// Behind the word: `stale, 14 s`.
+    /// Appended to the word: `stale, 14 s`.
     #[prop(optional, into)]
     note: Option<String>,
-    /// Why we think so, on hover.
+    /// Reason, on hover.
     #[prop(optional, into)]
     why: Option<String>,
     #[prop(optional)] small: bool,
@@ -52,11 +52,11 @@ pub fn StateBadge(
         Some(note) => format!("{}, {note}", state.word()),
         None => state.word().to_owned(),
     };
-    view! { <span class=class title=why><Shape name=state.wire()/>{word}</span> }
+    view! { <span class=class title=why><Shape name=state.as_str()/>{word}</span> }
 }
 
 /// Shape, hue and word of a backend's status.
-pub const fn backend_look(status: BackendStatus) -> (&'static str, &'static str, &'static str) {
+pub const fn status_badge(status: BackendStatus) -> (&'static str, &'static str, &'static str) {
     match status {
         BackendStatus::Starting => ("pending", "blind", "starting"),
         BackendStatus::Live => ("healthy", "healthy", "answering"),
@@ -68,7 +68,7 @@ pub const fn backend_look(status: BackendStatus) -> (&'static str, &'static str,
 
 #[component]
 pub fn BackendBadge(status: BackendStatus) -> impl IntoView {
-    let (shape, hue, word) = backend_look(status);
+    let (shape, hue, word) = status_badge(status);
     let quiet = if matches!(status, BackendStatus::Partial | BackendStatus::Down) {
         ""
     } else {

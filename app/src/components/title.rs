@@ -1,5 +1,6 @@
-//! The document's title. The only place that uses `leptos_meta::Title`, which writes its text into the server's HTML
-//! unescaped: a lock named `x</title><meta …>` would add elements to its own page.
+//! The document title. The only place that uses `leptos_meta::Title`, which writes its text
+//! into the server's HTML unescaped: a lock named `x</title><meta …>` would add elements to its
+//! own page.
 
 use leptos::prelude::*;
 use leptos::text_prop::TextProp;
@@ -9,10 +10,11 @@ use super::escape_html::escape_html;
 
 const PRODUCT: &str = "Leasehold";
 
-/// Once, at the root: every title of a page goes through here.
+/// Once, at the root: applies to every page title.
 ///
-/// The server writes HTML, so the text is escaped there. The browser assigns `document.title`, which takes plain text.
-/// `ServerMetaContext` is in the context of the server's renderer only.
+/// The server writes HTML, so the text is escaped there. The browser assigns `document.title`,
+/// which takes plain text. `ServerMetaContext` exists in the context of the server's renderer
+/// only.
 #[component]
 #[expect(
     clippy::disallowed_methods,
@@ -31,7 +33,7 @@ pub fn TitleFormat() -> impl IntoView {
     view! { <leptos_meta::Title formatter/> }
 }
 
-/// The title of one page, as plain text; [`TitleFormat`] adds the name of the product.
+/// The title of one page, as plain text; [`TitleFormat`] appends the product name.
 #[component]
 #[expect(
     clippy::disallowed_methods,

@@ -1,39 +1,41 @@
-//! What needs attention, worst first: one row group per lock, its second line says why.
+//! Worklist of locks that need attention, worst first: one row group per lock, its second line
+//! gives the reason.
 
 use domain::escape::visible;
-use domain::human;
-use domain::known::Known;
+use domain::format;
 use domain::lock::Lock;
 use domain::names::LockId;
+use domain::reported::Reported;
 use leptos::prelude::*;
 
-use super::age::Held;
+use super::elapsed::Held;
+use super::expiry_bar::ExpiryBar;
 use super::resource_name::ResourceName;
-use super::runway::Runway;
 use super::state_badge::StateBadge;
-use crate::components::changing::changing;
+use crate::components::reactive::changing;
 use crate::links;
 use crate::live::use_live;
 
 /// How long a changed row is marked, in milliseconds.
 const MARKED_MS: i64 = 2_000;
 
-/// Rows keep their elements from one reading to the next: the key is the lock, its values are signals. While
-/// pointer or focus is in the table no row moves, comes or goes; the live bar counts what waits.
+/// Rows keep their elements across readings: the key is the lock, its values are signals. While
+/// pointer or focus is in the table no row moves, appears or disappears; the live bar counts
+/// waiting changes.
 #[component]
 pub fn Worklist(
     #[prop(into)] locks: Signal<Vec<Lock>>,
-    /// What stands here when nothing does.
+    /// Shown instead of an empty list.
     #[prop(into)]
     empty: ViewFn,
 ) -> impl IntoView {
     let (pointed, focused) = (RwSignal::new(false), RwSignal::new(false));
-    // Rows that come later are news; those of the first paint are not.
+    // Rows added later are marked; those of the first paint are not.
     let settled = StoredValue::new(false);
     Effect::new(move |_| settled.set_value(true));
     let ids = held_back(locks, Signal::derive(move || pointed.get() || focused.get()));
     let is_empty = Memo::new(move |_| ids.with(Vec::is_empty));
-    // A table that goes tells nobody that pointer and focus left it.
+    // A table that is removed sends no pointer or focus event.
     Effect::new(move |_| {
         if is_empty.get() {
             pointed.set(false);
@@ -53,10 +55,10 @@ pub fn Worklist(
                 <thead>
                     <tr>
                         <th scope="col" class="c-st">"state"</th>
-                        <th scope="col" class="c-res">"resource, and why it is here"</th>
+                        <th scope="col" class="c-res">"resource and reason"</th>
                         <th scope="col" class="c-own">"held by"</th>
                         <th scope="col" class="c-held num">"held for"</th>
-                        <th scope="col" class="c-rw">"lease runway"</th>
+                        <th scope="col" class="c-rw">"time left"</th>
                         <th scope="col" class="c-w num">"waiters"</th>
                     </tr>
                 </thead>
@@ -72,7 +74,7 @@ pub fn Worklist(
     changing(move || if is_empty.get() { empty.run() } else { table() })
 }
 
-/// One row, whose values follow the readings. What it last showed stays while it waits to go.
+/// One row, whose values follow the readings. Its last values stay while its removal waits.
 fn row(locks: Signal<Vec<Lock>>, id: LockId, came_late: bool) -> impl IntoView {
     let lock = Memo::new(move |before: Option<&Option<Lock>>| {
         let now = locks.with(|locks| locks.iter().find(|lock| lock.id == id).cloned());
@@ -82,7 +84,8 @@ fn row(locks: Signal<Vec<Lock>>, id: LockId, came_late: bool) -> impl IntoView {
     changing(move || lock.get().map(|lock| view! { <Row lock is_new/> }.into_any()))
 }
 
-/// The order on screen: as read, but kept while `is_held`, until the operator asks for what waits.
+/// The order on screen: as read, but frozen while `is_held`, until the operator applies the
+/// changes.
 fn held_back(locks: Signal<Vec<Lock>>, is_held: Signal<bool>) -> Memo<Vec<LockId>> {
     let live = use_live();
     let now =
@@ -102,7 +105,7 @@ fn held_back(locks: Signal<Vec<Lock>>, is_held: Signal<bool>) -> Memo<Vec<LockId
     shown
 }
 
-/// Rows that came, went or changed places.
+/// Number of rows added, removed or moved.
 fn moved(shown: &[LockId], now: &[LockId]) -> u32 {
     let longest = shown.len().max(now.len());
     let differ = (0..longest)
@@ -111,7 +114,8 @@ fn moved(shown: &[LockId], now: &[LockId]) -> u32 {
     u32::try_from(differ).unwrap_or(u32::MAX)
 }
 
-/// True for a moment after the row came, or its state or owner changed. Never on the first paint.
+/// True for a moment after the row was added, or its state or owner changed. Never on the first
+/// paint.
 fn mark(lock: Memo<Option<Lock>>, came_late: bool) -> Signal<bool> {
     let live = use_live();
     let what =
@@ -146,7 +150,7 @@ fn Row(lock: Lock, is_new: Signal<bool>) -> impl IntoView {
                 </td>
                 <td class="c-own">{owner(&lock)}</td>
                 <td class="c-held num"><Held lock=lock.clone()/></td>
-                <td class="c-rw"><Runway lock=lock.clone()/></td>
+                <td class="c-rw"><ExpiryBar lock=lock.clone()/></td>
                 <td class="c-w num">{waiters(&lock.waiter_count)}</td>
             </tr>
             <tr class="why">
@@ -162,32 +166,32 @@ fn Row(lock: Lock, is_new: Signal<bool>) -> impl IntoView {
 
 fn owner(lock: &Lock) -> AnyView {
     match &lock.owner_id {
-        Known::Known(owner) => {
+        Reported::Value(owner) => {
             let name = visible(owner.as_str()).into_owned();
             let more = lock.owner_count.saturating_sub(1);
             let more =
                 (more > 0).then(|| view! { <span class="ink3">{format!(" +{more}")}</span> }.into_any());
-            // A cut name loses its start, never its end.
+            // A truncated name loses its start, never its end.
             view! { <span class="cut" title=name.clone()><bdi dir="ltr">{name.clone()}{more}</bdi></span> }
                 .into_any()
         }
-        Known::Unknown(why) => missing("unknown", why),
-        Known::Absent(why) => missing("none", why),
+        Reported::Unknown(why) => missing_value("unknown", why),
+        Reported::NotApplicable(why) => missing_value("none", why),
     }
 }
 
-/// Waiters of one lock: none is quiet, some are blue, unknown says so.
-pub fn waiters(count: &Known<u32>) -> AnyView {
+/// Number of waiters: muted at zero, blue above, "unknown" without data.
+pub fn waiters(count: &Reported<u32>) -> AnyView {
     match count {
-        Known::Known(0) => view! { <span class="ink3">"0"</span> }.into_any(),
-        Known::Known(count) => {
-            view! { <span class="waiting wn">{human::count(u64::from(*count))}</span> }.into_any()
+        Reported::Value(0) => view! { <span class="ink3">"0"</span> }.into_any(),
+        Reported::Value(count) => {
+            view! { <span class="waiting wn">{format::count(u64::from(*count))}</span> }.into_any()
         }
-        Known::Unknown(why) => missing("unknown", why),
-        Known::Absent(why) => missing("none", why),
+        Reported::Unknown(why) => missing_value("unknown", why),
+        Reported::NotApplicable(why) => missing_value("none", why),
     }
 }
 
-fn missing(word: &'static str, why: &str) -> AnyView {
+fn missing_value(word: &'static str, why: &str) -> AnyView {
     view! { <span class="ink3" title=why.to_owned()>{word}</span> }.into_any()
 }

@@ -1,21 +1,21 @@
-//! Backends: how each adapter does, what its account may and may not do, what went wrong and how to mend it.
+//! Backends page: health, account permissions, failures and remedies of each adapter.
 //!
-//! Read-only: what is configured stands in `leasehold.toml`, and no secret of it ever comes here.
+//! Read-only: `leasehold.toml` has the configuration, and none of its secrets reach the page.
 
+pub mod backend_panel;
 pub mod health;
-pub mod one;
 pub mod tables;
 
 use domain::backend::BackendView;
 use domain::overview::backends_title;
 use leptos::prelude::*;
 
-use self::one::OneBackend;
-use super::overview::setup::Setup;
+use self::backend_panel::OneBackend;
+use super::overview::getting_started::Setup;
 use crate::api::backends::backends;
-use crate::components::changing::changing;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
+use crate::components::reactive::changing;
 use crate::components::state_badge::BackendBadge;
 use crate::components::title::PageTitle;
 use crate::live::use_live;
@@ -39,20 +39,20 @@ fn Body(data: Signal<Vec<BackendView>>) -> impl IntoView {
     let live = use_live();
     Effect::new(move |_| {
         data.with(|_| ());
-        live.note_arrived();
+        live.set_arrived();
     });
     let is_set_up = Memo::new(move |_| data.with(|data| !data.is_empty()));
     view! {
         <div class="pagehead">
             <h1>{move || data.with(|data| backends_title(data))}</h1>
-            <p>"What each adapter sees, how it answers, and what its account may do."</p>
+            <p>"Coverage, latency and account permissions of each backend."</p>
         </div>
         {move || if is_set_up.get() { view! { <All data/> }.into_any() } else { view! { <Setup/> }.into_any() }}
     }
     .into_any()
 }
 
-/// In the order of the configuration, so that a backend keeps its place when it falls ill.
+/// In the order of the configuration, so that a failing backend keeps its place.
 #[component]
 fn All(data: Signal<Vec<BackendView>>) -> impl IntoView {
     let jumps = move || {

@@ -1,33 +1,34 @@
-//! One lock: who, since when, still renewing, how long is left, who waits, and what to do next.
+//! Lock page: owner, hold time, renewals, time left, waiters, next steps.
 //!
-//! It says how old each thing is and where the backend cannot tell. It changes nothing: unlocking is elsewhere.
+//! Shows the age of its data and what the backend does not report. Read-only: unlocking has its
+//! own page.
 
-mod answer;
-pub mod copies;
+pub mod copy_commands;
 pub mod facts;
-pub mod head;
-pub mod missing;
+pub mod header;
+mod lookup_result;
+pub mod not_found;
 pub mod notices;
-pub mod parts;
-pub mod record;
+pub mod raw_record;
+pub mod sections;
 
-use domain::detail::{LockCharts, LockDetail};
-use domain::known::Known;
+use domain::lock_detail::{LockCharts, LockDetail};
+use domain::reported::Reported;
 use leptos::prelude::*;
 use leptos_router::hooks::{use_location, use_params_map, use_query_map};
 
-use self::answer::{Answer, find};
 use self::facts::LockFacts;
-use self::head::Head;
-use self::missing::{BadAddress, Choose, Missing};
+use self::header::Head;
+use self::lookup_result::{LookupResult, find};
+use self::not_found::{BadAddress, Choose, Missing};
 use self::notices::Notices;
-use self::parts::{Blockers, Fate, NextSteps, Waiters};
-use self::record::{Holders, Record};
-use crate::components::changing::changing;
+use self::raw_record::{Holders, Record};
+use self::sections::{Blockers, Fate, NextSteps, Waiters};
+use crate::components::expiry_bar_large::ExpiryBarLarge;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
-use crate::components::made::Made;
-use crate::components::runway_large::RunwayLarge;
+use crate::components::raw_html::Made;
+use crate::components::reactive::changing;
 use crate::components::title::PageTitle;
 use crate::links;
 use crate::live::use_live;
@@ -47,7 +48,7 @@ pub fn LockPage() -> impl IntoView {
     };
     let names = Memo::new(
         move |before: Option<&(String, String, String, String)>| match before {
-            // The page outlives its address for a moment on the way to another; that one is not of a lock.
+            // During navigation the page outlives its URL for a moment.
             Some(before) if !path.with(|path| path.starts_with("/locks/")) => before.clone(),
             _ => here(),
         },
@@ -67,18 +68,19 @@ pub fn LockPage() -> impl IntoView {
 }
 
 #[component]
-fn Found(answer: Signal<Answer>) -> impl IntoView {
+fn Found(answer: Signal<LookupResult>) -> impl IntoView {
     let live = use_live();
     Effect::new(move |_| {
         answer.with(|_| ());
-        live.note_arrived();
+        live.set_arrived();
     });
     let detail = Memo::new(move |before: Option<&Option<LockDetail>>| {
         followed(before.and_then(Option::as_ref), answer.get())
     });
     let is_lock = Memo::new(move |_| detail.with(Option::is_some));
     changing(move || {
-        // Within a lock its parts follow by themselves; only another kind of answer makes a new view.
+        // Within a lock its parts update by themselves; only another kind of result creates a
+        // new view.
         if is_lock.get() {
             view! { <Followed detail/> }.into_any()
         } else {
@@ -87,11 +89,12 @@ fn Found(answer: Signal<Answer>) -> impl IntoView {
     })
 }
 
-/// What to show of a lock after one more answer. One that vanishes before the eye stays, marked as gone.
-fn followed(before: Option<&LockDetail>, answer: Answer) -> Option<LockDetail> {
+/// What to show after one more response. A lock that disappears while displayed stays, marked
+/// as gone.
+fn followed(before: Option<&LockDetail>, answer: LookupResult) -> Option<LockDetail> {
     match answer {
-        Answer::Lock(detail) => Some(*detail),
-        Answer::Missing {
+        LookupResult::Lock(detail) => Some(*detail),
+        LookupResult::Missing {
             backend,
             resource,
             what,
@@ -100,50 +103,50 @@ fn followed(before: Option<&LockDetail>, answer: Answer) -> Option<LockDetail> {
                 last.lock.id.backend.as_str() == backend && last.lock.id.resource.text() == resource
             };
             before.filter(id).map(|last| LockDetail {
-                fresh: Known::Absent(what.into()),
+                fresh: Reported::NotApplicable(what.into()),
                 ..last.clone()
             })
         }
-        Answer::Choose { .. } | Answer::BadAddress { .. } => None,
+        LookupResult::Choose { .. } | LookupResult::BadAddress { .. } => None,
     }
 }
 
 #[component]
 fn Followed(detail: Memo<Option<LockDetail>>) -> impl IntoView {
     detail.get_untracked().map(|first| {
-        // The last detail stands in for the moment in which this view is on its way out.
+        // The last detail is used while this view is being replaced.
         let detail = Memo::new(move |_| detail.get().unwrap_or_else(|| first.clone()));
         view! { <Body detail=detail.into()/> }.into_any()
     })
 }
 
-fn other(answer: Answer) -> AnyView {
+fn other(answer: LookupResult) -> AnyView {
     match answer {
-        Answer::Lock(_) => ().into_any(),
-        Answer::Choose {
+        LookupResult::Lock(_) => ().into_any(),
+        LookupResult::Choose {
             backend,
             resource,
             sources,
         } => view! { <Choose backend resource sources/> }.into_any(),
-        Answer::Missing {
+        LookupResult::Missing {
             backend,
             resource,
             what,
         } => view! { <Missing backend resource what/> }.into_any(),
-        Answer::BadAddress { what } => view! { <BadAddress what/> }.into_any(),
+        LookupResult::BadAddress { what } => view! { <BadAddress what/> }.into_any(),
     }
 }
 
 #[component]
 fn Body(detail: Signal<LockDetail>) -> impl IntoView {
-    let title = move || detail.with(head::document_title);
+    let title = move || detail.with(header::document_title);
     let is_past = Memo::new(move |_| detail.with(|detail| detail.is_past));
-    // Somebody takes it, or gives it back, before the eye: another view.
+    // The lock was acquired or released while displayed: another view.
     let body = move || {
         if is_past.get() {
             made(detail, |charts| &charts.past)
         } else {
-            held(detail)
+            held_section(detail)
         }
     };
     view! {
@@ -155,14 +158,14 @@ fn Body(detail: Signal<LockDetail>) -> impl IntoView {
     .into_any()
 }
 
-fn held(detail: Signal<LockDetail>) -> AnyView {
+fn held_section(detail: Signal<LockDetail>) -> AnyView {
     let gone = move || detail.with(LockDetail::is_gone);
     view! {
         <div class="lock" class:is-gone=gone>
             <LockFacts detail/>
-            {move || (!gone()).then(|| view! { <RunwaySection detail/> }.into_any())}
+            {move || (!gone()).then(|| view! { <TimeLeftSection detail/> }.into_any())}
             {made(detail, |charts| &charts.ownership)}
-            // What to do comes first in the page; a wide window has it at the right.
+            // Next steps come first in the page; a wide window has them at the right.
             <div class="lock-cols">
                 <div class="stack"><NextSteps detail/><Fate detail/></div>
                 <div class="stack">
@@ -181,19 +184,19 @@ fn held(detail: Signal<LockDetail>) -> AnyView {
     .into_any()
 }
 
-/// One of the parts that the server made.
+/// A server-rendered part.
 fn made(detail: Signal<LockDetail>, part: fn(&LockCharts) -> &String) -> AnyView {
     view! { <Made html=move || detail.with(|detail| part(&detail.charts).clone())/> }.into_any()
 }
 
 #[component]
-fn RunwaySection(detail: Signal<LockDetail>) -> impl IntoView {
+fn TimeLeftSection(detail: Signal<LockDetail>) -> impl IntoView {
     let lock = Memo::new(move |_| detail.with(|detail| detail.lock.clone()));
-    let note = move || lock.with(head::runway_note);
+    let note = move || lock.with(header::time_left_note);
     view! {
-        <section class="sec" aria-labelledby="runway-head">
-            <header><h2 id="runway-head">"Lease runway"</h2><span class="note">{changing(note)}</span></header>
-            {move || view! { <RunwayLarge lock=lock.get()/> }.into_any()}
+        <section class="sec" aria-labelledby="time-left">
+            <header><h2 id="time-left">"Time left"</h2><span class="note">{changing(note)}</span></header>
+            {move || view! { <ExpiryBarLarge lock=lock.get()/> }.into_any()}
         </section>
     }
     .into_any()

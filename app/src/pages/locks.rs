@@ -1,17 +1,17 @@
-//! Every lock by prefix: segment tree, filters, facets, and the windowed table.
+//! Lock list by prefix: name tree, filters, facets, virtual table.
 
-pub mod address;
 pub mod facets;
-pub mod feed;
 pub mod filters;
-pub mod foot;
-pub mod listing;
+pub mod footer;
 pub mod notices;
+pub mod paging;
 pub mod row;
+pub mod row_buffer;
 pub mod scroll;
 pub mod table;
 pub mod tree;
-pub mod window;
+pub mod url_state;
+pub mod virtual_window;
 
 use domain::query::InventoryPage;
 use leptos::prelude::*;
@@ -24,17 +24,17 @@ use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::title::PageTitle;
 use crate::live::use_live;
-use address::Address;
 use facets::Facets;
-use feed::Feed;
 use filters::Filters;
-use foot::Foot;
-use listing::Listing;
+use footer::Foot;
 use notices::{Blindness, NoRows};
+use paging::LockPaging;
+use row_buffer::Listing;
 use table::Table;
 use tree::Tree;
+use url_state::Address;
 
-/// A page of the list together with the question that it answers.
+/// A page of the list with the query that it answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Loaded {
     pub query: String,
@@ -45,7 +45,7 @@ pub struct Loaded {
 pub fn LocksPage() -> impl IntoView {
     let location = use_location();
     let address = Memo::new(move |before: Option<&Address>| match before {
-        // On the way to another page the address is that page's already, and no question to this one.
+        // During navigation the URL already belongs to another page.
         Some(before)
             if location
                 .pathname
@@ -78,7 +78,7 @@ pub fn LocksPage() -> impl IntoView {
 
 #[component]
 fn List(loaded: Signal<Loaded>, address: Memo<Address>) -> impl IntoView {
-    let Feed { listing, scroll, .. } = Feed::new(loaded, address, use_live());
+    let LockPaging { listing, scroll, .. } = LockPaging::new(loaded, address, use_live());
     let names = Memo::new(move |_| {
         loaded.with(|loaded| {
             loaded

@@ -1,24 +1,24 @@
-//! Overview: what needs attention now, how whole the picture is, and how each backend does.
+//! Overview: locks that need attention, coverage, backend health.
 
-pub mod blind;
-pub mod setup;
-pub mod states;
+pub mod getting_started;
+pub mod state_counts;
+pub mod unreachable_backends;
 
 use domain::backend::{BackendStatus, BackendView};
-use domain::human;
+use domain::format;
 use domain::overview::{Overview, finding};
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 
-use self::blind::BlindBackends;
-use self::setup::Setup;
-use self::states::{States, Waiting};
+use self::getting_started::Setup;
+use self::state_counts::{States, Waiting};
+use self::unreachable_backends::BlindBackends;
 use crate::api::overview::overview;
 use crate::components::backend_strip::BackendStrip;
-use crate::components::changing::changing;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
-use crate::components::made::Made;
+use crate::components::raw_html::Made;
+use crate::components::reactive::changing;
 use crate::components::state_badge::Shape;
 use crate::components::title::PageTitle;
 use crate::components::worklist::Worklist;
@@ -43,7 +43,7 @@ pub fn OverviewPage() -> impl IntoView {
 #[component]
 fn Body(data: Signal<Overview>) -> impl IntoView {
     let live = use_live();
-    Effect::new(move |_| live.note_shown(data.with(|data| data.revision)));
+    Effect::new(move |_| live.set_shown(data.with(|data| data.revision)));
     let is_set_up = Memo::new(move |_| data.with(|data| !data.backends.is_empty()));
     view! {
         <Head data/>
@@ -51,7 +51,7 @@ fn Body(data: Signal<Overview>) -> impl IntoView {
     }
 }
 
-/// The finding, ageing with what it says.
+/// The headline, with running ages.
 #[component]
 fn Head(data: Signal<Overview>) -> impl IntoView {
     let since = move || {
@@ -87,8 +87,8 @@ fn Sections(data: Signal<Overview>) -> impl IntoView {
         <section class="sec" aria-labelledby="backends-head">
             <header>
                 <h2 id="backends-head">"Backends"</h2>
-                <span class="note">"age of the last observation; the tick on each bar is two poll periods, where stale begins"</span>
-                <a class="end link" href="/backends">"Adapters and faults"</a>
+                <span class="note">"age of the last observation; the tick marks two poll intervals, the stale limit"</span>
+                <a class="end link" href="/backends">"Adapters and errors"</a>
             </header>
             <BackendStrip backends/>
         </section>
@@ -103,14 +103,14 @@ fn NeedsAttention(data: Signal<Overview>) -> impl IntoView {
     let note = move || {
         data.with(|data| match (data.attention.len() as u64, data.attention_total) {
             (_, 0) => None,
-            (shown, total) if shown < total => Some(format!("worst {shown} of {}", human::count(total))),
+            (shown, total) if shown < total => Some(format!("worst {shown} of {}", format::count(total))),
             _ => Some("worst first".to_owned()),
         })
     };
     let all = move || {
         data.with(|data| match data.held_total {
             0 => "All locks".to_owned(),
-            total => format!("All {}", human::counted(total, "lock", "locks")),
+            total => format!("All {}", format::counted(total, "lock", "locks")),
         })
     };
     view! {
@@ -127,14 +127,14 @@ fn NeedsAttention(data: Signal<Overview>) -> impl IntoView {
     .into_any()
 }
 
-/// What stands here when nothing does: quiet, and it says what would. It vouches only for what was seen.
+/// Empty worklist: names what would appear here. Claims health only for observed backends.
 #[component]
 fn Calm(data: Signal<Overview>) -> impl IntoView {
-    let seen = Memo::new(move |_| data.with(|data| Seen::of(&data.backends)));
+    let seen = Memo::new(move |_| data.with(|data| Seen::from_backends(&data.backends)));
     changing(move || match seen.get() {
         Seen::All => calm("No lock is"),
-        Seen::Some => calm("No lock that can be seen is"),
-        Seen::Nothing => view! { <p class="calm">"Not known: no backend has been read."</p> }.into_any(),
+        Seen::Some => calm("No visible lock is"),
+        Seen::Nothing => view! { <p class="calm">"No data: no backend has been read."</p> }.into_any(),
     })
 }
 
@@ -142,7 +142,7 @@ fn calm(none: &'static str) -> AnyView {
     view! {
         <p class="calm healthy">
             <Shape name="ok"/>
-            <span>{none}" silent, expired, without a TTL or waited for. One that becomes so will stand here, worst first, with the reason."</span>
+            <span>{none}" silent, expired, without a TTL or contended. Such locks are listed here, worst first, with the reason."</span>
         </p>
     }
     .into_any()
@@ -156,7 +156,7 @@ enum Seen {
 }
 
 impl Seen {
-    fn of(backends: &[BackendView]) -> Self {
+    fn from_backends(backends: &[BackendView]) -> Self {
         let of = |status| backends.iter().filter(|backend| backend.status == status).count();
         match (of(BackendStatus::Live), of(BackendStatus::Partial)) {
             (live, _) if live == backends.len() => Self::All,

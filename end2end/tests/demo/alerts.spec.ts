@@ -1,5 +1,5 @@
-// Alerts on real trouble: what fires is acknowledged and silenced, a rule is made from a chart, previewed and saved, what does
-// not fit is refused at its field with the rest as it was typed; by keyboard, without a script, light and dark, on a phone.
+// Alerts on real incidents: acknowledged and silenced; a rule is created from a chart, previewed and saved; invalid input is
+// reported at its field with the other input kept; by keyboard, without script, light and dark, on a phone.
 import type { Page } from '@playwright/test';
 import { accessible, expect, fits, lookAt, test } from '../../demo';
 
@@ -18,7 +18,7 @@ async function refusedWriteFires(page: Page): Promise<void> {
 
 const line = (page: Page) => page.locator('.al', { hasText: 'Fencing rejections' }).filter({ hasText: 'firing' }).filter({ hasText: REFUSED }).first();
 
-test('an alert is acknowledged, and leads to its lock, its rule and its runbook', async ({ page }) => {
+test('an alert is acknowledged and links its lock, rule and runbook', async ({ page }) => {
   test.setTimeout(150_000);
   await page.goto('/locks');
   await page.getByRole('navigation', { name: 'pages', exact: true }).getByRole('link', { name: 'Alerts' }).click();
@@ -33,16 +33,16 @@ test('an alert is acknowledged, and leads to its lock, its rule and its runbook'
   await expect(page).toHaveURL(/\/docs\/alerts#fencing_rejections$/);
   await accessible(page);
   await page.goBack();
-  // Between two rounds of the zombie its lock is free: then the page has its past.
+  // Between two rounds of the zombie its lock is free: then the page shows its history.
   await line(page).locator('.al-of').click();
   await expect(page.locator('h1')).toHaveText(REFUSED);
   await expect(page.locator('#ownership')).toBeVisible();
 });
 
-test('a rule is made from a chart, refused with what was typed, previewed, saved and changed', async ({ page, api, forgive }) => {
+test('a rule is created from a chart, rejected with its input kept, previewed, saved and changed', async ({ page, api, forgive }) => {
   test.setTimeout(150_000);
   forgive(/status of 422/);
-  const lead = page.getByRole('link', { name: 'Alert when a write is refused' });
+  const lead = page.getByRole('link', { name: 'Add an alert rule' });
   await expect(async () => {
     await page.goto('/fencing');
     await expect(lead).toBeVisible({ timeout: 1_000 });
@@ -54,16 +54,16 @@ test('a rule is made from a chart, refused with what was typed, previewed, saved
   await page.getByLabel('at least').fill('0');
   await page.getByLabel('Prefix').fill('nothing_there:');
   await page.getByLabel('Message').fill('Look at {resource}');
-  await page.getByRole('button', { name: 'Save the rule' }).click();
-  await expect(page.getByRole('alert')).toContainText('A field below does not fit');
+  await page.getByRole('button', { name: 'Save rule' }).click();
+  await expect(page.getByRole('alert')).toContainText('A field below is invalid');
   await expect(page.getByLabel('at least')).toHaveAttribute('aria-invalid', 'true');
   await expect(page.getByLabel('at least')).toHaveValue('0');
   await expect(page.getByLabel('Prefix', { exact: false }).first()).toHaveValue('nothing_there:');
   await expect(page.getByLabel('Message')).toHaveValue('Look at {resource}');
-  await expect(page.getByText('It covers no lock that is held or was seen')).toBeVisible();
+  await expect(page.getByText('covers no lock that is held or was seen')).toBeVisible();
   await lookAt(page, 'alert-rule-refused');
   await page.getByLabel('at least').fill('1');
-  await page.getByLabel('The prefix is right although nothing is there yet').check();
+  await page.getByLabel('Accept a prefix without locks').check();
   await page.getByRole('button', { name: 'Preview' }).click();
   await expect(page.locator('.pv-fig')).toContainText('0 times in 7 days');
   await page.getByLabel('Prefix').first().fill('tenant_408:');
@@ -72,7 +72,7 @@ test('a rule is made from a chart, refused with what was typed, previewed, saved
     await expect(page.locator('.pv-fig b')).not.toHaveText('0', { timeout: 1_000 });
   }).toPass({ timeout: 90_000 });
   await expect(page.locator('table.t tbody').first()).toContainText(REFUSED);
-  await page.getByRole('button', { name: 'Save the rule' }).click();
+  await page.getByRole('button', { name: 'Save rule' }).click();
   await expect(page.getByRole('status')).toContainText('Saved as version 1');
   await page.getByLabel('at least').fill('50');
   await page.getByRole('button', { name: 'Preview' }).click();
@@ -109,8 +109,8 @@ async function dragTo(page: Page, to: number): Promise<void> {
   await page.mouse.up();
 }
 
-// Catches a line that cannot be dragged, that counts before a typed number, or that is saved before its number was read.
-test('the threshold is a line: dragged by mouse and keyboard, previewed, outdone by a typed number, saved when it was read', async ({ page }) => {
+// Fails if the line cannot be dragged, takes precedence over a typed number, or is saved before its number was shown.
+test('the threshold line is dragged by mouse and keyboard, previewed, overridden by a typed number, and saved', async ({ page }) => {
   test.setTimeout(150_000);
   await expect(async () => {
     await page.goto('/alerts/rules/new?condition=fencing_rejections&with.count=20');
@@ -124,7 +124,7 @@ test('the threshold is a line: dragged by mouse and keyboard, previewed, outdone
   const dragged = await line.inputValue();
   expect(Number(dragged)).toBeLessThan(20);
   expect(Math.abs(await share(page) - 0.5)).toBeLessThan(0.06);
-  // The number rides on the line before anything is sent.
+  // The number follows the line before a request is sent.
   expect(await page.locator('.pv-now').evaluate((it) => getComputedStyle(it).getPropertyValue('--whole-int'))).toBe(dragged);
   await lookAt(page, 'alert-line-dragged');
   await page.getByRole('button', { name: 'Preview' }).click();
@@ -133,7 +133,7 @@ test('the threshold is a line: dragged by mouse and keyboard, previewed, outdone
   await expect(page.getByLabel('Name')).toHaveValue('By the line');
   await expect(page.locator('.pv figcaption')).toContainText(`threshold ${dragged}`);
 
-  // By keyboard to its foot, where every refused write fires; there it cannot be below what a threshold may be.
+  // By keyboard to the bottom, where every rejected write fires; it stays within the threshold's bounds.
   await line.focus();
   await page.keyboard.press('ArrowDown');
   expect(Number(await line.inputValue())).toBeLessThan(Number(dragged));
@@ -143,22 +143,22 @@ test('the threshold is a line: dragged by mouse and keyboard, previewed, outdone
   await expect(number).toHaveValue('1');
   await expect(page.locator('.pv-fig b')).not.toHaveText('0');
 
-  // Both changed: what was typed counts, and it is said.
+  // Both changed: the typed number counts, with a remark.
   await number.fill('7');
   await line.focus();
   await page.keyboard.press('End');
   await page.getByRole('button', { name: 'Preview' }).click();
-  await expect(page.getByRole('status')).toContainText('the number counts');
+  await expect(page.getByRole('status')).toContainText('the field counts');
   await expect(number).toHaveValue('7');
 
-  // Moved and saved at once: shown first.
+  // Moved and saved at once: the new number is shown first.
   await line.focus();
   await page.keyboard.press('ArrowUp');
   const wanted = await line.inputValue();
-  await page.getByRole('button', { name: 'Save the rule' }).click();
-  await expect(page.getByRole('status')).toContainText('Nothing is saved yet');
+  await page.getByRole('button', { name: 'Save rule' }).click();
+  await expect(page.getByRole('status')).toContainText('Not saved yet');
   await expect(number).toHaveValue(wanted);
-  await page.getByRole('button', { name: 'Save the rule' }).click();
+  await page.getByRole('button', { name: 'Save rule' }).click();
   await expect(page.getByRole('status')).toContainText('Saved as version 1');
   await expect(number).toHaveValue(wanted);
   await dragTo(page, 0.3);
@@ -168,24 +168,24 @@ test('the threshold is a line: dragged by mouse and keyboard, previewed, outdone
   await page.getByRole('button', { name: 'Remove' }).click();
 });
 
-test('a silence wants an end, says what it matches, keeps quiet and is ended', async ({ page, api, forgive }) => {
+test('a silence requires an end, shows its matches, suppresses and is ended', async ({ page, api, forgive }) => {
   test.setTimeout(150_000);
   forgive(/status of 422/);
   await refusedWriteFires(page);
   await page.getByRole('link', { name: 'New silence' }).click();
   await page.getByLabel('Where').first().selectOption('rule');
-  await page.getByLabel('is, with * for what differs').first().fill('fencing_*');
-  await page.getByLabel('Why nobody needs to be told').fill('The ledger is being moved');
-  // Spaces pass the browser, not the server.
-  await page.getByLabel('Ends in').fill(' ');
+  await page.getByLabel('Value, * as wildcard').first().fill('fencing_*');
+  await page.getByLabel('Reason').fill('The ledger is being moved');
+  // The browser accepts spaces, the server does not.
+  await page.getByLabel('Duration').fill(' ');
   await page.getByRole('button', { name: 'Silence', exact: true }).click();
-  await expect(page.getByLabel('Ends in')).toHaveAttribute('aria-invalid', 'true');
-  await expect(page.getByLabel('Why nobody needs to be told')).toHaveValue('The ledger is being moved');
-  await expect(page.getByLabel('is, with * for what differs').first()).toHaveValue('fencing_*');
+  await expect(page.getByLabel('Duration')).toHaveAttribute('aria-invalid', 'true');
+  await expect(page.getByLabel('Reason')).toHaveValue('The ledger is being moved');
+  await expect(page.getByLabel('Value, * as wildcard').first()).toHaveValue('fencing_*');
   await lookAt(page, 'alert-silence-refused');
-  await page.getByLabel('Ends in').fill('2h');
-  await page.getByRole('button', { name: 'Count what it matches' }).click();
-  await expect(page.getByRole('status')).toContainText(/It would keep [1-9]\d* alerts? quiet/);
+  await page.getByLabel('Duration').fill('2h');
+  await page.getByRole('button', { name: 'Count matching alerts' }).click();
+  await expect(page.getByRole('status')).toContainText(/Would silence [1-9]\d* alerts? firing now/);
   await page.getByRole('button', { name: 'Silence', exact: true }).click();
   await expect(page.getByRole('status')).toContainText('Silenced');
   await expect(line(page)).toContainText('Silenced.');
@@ -195,10 +195,10 @@ test('a silence wants an end, says what it matches, keeps quiet and is ended', a
   expect((await api<Alerts>('alerts')).alerts.some((it) => it.rule === 'fencing_rejections' && it.state === 'firing')).toBe(true);
   await lookAt(page, 'alerts-silenced');
   await kept.getByRole('button', { name: /^End now: the silence on/ }).click();
-  await expect(page.getByRole('status')).toContainText('The silence is over');
+  await expect(page.getByRole('status')).toContainText('The silence has ended');
 });
 
-test('by keyboard a rule is found, filled, previewed by Enter, and saved', async ({ page }) => {
+test('a rule is found, filled, previewed and saved by keyboard', async ({ page }) => {
   await page.goto('/alerts/rules/new');
   await page.getByRole('link', { name: 'Contention' }).last().focus();
   await page.keyboard.press('Enter');
@@ -207,10 +207,10 @@ test('by keyboard a rule is found, filled, previewed by Enter, and saved', async
   await page.keyboard.press('ControlOrMeta+A');
   await page.keyboard.type('By hand');
   await page.keyboard.press('Enter');
-  // Enter shows and never saves.
-  await expect(page.getByText('A new rule.')).toBeVisible();
+  // Enter previews and never saves.
+  await expect(page.getByText('Preview the rule on past data')).toBeVisible();
   await expect(page.getByLabel('Name')).toHaveValue('By hand');
-  const save = page.getByRole('button', { name: 'Save the rule' });
+  const save = page.getByRole('button', { name: 'Save rule' });
   await page.getByLabel('Message').focus();
   for (let steps = 0; steps < 6 && !await save.evaluate((it) => it === document.activeElement); steps++) {
     await page.keyboard.press('Tab');
@@ -224,11 +224,11 @@ test('by keyboard a rule is found, filled, previewed by Enter, and saved', async
 test.describe('without a script, on a phone', () => {
   test.use({ javaScriptEnabled: false, viewport: { width: 390, height: 844 } });
 
-  test('the board, a rule and a silence fit and work', async ({ page }) => {
+  test('alerts page, rule and silence fit and work', async ({ page }) => {
     await page.goto('/alerts');
     await fits(page);
     await page.getByRole('link', { name: 'Long-held', exact: true }).last().click();
-    // With its style sheet, not before.
+    // Once its style sheet is loaded.
     await page.waitForURL(/\/alerts\/rules\//);
     await fits(page);
     await page.getByRole('button', { name: 'Preview' }).click();
@@ -248,7 +248,7 @@ test.describe('without a script, on a phone', () => {
   });
 });
 
-test('an address that takes a form alone leads to its page', async ({ page }) => {
+test('a GET on a form target redirects to its page', async ({ page }) => {
   await page.goto('/alerts/silences');
   await expect(page).toHaveURL(/\/alerts$/);
   await expect(page.getByRole('link', { name: 'New silence' })).toBeVisible();

@@ -1,4 +1,4 @@
-// The audit record: found by the navigation, searched by a form, read row by row, taken along as a file; without a script,
+// The audit log: navigation, filters, single entries, export; without script,
 // by keyboard, on a phone.
 import { accessible, expect, fits, lookAt, test } from '../../demo';
 import type { Page } from '@playwright/test';
@@ -17,7 +17,7 @@ async function unlock(url: string, cookie: string, api: <T>(path: string) => Pro
     return [answer.status, await answer.json() as T];
   };
   let id = '';
-  // Its holder gives it back and takes it again all the time: what was looked at must still stand there.
+  // Its holder releases and acquires it all the time: the reviewed holding must still be current.
   await expect(async () => {
     const { locks } = await api<{ locks: { resource: string; source: string; generation: string }[] }>('inventory?backend=builtin&limit=50');
     const lock = locks.find((it) => it.generation);
@@ -32,25 +32,25 @@ async function unlock(url: string, cookie: string, api: <T>(path: string) => Pro
   return id;
 }
 
-test('the navigation leads to the record, whose form searches it', async ({ page }) => {
+test('the navigation leads to the audit log with its filter form', async ({ page }) => {
   await page.goto('/locks');
   await page.getByRole('navigation', { name: 'pages', exact: true }).getByRole('link', { name: 'Audit' }).click();
-  await expect(page.getByRole('heading', { level: 1 })).toContainText('Audit:');
-  await page.getByLabel('Who, by name or id').fill('visitor');
+  await expect(page.getByRole('heading', { level: 1 })).toContainText('Audit log: ');
+  await page.getByLabel('Actor, name or id').fill('visitor');
   await page.getByLabel('Action').selectOption('LOGIN');
   await page.getByRole('button', { name: 'Search' }).click();
   await expect(page).toHaveURL(/actor=visitor.*action=LOGIN/);
   await expect(lines(page).first()).toContainText('sign-in');
-  await expect(page.getByLabel('Who, by name or id')).toHaveValue('visitor');
+  await expect(page.getByLabel('Actor, name or id')).toHaveValue('visitor');
   await page.getByLabel('Resource begins with').fill('no such name');
   await page.getByRole('button', { name: 'Search' }).click();
-  await expect(page.getByRole('heading', { name: 'No row fits' })).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'No matching entries' })).toBeVisible();
   await lookAt(page, 'audit-nothing-fits');
-  await page.getByRole('link', { name: 'Every row' }).click();
+  await page.getByRole('link', { name: 'All entries' }).click();
   await expect(page).toHaveURL('/audit');
 });
 
-test('a forced unlock is read as one thing, step by step', async ({ page, demo, api }) => {
+test('the steps of a forced unlock are grouped', async ({ page, demo, api }) => {
   const cookie = demo.session.cookies.map(({ name, value }) => `${name}=${value}`).join('; ');
   const id = await unlock(demo.url, cookie, api);
   await page.goto('/audit');
@@ -58,52 +58,52 @@ test('a forced unlock is read as one thing, step by step', async ({ page, demo, 
   await lookAt(page, 'audit');
   await page.goto(`/audit?unlockId=${id}`);
   await expect(lines(page)).toHaveCount(3);
-  const { rows } = await api<{ rows: Row[] }>(`audit?unlockId=${id}`);
+  const { entries: rows } = await api<{ entries: Row[] }>(`audit?unlockId=${id}`);
   expect(rows.map((row) => `${row.phase} ${row.outcome}`)).toEqual(['outcome released', 'act begun', 'intent pending']);
   await lines(page).first().getByRole('link').first().click();
   await expect(page).toHaveURL(`/audit/${rows[0]?.id}`);
   await expect(page.locator('main')).toContainText('stuck since 03:00, its owner agrees');
   await expect(page.locator('table.diff .differs').first()).toContainText('differs');
   await expect(page.locator('.hashes')).toContainText(rows[0]?.hash ?? 'no hash');
-  await expect(page.getByText('Its fields give its hash, and it follows the row before it.')).toBeVisible();
+  await expect(page.getByText('Hash verified; the entry follows the previous one.')).toBeVisible();
   await lookAt(page, 'audit-row');
 });
 
-test('the rows on the page can be taken along', async ({ page, api }) => {
+test('the listed entries can be exported', async ({ page, api }) => {
   await page.goto('/audit?action=LOGIN');
   const [download] = await Promise.all([
     page.waitForEvent('download'),
     page.getByRole('link', { name: 'CSV' }).click(),
   ]);
   expect(download.suggestedFilename()).toBe('leasehold-audit.csv');
-  const { rows } = await api<{ rows: { after: { format: string; filters: { action: string } } }[] }>('audit?action=AUDIT_EXPORT');
+  const { entries: rows } = await api<{ entries: { after: { format: string; filters: { action: string } } }[] }>('audit?action=AUDIT_EXPORT');
   expect(rows[0]?.after).toEqual({ format: 'csv', filters: { action: 'LOGIN' } });
 });
 
-test('what was asked wrongly is said at its field, and a row that is not there is said as such', async ({ page, forgive }) => {
+test('an invalid filter is reported at its field, and a missing entry as missing', async ({ page, forgive }) => {
   forgive(/status of 40[04]/);
   await page.goto('/audit?from=soon&actor=ada');
   await expect(page.getByLabel('From, UTC')).toHaveAttribute('aria-invalid', 'true');
   await expect(page.getByText('is not a time like')).toBeVisible();
   await lookAt(page, 'audit-bad-question');
   await page.goto('/audit/999999999');
-  await expect(page.getByRole('heading', { level: 1 })).toHaveText('There is no such row');
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('No such entry');
   await accessible(page);
 });
 
 test.describe('without a script', () => {
   test.use({ javaScriptEnabled: false });
 
-  test('the form searches, rows open and neighbours lead on', async ({ page }) => {
+  test('the form filters, entries open and link their neighbours', async ({ page }) => {
     await page.goto('/audit?limit=2');
     await expect(lines(page)).toHaveCount(2);
-    await page.getByRole('link', { name: 'Older rows' }).click();
-    await expect(page.getByRole('link', { name: 'Newest rows' })).toBeVisible();
+    await page.getByRole('link', { name: 'Older entries' }).click();
+    await expect(page.getByRole('link', { name: 'Newest entries' })).toBeVisible();
     const row = await lines(page).first().getByRole('link').first().textContent();
     await lines(page).first().getByRole('link').first().click();
     await expect(page).toHaveURL(`/audit/${row}`);
-    await expect(page.getByRole('heading', { name: 'In the chain' })).toBeVisible();
-    await page.getByRole('link', { name: /^row \d+$/ }).first().click();
+    await expect(page.getByRole('heading', { name: 'Hash chain' })).toBeVisible();
+    await page.getByRole('link', { name: /^entry \d+$/ }).first().click();
     await expect(page).not.toHaveURL(`/audit/${row}`);
   });
 });
@@ -111,7 +111,7 @@ test.describe('without a script', () => {
 test.describe('on a phone, by keyboard', () => {
   test.use({ viewport: { width: 390, height: 844 } });
 
-  test('the record fits, and the first row opens with Enter', async ({ page }) => {
+  test('the audit log fits, and the first entry opens with Enter', async ({ page }) => {
     await page.goto('/audit');
     await fits(page);
     const below = page.getByRole('navigation', { name: 'pages, below' });

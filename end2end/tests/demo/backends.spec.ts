@@ -1,7 +1,7 @@
-// What the console tells of its own eyes: address, version, answers, and what its accounts may and may not do.
+// The Backends page: address, version, latency, account permissions.
 import { type Backend, BACKENDS, expect, openLive, test } from '../../demo';
 
-test('each backend shows what its account may do, as probed', async ({ page, api }) => {
+test('each backend shows the probed permissions of its account', async ({ page, api }) => {
   const watched = async () => (await api<Backend[]>('backends')).filter((it) => BACKENDS.includes(it.name));
   await expect.poll(async () => (await watched()).filter((it) => it.rights.length > 0).length, { timeout: 30_000 }).toBe(BACKENDS.length);
   const backends = await watched();
@@ -11,20 +11,20 @@ test('each backend shows what its account may do, as probed', async ({ page, api
     await expect(section).toContainText(address);
     for (const { what, allowed, wanted } of rights) {
       const row = section.getByRole('row').filter({ has: page.getByRole('rowheader', { name: what }) }).first();
-      const word = allowed === null ? 'unknown' : allowed ? (wanted ? 'may' : 'may, should not') : 'may not';
+      const word = allowed === null ? 'unknown' : allowed ? (wanted ? 'granted' : 'granted, not needed') : 'denied';
       await expect(row.getByRole('cell'), `${name}: ${what}`).toHaveText(word);
     }
   }
 });
 
-test('accounts of the demo may only look, and the one right too many is named with its mend', async ({ page }) => {
+test('accounts of the demo are read-only, and an excess permission has its remedy', async ({ page }) => {
   await openLive(page, '/backends');
-  const surplus = page.locator('td .st.warning', { hasText: 'may, should not' });
+  const surplus = page.locator('td .st.warning', { hasText: 'granted, not needed' });
   await expect(surplus).toHaveCount(1);
-  await expect(page.getByRole('region', { name: 'etcd-coord', exact: true }).locator('.mend').first()).toHaveText(/\w{4,}/);
+  await expect(page.getByRole('region', { name: 'etcd-coord', exact: true }).locator('.remedy').first()).toHaveText(/\w{4,}/);
 });
 
-test('a server that stops answering turns stale, and its locks are not shown as if seen', async ({ page, api }) => {
+test('an unreachable server becomes stale, and so do its locks', async ({ page, api }) => {
   test.setTimeout(120_000);
   const status = async () => (await api<Backend[]>('backends')).find((it) => it.name === 'cache-eu')?.status;
   await openLive(page, '/backends');
@@ -32,5 +32,5 @@ test('a server that stops answering turns stale, and its locks are not shown as 
   const section = page.getByRole('region', { name: 'cache-eu', exact: true });
   await expect(section.locator('header')).toContainText(/stale|down/, { timeout: 3_000 });
   await expect(section.locator('.health')).toHaveClass(/is-stale/);
-  await expect(section).toContainText('How to fix it');
+  await expect(section).toContainText('Remedy: ');
 });

@@ -1,4 +1,4 @@
-// How long a change on a watched backend takes to the screen. Measured and printed, not judged: machines differ.
+// Time from a change on a backend to the screen. Measured and printed, not asserted: machines differ.
 import { type Backend, expect, openLive, rows, test } from '../../demo';
 
 const CHANGES = 20;
@@ -30,7 +30,7 @@ test('changes of a key in etcd reach the screen', async ({ page, api }) => {
 
   const took: number[] = [];
   for (let change = 1; change <= CHANGES; change += 1) {
-    // Spread over the beat of the stream, so that neither its best nor its worst moment is met each time.
+    // Spread over the stream's interval, to hit neither its best nor its worst moment each time.
     await page.waitForTimeout(500 + 37 * change % 500);
     const begun = Date.now();
     await put(`owner-${change}`);

@@ -1,8 +1,8 @@
-// Where waiting happens: found by the navigation, complete without a script, its state in the address, the same numbers in
-// the drawing and in the table behind it; light and dark, on a phone.
+// Contention page: navigation, complete without script, state in the URL, the same numbers in
+// the heatmap and in its table; light and dark, on a phone.
 import { accessible, expect, fits, lookAt, test } from '../../demo';
 
-test('the map fills within two minutes, and its cells say what its table says', async ({ page }) => {
+test('the heatmap fills within two minutes, and its cells equal its table', async ({ page }) => {
   test.setTimeout(180_000);
   await page.goto('/locks');
   await page.getByRole('navigation', { name: 'pages', exact: true }).getByRole('link', { name: 'Contention' }).click();
@@ -20,7 +20,7 @@ test('the map fills within two minutes, and its cells say what its table says', 
   await lookAt(page, 'contention');
 });
 
-test('a cell, the order and the range stand in the address', async ({ page }) => {
+test('cell, order and range are in the URL', async ({ page }) => {
   test.setTimeout(180_000);
   await expect(async () => {
     await page.goto('/contention?range=1h');
@@ -38,12 +38,12 @@ test('a cell, the order and the range stand in the address', async ({ page }) =>
   await accessible(page);
 });
 
-// Catches a map whose hundreds of cells each stop the tab key, and one that the keyboard cannot get into.
-test('by keyboard the map is passed in a few stops, and walked from cell to cell', async ({ page }) => {
+// Fails if each of the hundreds of cells is in the tab order, or if the keyboard cannot reach the cells.
+test('the keyboard passes the heatmap in a few stops and walks from cell to cell', async ({ page }) => {
   test.setTimeout(180_000);
-  const steps = page.getByRole('navigation', { name: 'cells beside it' });
+  const steps = page.getByRole('navigation', { name: 'neighbouring cells' });
   const inSteps = () => steps.evaluate((it) => it.contains(document.activeElement));
-  // The newest cell is not known until its minute is added up, and then there is nowhere to go: again.
+  // The newest cell is unknown until its minute is summed; without neighbours, retry.
   await expect(async () => {
     await page.goto('/contention?range=1h');
     await expect(steps.getByRole('link').first()).toBeVisible({ timeout: 1_000 });
@@ -60,7 +60,7 @@ test('by keyboard the map is passed in a few stops, and walked from cell to cell
     await expect(page).toHaveURL(/prefix=.*at=.*#cell$/, { timeout: 5_000 });
     await expect(page.locator('#cell p')).not.toHaveText(before ?? '', { timeout: 1_000 });
     await expect(page.locator('#cell p')).toContainText('waited', { timeout: 1_000 });
-    // On from where the neighbours are: the link to its locks, then the ways on.
+    // Continues at the neighbours: the link to its locks, then the links to other cells.
     for (let presses = 0; presses < 3 && !await inSteps(); presses++) await page.keyboard.press('Tab');
     expect(await inSteps()).toBe(true);
   }).toPass({ timeout: 150_000 });
@@ -68,17 +68,17 @@ test('by keyboard the map is passed in a few stops, and walked from cell to cell
   await lookAt(page, 'contention-cell');
 });
 
-test('a question that does not fit is answered with its field', async ({ page, forgive }) => {
+test('an invalid query names its field', async ({ page, forgive }) => {
   forgive(/status of 400/);
   const answer = await page.goto('/contention?range=2h');
   expect(answer?.status()).toBe(400);
-  await expect(page.getByRole('alert')).toContainText('range is none of 1h');
+  await expect(page.getByRole('alert')).toContainText('must be one of 1h');
   await accessible(page);
 });
 
 test.describe('on a phone', () => {
   test.use({ viewport: { width: 390, height: 844 } });
-  test('the map keeps the whole width and nothing overflows', async ({ page }) => {
+  test('the heatmap has the full width without overflow', async ({ page }) => {
     await page.goto('/contention?range=1h');
     await fits(page);
     await accessible(page);

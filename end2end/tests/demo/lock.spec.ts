@@ -1,9 +1,9 @@
-// One real lock: its waiters in order, who blocks whom, its record, and what is copied from it.
+// One real lock: waiters in order, blocker tree, record, copy buttons.
 import { type Detail, expect, type Locks, openLive, test } from '../../demo';
 
 const MUTEX = '%2Flocks%2Ftenant_311:statement-run:2026-04';
 
-test('an etcd mutex shows its waiters in the order in which they get it', async ({ page, api }) => {
+test('an etcd mutex shows its waiters in queue order', async ({ page, api }) => {
   await openLive(page, `/locks/etcd-coord/${MUTEX}?source=mutex`);
   await expect(page.locator('h1')).toHaveText('/locks/tenant_311:statement-run:2026-04');
   await expect(async () => {
@@ -18,7 +18,7 @@ test('an etcd mutex shows its waiters in the order in which they get it', async 
   }).toPass({ timeout: 30_000 });
 });
 
-test('the etcd mutex changes hands on the page without a reload', async ({ page }) => {
+test('a new holder of the etcd mutex appears without a reload', async ({ page }) => {
   test.setTimeout(90_000);
   await openLive(page, `/locks/etcd-coord/${MUTEX}?source=mutex`);
   const first = page.locator('table.wt tbody tr').first().locator('.own');
@@ -35,7 +35,7 @@ test('sessions that block others in Postgres are shown as a tree', async ({ page
     return found?.resource ?? '';
   }, { timeout: 60_000 }).not.toBe('');
   await openLive(page, `/locks/orders-db/${encodeURIComponent(found?.resource ?? '')}?source=advisory`);
-  const tree = page.getByRole('region', { name: 'Who blocks whom' });
+  const tree = page.getByRole('region', { name: 'Blocker tree' });
   await expect(tree).toBeVisible();
   await expect(tree.locator('li li').first()).toBeVisible();
 });

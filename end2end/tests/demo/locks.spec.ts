@@ -1,15 +1,15 @@
-// The list against the truth of the API: the same locks, by backend and by prefix.
+// The list compared with the API: the same locks, by backend and by prefix.
 import type { Page } from '@playwright/test';
 import { BACKENDS, expect, type Locks, openLive, rows, test } from '../../demo';
 
-/** Names on screen, from the links: text that people see may have hidden characters written out. */
+/** Names on screen, from the links: text that users see may have hidden characters written out. */
 async function listed(page: Page): Promise<string[]> {
   const hrefs = await rows(page).locator('.c-res a').evaluateAll((links) => links.map((it) => (it as HTMLAnchorElement).pathname));
   return hrefs.map((path) => decodeURIComponent(path.split('/').slice(3).join('/'))).toSorted();
 }
 
 for (const backend of BACKENDS) {
-  test(`the list shows exactly the locks of ${backend}, while they come and go`, async ({ page, api }) => {
+  test(`the list shows exactly the locks of ${backend} under churn`, async ({ page, api }) => {
     await page.setViewportSize({ width: 1440, height: 2600 });
     await openLive(page, `/locks?backend=${backend}`);
     await expect(async () => {
@@ -20,9 +20,9 @@ for (const backend of BACKENDS) {
   });
 }
 
-test('the prefix tree leads down and narrows the list to what it counts', async ({ page }) => {
+test('the name tree filters the list to the locks it counts', async ({ page }) => {
   await openLive(page, '/locks?sort=resource');
-  const tree = page.getByRole('navigation', { name: 'segments of names' });
+  const tree = page.getByRole('navigation', { name: 'name segments' });
   for (const [segment, prefix] of [['/locks/', '/locks/'], ['deploy/', '/locks/deploy/']] as const) {
     await tree.getByRole('link', { name: segment }).first().click();
     await expect(page).toHaveURL(new RegExp(`prefix=${prefix}`));

@@ -1,53 +1,53 @@
-// Who is told: the receiver that the demo brings, one that is added and refused, a test with its request and answer.
+// Receivers: the demo's own, one that is added and rejected, a test message with its request and response.
 import { expect, fits, lookAt, test } from '../../demo';
 
 const PATH = '/alerts/receivers';
 
-test('the settings lead to the receivers, and the demo has one that hears', async ({ page }) => {
+test('the settings lead to the receivers, and the demo has a working one', async ({ page }) => {
   await page.goto('/settings');
   await page.getByRole('navigation', { name: 'settings' }).getByRole('link', { name: 'Receivers' }).click();
-  await expect(page.getByRole('heading', { level: 1 })).toHaveText('demo-webhook is told');
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Notifications go to demo-webhook');
   await page.getByRole('button', { name: 'Test demo-webhook' }).click();
-  await expect(page.getByRole('heading', { level: 1 })).toHaveText('demo-webhook took the test');
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Test delivered to demo-webhook');
   await expect(page.getByLabel('request')).toContainText('x-signature: sha256=');
-  await expect(page.getByLabel('answer')).toContainText('heard, and the signature is right');
+  await expect(page.getByLabel('answer')).toContainText('received, signature valid');
   await lookAt(page, 'receivers-test');
 });
 
-test('an inner address is refused at its field, and one that does not answer shows why', async ({ page, forgive }) => {
+test('an internal address is rejected at its field, and an unreachable one shows the reason', async ({ page, forgive }) => {
   forgive(/status of 422/);
   await page.goto(PATH);
   const fill = async (url: string) => {
     await page.getByLabel('Name').fill('away');
-    await page.getByLabel('Where to').fill(url);
+    await page.getByLabel('Address').fill(url);
     await page.getByLabel('Secret').fill('sixteen bytes at least');
-    await page.getByRole('button', { name: 'Add it' }).click();
+    await page.getByRole('button', { name: 'Add receiver' }).click();
   };
   await fill('https://169.254.169.254/latest');
-  await expect(page.getByLabel('Where to')).toHaveAttribute('aria-invalid', 'true');
+  await expect(page.getByLabel('Address')).toHaveAttribute('aria-invalid', 'true');
   await expect(page.getByText('a cloud\'s metadata service')).toBeVisible();
   await lookAt(page, 'receivers-refused');
   await fill('http://127.0.0.1:1/');
-  await expect(page.getByRole('status')).toContainText('Added');
+  await expect(page.getByRole('status')).toContainText('Receiver added');
   await page.getByRole('button', { name: 'Test away' }).click();
-  await expect(page.getByRole('heading', { level: 1 })).toHaveText('away did not take the test');
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Test to away failed');
   await page.goto(PATH);
-  await expect(page.getByRole('heading', { level: 1 })).toHaveText('away did not take its last message');
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Last notification to away failed');
   await lookAt(page, 'receivers');
   await page.getByRole('link', { name: 'away' }).click();
   await lookAt(page, 'receiver');
-  await page.getByRole('button', { name: 'Remove it' }).click();
-  await expect(page.getByRole('heading', { level: 1 })).toHaveText('demo-webhook is told');
+  await page.getByRole('button', { name: 'Remove receiver' }).click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Notifications go to demo-webhook');
 });
 
 test.describe('without a script, on a phone', () => {
   test.use({ javaScriptEnabled: false, viewport: { width: 390, height: 844 } });
 
-  test('a test is sent', async ({ page }) => {
+  test('a test message is sent', async ({ page }) => {
     await page.goto(PATH);
     await fits(page);
     await page.getByRole('button', { name: 'Test demo-webhook' }).click();
-    await expect(page.getByRole('heading', { level: 1 })).toContainText('took the test');
+    await expect(page.getByRole('heading', { level: 1 })).toContainText('Test delivered');
     await fits(page);
   });
 });

@@ -1,23 +1,23 @@
-// Every state that the demo plays is judged so by the console and stands on the page with its word.
+// Every state of the demo is diagnosed and shown with its label.
 import { expect, type Locks, open, rows, test } from '../../demo';
 
 const PLAYED: Record<string, string> = {
   healthy: 'healthy',
-  expired_present: 'expired but present',
+  expired: 'expired',
   no_ttl: 'no TTL',
   long_held: 'long-held',
   contended: 'contended',
   unknown: 'unknown',
-  holder_gone: 'holder gone',
+  orphaned: 'orphaned',
   not_renewing: 'not renewing',
   near_expiry: 'near expiry',
   stale: 'stale',
 };
 
 for (const [state, word] of Object.entries(PLAYED)) {
-  test(`within 90 s some lock is ${word}, and the page says so and why`, async ({ page, api }) => {
+  test(`within 90 s a lock is ${word}, with its reason on the page`, async ({ page, api }) => {
     test.setTimeout(120_000);
-    // What comes and goes may be gone again before the page has loaded: then the next one counts.
+    // A transient lock may be gone before the page has loaded: then the next one counts.
     await expect(async () => {
       await expect.poll(async () => (await api<Locks>(`inventory?state=${state}`)).total, { timeout: 60_000, intervals: [250] })
         .toBeGreaterThan(0);

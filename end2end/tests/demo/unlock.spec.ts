@@ -1,5 +1,5 @@
-// The forced unlock on real locks of each system: by mouse, by keyboard alone, on a phone, and without JavaScript; and what a
-// person sees who slips.
+// Forced unlock of real locks of each backend: by mouse, by keyboard only, on a phone, and without JavaScript; and the errors
+// after wrong input.
 import type { Page } from '@playwright/test';
 import { accessible, expect, fits, type Lock, type Locks, lookAt, openLive, test } from '../../demo';
 
@@ -27,14 +27,14 @@ const address = (page: 'locks' | 'unlock', lock: Lock) =>
 
 async function begin(page: Page): Promise<void> {
   await page.getByLabel('Reason').fill(REASON);
-  await page.getByRole('button', { name: 'Go on to confirm' }).click();
+  await page.getByRole('button', { name: 'Continue to confirm' }).click();
   await page.waitForURL('**/unlocks/*');
 }
 
 async function confirm(page: Page, lock: Lock): Promise<void> {
   await page.getByLabel('Type the name of the resource').fill(lock.resource);
   await page.getByRole('button', { name: 'Release this lock' }).click();
-  await expect(page.getByRole('heading', { name: 'Released' })).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'Released', exact: true })).toBeVisible();
 }
 
 for (const [backend, source] of [
@@ -45,7 +45,7 @@ for (const [backend, source] of [
     await openLive(page, address('locks', lock));
     if (backend === 'redis-cache') await lookAt(page, 'lock-with-unlock');
     await page.getByRole('link', { name: /^Unlock/ }).click();
-    await expect(page.getByRole('heading', { name: 'What you are looking at' })).toBeVisible();
+    await expect(page.getByRole('heading', { name: 'Lock to release' })).toBeVisible();
     await expect(page.getByRole('cell', { name: lock.resource, exact: true })).toBeVisible();
     await begin(page);
     await confirm(page, lock);
@@ -53,12 +53,12 @@ for (const [backend, source] of [
     await expect(outcome).toContainText('does not hold it any more');
     const here = page.url();
     await page.reload();
-    await expect(page.getByRole('heading', { name: 'Released' })).toBeVisible();
+    await expect(page.getByRole('heading', { name: 'Released', exact: true })).toBeVisible();
     expect(page.url()).toBe(here);
   });
 }
 
-test('by keyboard alone, from the list to the outcome', async ({ page, api }) => {
+test('keyboard only, from the list to the outcome', async ({ page, api }) => {
   const lock = await some(api, 'redis-cache', 'key');
   await openLive(page, address('locks', lock));
   await page.keyboard.press('u');
@@ -71,12 +71,12 @@ test('by keyboard alone, from the list to the outcome', async ({ page, api }) =>
   await expect(page.getByLabel('Type the name of the resource')).toBeFocused();
   await page.keyboard.type(lock.resource);
   await page.keyboard.press('Enter');
-  await expect(page.getByRole('heading', { name: 'Released' })).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'Released', exact: true })).toBeVisible();
 });
 
 test('the key u unlocks the row that has the focus', async ({ page }) => {
   await openLive(page, '/locks?backend=builtin&state=healthy');
-  // Rows of a busy demo may be drawn anew between the page and the first key.
+  // Rows of a busy demo may be redrawn before the first key.
   await expect(async () => {
     await page.keyboard.press('j');
     await expect(page.locator('tbody tr:focus, tbody tr:focus-within')).toHaveCount(1, { timeout: 500 });
@@ -98,12 +98,12 @@ test.describe('without JavaScript', () => {
   });
 });
 
-test('slips are told at their fields, keep what was typed, and release nothing', async ({ page, api, forgive }) => {
+test('wrong input is reported at its field, kept, and releases nothing', async ({ page, api, forgive }) => {
   forgive(/status of 422/);
   const lock = await some(api, 'builtin', 'lease');
   await page.goto(address('unlock', lock));
   await page.getByLabel('Reason').fill('..........');
-  await page.getByRole('button', { name: 'Go on to confirm' }).click();
+  await page.getByRole('button', { name: 'Continue to confirm' }).click();
   await expect(page.getByLabel('Reason')).toHaveValue('..........');
   await expect(page.getByLabel('Reason')).toHaveAccessibleDescription(/made of words/);
   await lookAt(page, 'unlock-weak-reason');
@@ -118,7 +118,7 @@ test('slips are told at their fields, keep what was typed, and release nothing',
   await lookAt(page, 'unlock-cancelled');
 });
 
-test('the looks of the first step and of an outcome', async ({ page, api }) => {
+test('the first step and an outcome are accessible and fit', async ({ page, api }) => {
   const lock = await some(api, 'etcd-coord', 'mutex').catch(() => some(api, 'etcd-coord', 'key'));
   await page.goto(address('unlock', lock));
   await lookAt(page, 'unlock-look');
@@ -132,33 +132,33 @@ test('the looks of the first step and of an outcome', async ({ page, api }) => {
   await lookAt(page, 'unlock-released');
 });
 
-test('a protected name waits for a second person, and who acts alone is flagged', async ({ page, api }) => {
+test('a protected name needs a second approver, and break-glass is flagged', async ({ page, api }) => {
   const lock = await some(api, 'builtin', 'lease');
-  await page.goto('/settings/tiers');
-  await page.getByLabel('Prefix').fill(lock.resource);
-  await page.getByRole('button', { name: 'Set the tier' }).click();
-  await expect(page.getByRole('status')).toContainText('Set.');
-  await lookAt(page, 'settings-tiers');
+  await page.goto('/settings/protected-prefixes');
+  await page.getByRole('textbox', { name: 'Prefix' }).fill(lock.resource);
+  await page.getByRole('button', { name: 'Set protection' }).click();
+  await expect(page.getByRole('status')).toContainText('Protection saved');
+  await lookAt(page, 'settings-protected-prefixes');
   await page.goto(address('unlock', lock));
   await expect(page.getByText('This name is protected.')).toBeVisible();
   await begin(page);
   await expect(page.getByRole('button', { name: 'Release this lock' })).toBeDisabled();
-  await expect(page.getByLabel('Give this link to the second person')).toHaveValue(page.url());
+  await expect(page.getByLabel('Give this link to the second approver')).toHaveValue(page.url());
   await lookAt(page, 'unlock-waiting');
-  await page.getByRole('link', { name: /Act alone/ }).click();
+  await page.getByRole('link', { name: /Break-glass/ }).click();
   await lookAt(page, 'unlock-alone');
-  await page.getByLabel('Why nobody else can be waited for').fill('nobody answers the pager at night');
+  await page.getByLabel('Reason to act without a second approver').fill('nobody answers the pager at night');
   await page.getByLabel('Type the name of the resource').fill(lock.resource);
-  await page.getByRole('button', { name: 'Release alone' }).click();
-  await expect(page.getByRole('heading', { name: 'Released' })).toBeVisible();
+  await page.getByRole('button', { name: 'Release (break-glass)' }).click();
+  await expect(page.getByRole('heading', { name: 'Released', exact: true })).toBeVisible();
   await expect(page.getByRole('status')).toContainText('not reviewed yet');
   await lookAt(page, 'unlock-flagged');
-  await page.goto('/settings/tiers');
-  await page.getByRole('button', { name: /^Remove the tier/ }).click();
-  await expect(page.getByText('every name is standard')).toBeVisible();
+  await page.goto('/settings/protected-prefixes');
+  await page.getByRole('button', { name: /^Remove the protection/ }).click();
+  await expect(page.getByText('no name is protected')).toBeVisible();
 });
 
-test('several are ticked one by one, and what is not typed is not touched', async ({ page, api, forgive }) => {
+test('locks are ticked one by one, and unconfirmed ones are not touched', async ({ page, api, forgive }) => {
   forgive(/status of 422/);
   const locks = await held(api, 'redis-cache', 'key', 2);
   await page.goto('/unlocks?backend=redis-cache');
@@ -167,35 +167,35 @@ test('several are ticked one by one, and what is not typed is not touched', asyn
     await page.getByRole('checkbox', { name: `unlock ${resource} on redis-cache`, exact: true }).check();
   }
   await page.getByLabel('Reason').fill(REASON);
-  await page.getByRole('button', { name: 'Go on to confirm each' }).click();
+  await page.getByRole('button', { name: 'Continue to confirm' }).click();
   await expect(page.getByRole('heading', { name: 'Confirm 2 unlocks' })).toBeVisible();
   const fields = page.getByLabel('Type the name of the resource to release it');
   const [first] = await page.locator('.to-type').allTextContents();
   for (const at of [0, 1]) await fields.nth(at).fill(first);
-  await page.getByRole('button', { name: 'Release those whose name is typed' }).click();
+  await page.getByRole('button', { name: 'Release the locks with a typed name' }).click();
   await expect(page.getByRole('heading', { name: 'Confirm 1 unlock' })).toBeVisible();
   await lookAt(page, 'unlock-several-half');
 });
 
-test('a form that was sent signed out keeps what was typed, and is sent again', async ({ page, api, context, forgive }) => {
+test('a form sent without a session keeps its input and is resent', async ({ page, api, context, forgive }) => {
   forgive(/status of 401/);
   const lock = await some(api, 'builtin', 'lease');
   await page.goto(address('unlock', lock));
   await page.getByLabel('Reason').fill(REASON);
   const session = await context.cookies();
   await context.clearCookies();
-  await page.getByRole('button', { name: 'Go on to confirm' }).click();
+  await page.getByRole('button', { name: 'Continue to confirm' }).click();
   await expect(page.getByText(REASON)).toBeVisible();
   await lookAt(page, 'signed-out');
   await context.addCookies(session);
-  await page.getByRole('button', { name: 'send it again' }).click();
+  await page.getByRole('button', { name: 'Submit again' }).click();
   await page.waitForURL('**/unlocks/*');
 });
 
-test('nothing held, nothing to unlock', async ({ page, forgive }) => {
+test('a free lock offers no unlock', async ({ page, forgive }) => {
   forgive(/status of 404/);
   await page.goto('/unlock/builtin/no-such-lock');
-  await expect(page.getByRole('heading', { name: 'There is nothing to unlock' })).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'Nothing to unlock' })).toBeVisible();
   await accessible(page);
   await fits(page);
 });

@@ -1,4 +1,4 @@
-// Charts: whole without a script, the same in the drawing and in its hidden table, in both themes, on a phone.
+// Charts: complete without script, equal to their hidden tables, in both themes, on a phone.
 import type { Page } from '@playwright/test';
 import { accessible, expect, lookAt, open, test } from '../../gallery';
 
@@ -14,18 +14,18 @@ async function both(page: Page, chart: string, marks: string): Promise<{ rows: s
   }), marks);
 }
 
-test('the timeline tells who held it, who was evicted and who still wrote', async ({ page }) => {
+test('the timeline shows holders, evictions and late writes', async ({ page }) => {
   await open(page, LOCK);
   const chart = ownership(page);
   await expect(chart.getByRole('heading')).toContainText('an owner still wrote 2 m 50 s after it lost the lock');
   const lanes = chart.locator('.lane .ln b');
   await expect(lanes.first()).toHaveText('worker-7');
-  await expect(chart).toContainText('unlocked by force');
+  await expect(chart).toContainText('force-released');
   await expect(chart.locator('.legend')).toContainText('zombie window');
   await expect(page.locator('#hold-time .rule.now')).toContainText('this lock 41 m');
 });
 
-test('each mark of a chart has a row of the hidden table that says the same', async ({ page }) => {
+test('each mark of a chart has an equal row in the hidden table', async ({ page }) => {
   await open(page, LOCK);
   for (const chart of ['#ownership', '#hold-time']) {
     const { rows, told } = await both(page, chart, 'svg svg title, svg rect > title');
@@ -40,7 +40,7 @@ test('each mark of a chart has a row of the hidden table that says the same', as
   }
 });
 
-test('the time range is a link, stays in the address and works without a reload', async ({ page }) => {
+test('the time range is a link, stays in the URL and works without a reload', async ({ page }) => {
   await open(page, LOCK);
   await page.evaluate(() => { document.title = 'the same document'; });
   const ranges = ownership(page).getByRole('navigation', { name: 'time range' });
@@ -58,7 +58,7 @@ test('pages with charts are accessible and fit', async ({ page }) => {
   await lookAt(page, 'charts-overview');
 });
 
-test('a lock of a hostile name has a chart like any other', async ({ page }) => {
+test('a lock with a hostile name has charts', async ({ page }) => {
   await open(page, '/locks/redis-cache/hostile:%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E');
   await expect(ownership(page)).toBeVisible();
   await expect(page.locator('main img')).toHaveCount(0);

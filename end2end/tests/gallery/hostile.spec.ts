@@ -1,8 +1,8 @@
-// Names chosen by an attacker: they may be ugly on the page, but never act, hide, or lead to another lock.
+// Names chosen by an attacker must not run, hide, or lead to another lock.
 import type { Page } from '@playwright/test';
 import { expect, fits, liveBar, open, rows, test } from '../../gallery';
 
-/** As a person must see them, in full: what hides is written out, what would be markup is text. */
+/** As a user must see them, in full: what hides is written out, what would be markup is text. */
 const SEEN = [
   'hostile:<img src=x onerror=alert(1)>',
   'hostile:</title></script><script>alert(1)</script>&amp;',
@@ -76,7 +76,7 @@ test('a right-to-left or very long name does not disturb its neighbours', async 
 
 for (const [index, seen] of SEEN.entries()) {
   const short = seen.length > 60 ? `${seen.slice(0, 20)}… of ${seen.length} characters` : JSON.stringify(seen);
-  test(`the lock ${short} opens from the list and by its address`, async ({ page }) => {
+  test(`the lock ${short} opens from the list and by its URL`, async ({ page }) => {
     await page.setViewportSize({ width: 1440, height: 1600 });
     await open(page, LIST);
     const links = rows(page).locator('.c-res a');
@@ -96,7 +96,7 @@ for (const [index, seen] of SEEN.entries()) {
   });
 }
 
-test('a hostile search stays text, in the field and in the answer', async ({ page }) => {
+test('a hostile search stays text, in the field and in the result', async ({ page }) => {
   const hostile = '"><img src=x onerror=alert(1)>';
   await open(page, `/locks?q=${encodeURIComponent(hostile)}&prefix=${encodeURIComponent('</title><script>alert(2)</script>')}`);
   await expect(page.locator('main [data-search]')).toHaveValue(hostile);

@@ -1,10 +1,10 @@
-// Everything by keys: search, rows, pages, pause, the list of keys; and the focus is always seen.
+// Keyboard: search, rows, pages, pause, list of shortcuts, visible focus.
 import type { Page } from '@playwright/test';
 import { expect, liveBar, open, openLive, rows, test } from '../../gallery';
 
 const focusedRow = (page: Page) => page.evaluate(() => document.activeElement?.closest('tr')?.getAttribute('data-row') ?? null);
 
-test('slash goes to the search of the page, and Enter narrows the list', async ({ page }) => {
+test('slash focuses the page\'s search, and Enter filters the list', async ({ page }) => {
   await open(page, '/locks');
   await page.keyboard.press('/');
   await expect(page.locator('main [data-search]')).toBeFocused();
@@ -15,7 +15,7 @@ test('slash goes to the search of the page, and Enter narrows the list', async (
   for (const name of await rows(page).locator('.c-res').allTextContents()) expect(name).toContain('billing-close');
 });
 
-test('slash on another page goes to the search of the bar, which leads to the list', async ({ page }) => {
+test('slash on another page focuses the bar\'s search, which leads to the list', async ({ page }) => {
   await open(page, '/backends');
   await page.keyboard.press('/');
   await expect(page.locator('header [data-search]')).toBeFocused();
@@ -48,7 +48,7 @@ test('k stops at the first row and j at the last one', async ({ page }) => {
   await expect.poll(() => focusedRow(page)).toBe('2');
 });
 
-test('g and a letter lead to the pages, and back again many times without harm', async ({ page }) => {
+test('g and a letter lead to the pages, many times', async ({ page }) => {
   await openLive(page, '/');
   for (let round = 0; round < 3; round += 1) {
     await page.keyboard.press('g');
@@ -65,7 +65,7 @@ test('g and a letter lead to the pages, and back again many times without harm',
   await expect(liveBar(page)).toContainText('Live');
 });
 
-test('the question mark lists the keys, Escape closes the list, and the focus comes back', async ({ page }) => {
+test('the question mark lists the shortcuts, Escape closes the list and restores the focus', async ({ page }) => {
   await open(page, '/locks');
   await page.keyboard.press('j');
   await expect.poll(() => focusedRow(page)).toBe('0');
@@ -80,7 +80,7 @@ test('the question mark lists the keys, Escape closes the list, and the focus co
   await expect.poll(() => focusedRow(page)).toBe('0');
 });
 
-test('keys typed into a field, or with Ctrl, are no commands', async ({ page }) => {
+test('keys in a field or with Ctrl are no shortcuts', async ({ page }) => {
   await openLive(page, '/locks');
   await page.keyboard.press('/');
   await page.keyboard.type('gpj?');

@@ -1,4 +1,4 @@
-// Live, paused and cut off look different, and none of them passes for another.
+// Live, paused and disconnected look different.
 import type { Page } from '@playwright/test';
 import { expect, hydrated, liveBar, openLive, rows, test } from '../../gallery';
 
@@ -13,7 +13,7 @@ function countFetches(page: Page): { fetches: () => number } {
   return { fetches: () => fetches };
 }
 
-test('a change appears by itself, is marked for a moment, and the row keeps its element', async ({ page }) => {
+test('a change appears without a reload, is marked, and the row keeps its element', async ({ page }) => {
   await openLive(page, CHANGING);
   const before = await waiters(page);
   await rows(page).first().evaluate((row) => row.setAttribute('data-kept', ''));
@@ -30,7 +30,7 @@ test('the age of the data is on screen and stays small while live', async ({ pag
   }
 });
 
-test('p pauses: nothing is fetched, nothing changes, the waiting changes are counted, and p goes on', async ({ page }) => {
+test('p pauses without fetches, counts the waiting changes, and p resumes', async ({ page }) => {
   await openLive(page, CHANGING);
   await page.keyboard.press('p');
   await expect(liveBar(page)).toContainText('Paused');
@@ -47,7 +47,7 @@ test('p pauses: nothing is fetched, nothing changes, the waiting changes are cou
   await expect.poll(() => waiters(page)).not.toBe(before);
 });
 
-test('the waiting changes can be taken in while the pause stays', async ({ page }) => {
+test('waiting changes can be applied while paused', async ({ page }) => {
   await openLive(page, CHANGING);
   await page.getByRole('button', { name: 'Pause' }).click();
   const { fetches } = countFetches(page);
@@ -56,7 +56,7 @@ test('the waiting changes can be taken in while the pause stays', async ({ page 
   await expect(liveBar(page)).toContainText('Paused');
 });
 
-test('rows hold still under the pointer while their values change', async ({ page }) => {
+test('rows keep their places under the pointer while their values change', async ({ page }) => {
   await page.setViewportSize({ width: 1440, height: 900 });
   await openLive(page, '/locks?sort=-waiters');
   await rows(page).nth(3).hover();
@@ -67,7 +67,7 @@ test('rows hold still under the pointer while their values change', async ({ pag
 });
 
 for (const [how, patience] of [['off', 5_000], ['silent', 20_000]] as const) {
-  test(`with the stream ${how} the whole page looks disconnected, and lives again when it is back`, async ({ page, stream, forgive }) => {
+  test(`with the stream ${how} the page looks disconnected, and live again afterwards`, async ({ page, stream, forgive }) => {
     forgive(/v1\/events/);
     await openLive(page, CHANGING);
     const live = await page.locator('main').evaluate((it) => getComputedStyle(it).filter);
@@ -86,7 +86,7 @@ for (const [how, patience] of [['off', 5_000], ['silent', 20_000]] as const) {
   });
 }
 
-test('a page opened while the stream is refused shows its data and never says Live', async ({ page, stream, forgive }) => {
+test('a page opened while the stream is refused shows its data and never "Live"', async ({ page, stream, forgive }) => {
   forgive(/v1\/events/);
   await stream('off');
   await page.goto('/locks');
@@ -95,7 +95,7 @@ test('a page opened while the stream is refused shows its data and never says Li
   await expect(liveBar(page)).toContainText('disconnected');
 });
 
-test('one tab holds one stream, however many pages it visits', async ({ page }) => {
+test('one tab has one stream over many pages', async ({ page }) => {
   let streams = 0;
   page.on('request', (request) => { if (request.url().endsWith('/v1/events')) streams += 1; });
   await openLive(page, '/');

@@ -1,4 +1,4 @@
-// Every page in every look: quiet console, no axe violation, nothing wider than the window, a picture for eyes.
+// Every page in both themes and widths: no console message, no axe violation, no overflow, a screenshot.
 import { expect, lookAt, open, test } from '../../gallery';
 
 const PAGES: Record<string, string> = {
@@ -13,15 +13,15 @@ const PAGES: Record<string, string> = {
   'lock-unknown': '/locks/redis-cache/lock:cart:9f31?source=key',
   'lock-released': '/locks/builtin/tenant_311:ledger-post?source=lease',
   'lock-unreadable': '/locks/builtin/tenant_204:import:0430?source=lease',
-  'lock-which-one': '/locks/builtin/tenant_204:ledger-post',
+  'lock-which-one': '/locks/pg-orders/nightly:vacuum',
   backends: '/backends',
 };
 
 const SCENES = ['empty', 'down', 'starting', 'calm', 'unconfigured', 'many'];
 
 for (const [name, path] of Object.entries(PAGES)) {
-  test(`${name} is accessible, quiet and fits in both themes and widths`, async ({ page, forgive }) => {
-    // The answer of this page is 409, and browsers tell that to the console.
+  test(`${name} is accessible, has no console message and fits in both themes and widths`, async ({ page, forgive }) => {
+    // This page answers 409, which browsers log to the console.
     if (name === 'lock-which-one') forgive(/status of 409/);
     await open(page, path);
     await lookAt(page, name);
@@ -29,7 +29,7 @@ for (const [name, path] of Object.entries(PAGES)) {
 }
 
 for (const scene of SCENES) {
-  test(`with the scene ${scene} overview, locks and backends are accessible, quiet and fit`, async ({ page, scene: set }) => {
+  test(`with the scene ${scene} overview, locks and backends are accessible and fit`, async ({ page, scene: set }) => {
     await set(scene);
     for (const [name, path] of [['overview', '/'], ['locks', '/locks'], ['backends', '/backends']] as const) {
       await open(page, path);
@@ -49,23 +49,23 @@ test('the notice of overdue alert rules shows first, and only when they are over
   }
 });
 
-test('a lock that nobody holds has a page with its past and no unlock', async ({ page }) => {
+test('a released lock has a page with its history and no unlock', async ({ page }) => {
   const answer = await page.goto('/locks/builtin/tenant_311:ledger-post?source=lease');
   expect(answer?.status()).toBe(200);
   await expect(page.locator('html[data-hydrated]')).toBeAttached();
-  await expect(page.getByRole('status').filter({ hasText: 'Nobody holds it' })).toBeVisible();
+  await expect(page.getByRole('status').filter({ hasText: 'Not held' })).toBeVisible();
   const facts = page.locator('dl.facts');
   await expect(facts).toContainText('held by');
   await expect(facts).toContainText('nobody');
   await expect(page.locator('#ownership')).toBeVisible();
   await expect(page.locator('#hold-time')).toBeVisible();
-  await expect(page.getByRole('region', { name: 'What we saw happen' })).toBeVisible();
+  await expect(page.getByRole('region', { name: 'Recent events' })).toBeVisible();
   await expect(page.locator('[data-unlock]')).toHaveCount(0);
   await expect(page.getByText('Unlock…')).toHaveCount(0);
-  await expect(page.getByRole('heading', { name: 'Lease runway' })).toHaveCount(0);
+  await expect(page.getByRole('heading', { name: 'Time left' })).toHaveCount(0);
 });
 
-test('a page and a lock that do not exist answer 404 with a way on', async ({ page, forgive }) => {
+test('an unknown page and an unknown lock answer 404 with links', async ({ page, forgive }) => {
   forgive(/status of 404/);
   for (const [name, path, title] of [
     ['no-page', '/nowhere', 'There is no such page'],
@@ -79,7 +79,7 @@ test('a page and a lock that do not exist answer 404 with a way on', async ({ pa
   }
 });
 
-test('the theme switch turns the page, and the choice survives a reload', async ({ page }) => {
+test('the theme switch changes the theme, and the choice survives a reload', async ({ page }) => {
   await page.emulateMedia({ colorScheme: 'light' });
   await open(page, '/');
   const paper = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);

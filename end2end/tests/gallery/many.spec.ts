@@ -1,4 +1,4 @@
-// 50,000 locks: the list opens, scrolls and stays small. Times are measured and printed, not judged: machines differ.
+// 50,000 locks: the list opens, scrolls and stays small. Times are measured and printed, not asserted: machines differ.
 import { readFileSync } from 'node:fs';
 import { expect, liveBar, openLive, rows, test } from '../../gallery';
 
@@ -15,7 +15,7 @@ test('a list of 50,000 locks shows its first rows, draws few of 5,000 scrolled o
   await openLive(page, '/locks?sort=resource');
   await expect(page.locator('.foot')).toContainText('of 50,000');
 
-  // Paused, so that what is measured is scrolling and not the gallery making 50,000 locks anew for each beat.
+  // Paused, so that the time is that of scrolling and not of the gallery generating 50,000 locks per event.
   await page.keyboard.press('p');
   await expect(liveBar(page)).toContainText('Paused');
   const scrolled = Date.now();

@@ -1,4 +1,4 @@
-// Without script: the server's HTML is complete, forms filter, links page; nothing pretends to be live.
+// Without script: complete HTML, filter forms, paging links, no live status.
 import { expect, liveBar, rows, test } from '../../gallery';
 
 test.use({ javaScriptEnabled: false });
@@ -6,9 +6,9 @@ test.use({ javaScriptEnabled: false });
 test('every page comes with its data', async ({ page }) => {
   await page.goto('/');
   await expect(page.getByRole('heading', { level: 1 })).toContainText('locks need attention');
-  await expect(page.locator('table.worklist tbody').first()).toContainText('two believers');
+  await expect(page.locator('table.worklist tbody').first()).toContainText('two owners');
   await page.goto('/locks');
-  await expect(rows(page)).toHaveCount(40);
+  await expect(rows(page)).toHaveCount(42);
   await page.goto('/backends');
   await expect(page.getByRole('heading', { name: 'redis-cache' })).toBeVisible();
   await page.goto('/locks/builtin/tenant_123:ledger-post?source=lease');
@@ -18,7 +18,7 @@ test('every page comes with its data', async ({ page }) => {
   await expect(liveBar(page)).toContainText('Not live yet');
 });
 
-test('the form filters, the facets narrow and the tree leads down', async ({ page }) => {
+test('form, facets and name tree filter the list', async ({ page }) => {
   await page.goto('/locks');
   await page.locator('main [data-search]').fill('ledger-post');
   await page.getByRole('button', { name: 'Apply' }).click();
@@ -27,7 +27,7 @@ test('the form filters, the facets narrow and the tree leads down', async ({ pag
   await page.getByRole('navigation', { name: 'filter by state' }).getByRole('link', { name: /contended/ }).click();
   await expect(rows(page)).toHaveCount(1);
   await page.goto('/locks');
-  await page.getByRole('navigation', { name: 'segments of names' }).getByRole('link', { name: /tenant_408:/ }).click();
+  await page.getByRole('navigation', { name: 'name segments' }).getByRole('link', { name: /tenant_408:/ }).click();
   await expect(rows(page)).toHaveCount(2);
   await rows(page).first().getByRole('link').click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('tenant_408:invoice-render:88213');

@@ -1,4 +1,4 @@
-// Nothing held, nothing seen and nothing configured are three different things, and each page says which.
+// No locks, no data and no backends are three different states on each page.
 import type { Page } from '@playwright/test';
 import { expect, open, rows, test } from '../../gallery';
 
@@ -8,17 +8,17 @@ const ALL_IS_WELL = /\bno locks?\b(?! (that can be seen|is known|matches))|nobod
 
 const said = (page: Page) => page.locator('main').innerText();
 
-test('with every backend answering and nothing held the pages say that nobody holds a lock', async ({ page, scene }) => {
+test('with every backend live and no locks the pages have an empty state', async ({ page, scene }) => {
   await scene('empty');
   await open(page, '/');
   await expect(page.getByRole('heading', { name: 'Nothing needs attention' })).toBeVisible();
-  await expect(page.locator('main')).toContainText('0 locks on 6 backends, all seen within');
+  await expect(page.locator('main')).toContainText('0 locks on 6 backends, all read within');
   await open(page, '/locks');
-  await expect(page.getByRole('heading', { name: 'Nobody holds a lock' })).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'No held locks' })).toBeVisible();
   await expect(page.locator('main')).toContainText('All 6 backends answer, and none of them holds a lock.');
 });
 
-test('with every backend down no page reads as if there were no locks', async ({ page, scene }) => {
+test('with every backend down no page claims that there are no locks', async ({ page, scene }) => {
   await scene('down');
   for (const path of PAGES) {
     await open(page, path);
@@ -27,30 +27,30 @@ test('with every backend down no page reads as if there were no locks', async ({
   }
   await open(page, '/');
   await expect(page.getByRole('heading', { name: 'No backend answers' })).toBeVisible();
-  await expect(page.locator('.blind-backends')).toContainText('pg-legacy: never seen, so what it holds is unknown.');
+  await expect(page.locator('.blind-backends')).toContainText('pg-legacy: never read, its locks are unknown.');
 });
 
-test('locks of a backend that went down stay listed as stale, with what was last seen', async ({ page, scene }) => {
+test('locks of a backend that went down stay listed as stale', async ({ page, scene }) => {
   await scene('down');
   await open(page, '/locks');
   await expect(rows(page)).toHaveCount(3);
   for (const row of await rows(page).all()) await expect(row).toHaveClass(/is-stale/);
-  const notices = page.getByRole('list', { name: 'backends not seen whole' });
-  await expect(notices).toContainText('pg-orders down. Never seen since this console started');
+  const notices = page.getByRole('list', { name: 'backends with incomplete coverage' });
+  await expect(notices).toContainText('pg-orders down. No data since this console started');
   await expect(notices).toContainText('etcd-coord');
   await open(page, '/locks?backend=etcd-coord');
   await expect(notices).toContainText('etcd-coord down. Its 3 locks are listed as they were last seen');
 });
 
-test('a filter on a backend that is down does not answer with an empty list', async ({ page, scene }) => {
+test('a filter on a backend that is down shows no empty list', async ({ page, scene }) => {
   await scene('down');
   await open(page, '/locks?backend=pg-orders');
   expect(await said(page)).not.toMatch(ALL_IS_WELL);
-  await expect(page.getByRole('heading', { name: 'No known lock matches' })).toBeVisible();
-  await expect(page.locator('main')).toContainText('1 of 1 backends are not seen whole');
+  await expect(page.getByRole('heading', { name: 'No matching known locks' })).toBeVisible();
+  await expect(page.locator('main')).toContainText('1 of 1 backends have incomplete coverage');
 });
 
-test('just after the start the pages say that they are still reading', async ({ page, scene }) => {
+test('just after the start the pages show the first scan in progress', async ({ page, scene }) => {
   await scene('starting');
   for (const path of PAGES) {
     await open(page, path);
@@ -63,15 +63,15 @@ test('just after the start the pages say that they are still reading', async ({ 
   await expect(page.getByRole('heading', { name: 'Reading the backends for the first time' })).toBeVisible();
 });
 
-test('what the pages wait for appears by itself, without a reload', async ({ page, scene }) => {
+test('data appears after the first scan without a reload', async ({ page, scene }) => {
   await scene('starting');
   await open(page, '/locks');
   await expect(page.getByRole('heading', { name: 'Reading the backends' })).toBeVisible();
   await scene('full');
-  await expect(rows(page).first()).toContainText('two believers');
+  await expect(rows(page).first()).toContainText('two owners');
 });
 
-test('without any backend the pages say how to add one', async ({ page, scene }) => {
+test('without a backend the pages explain how to add one', async ({ page, scene }) => {
   await scene('unconfigured');
   for (const path of ['/', '/backends']) {
     await open(page, path);
@@ -82,13 +82,13 @@ test('without any backend the pages say how to add one', async ({ page, scene })
   await expect(page.getByRole('heading', { name: 'No backend is configured' })).toBeVisible();
 });
 
-test('a list that cannot be refreshed keeps its rows and says so', async ({ page, forgive }) => {
+test('a list that cannot be refreshed keeps its rows with an error', async ({ page, forgive }) => {
   forgive(/Failed to load resource/);
   await open(page, '/locks');
   await expect(rows(page).first()).toBeVisible();
   await page.route('**/api/inventory*', (route) => route.abort());
-  await expect(page.locator('main')).toContainText('What you see could not be refreshed');
+  await expect(page.locator('main')).toContainText('Refresh failed');
   await expect(rows(page).first()).toBeVisible();
   await page.unroute('**/api/inventory*');
-  await expect(page.locator('main')).not.toContainText('could not be refreshed');
+  await expect(page.locator('main')).not.toContainText('Refresh failed');
 });

@@ -1,36 +1,37 @@
-//! Acquire: in line where wanted, found again where the reply was lost, and fresh when it is handed over.
+//! Acquire: waits in the queue if requested, retries with the same key after a lost response, and returns a fresh
+//! lease.
 
 use std::time::Duration;
 
-use crate::call::CallError;
 use crate::client::Client;
 use crate::clock::{self, Moment};
+use crate::dto::{Acquired, Grant};
+use crate::http_call::CallError;
 use crate::lease::Lease;
 use crate::request::{AcquireError, Request};
-use crate::wire::{Acquired, Grant};
-use crate::{chance, schedule};
+use crate::{rng, schedule};
 
-/// The longest that the server lets one request stand in line; a longer wait is several requests.
+/// Longest wait that the server accepts per request; a longer wait uses several requests.
 const WAIT_MAX: Duration = Duration::from_secs(60);
-/// A refusal that came before the wait was over is not asked again at once.
+/// Pause after a refusal that came before the end of the wait.
 const REFUSED_PAUSE: Duration = Duration::from_millis(100);
 
-/// How one key fared.
+/// Result of one idempotency key.
 enum Round {
     Granted {
         grant: Grant,
         sent: Moment,
     },
     Refused(Acquired),
-    /// It was ours, and is no more.
+    /// Granted, and already lost.
     Gone,
 }
 
 impl Client {
-    /// Takes the lock of a resource; from then on the lease is renewed until it is released, dropped or lost.
+    /// Acquires the lock of a resource; the lease is then renewed until it is released, dropped or lost.
     ///
-    /// Dropping the future gives up the place in line; where the answer is under way already, the lock may stay held
-    /// by nobody who knows, for one TTL at most.
+    /// Dropping the future leaves the queue; if the response is already on its way, the lock may stay held without
+    /// an owner for one TTL at most.
     ///
     /// # Errors
     /// See [`AcquireError`].
@@ -52,22 +53,22 @@ impl Client {
                 Round::Gone => None,
             };
             if until.since(clock::now()).is_zero() {
-                return Err(refused.map_or_else(AcquireError::lost_on_the_way, AcquireError::held));
+                return Err(refused.map_or_else(AcquireError::lost_on_the_way, AcquireError::from_acquired));
             }
             tokio::time::sleep(REFUSED_PAUSE.min(until.since(clock::now()))).await;
         }
     }
 
-    /// One key, until an answer is known or patience ends.
+    /// Retries one key until the result is known or the patience ends.
     async fn round(&self, request: &Request, wait: Duration) -> Result<Round, AcquireError> {
-        let key = chance::idempotency_key();
+        let key = rng::idempotency_key();
         let body = request.body(wait);
         let in_line = Duration::from_secs(body.wait_seconds);
-        let give_up = clock::now().plus(in_line).plus(self.patience);
+        let deadline = clock::now().plus(in_line).plus(self.patience);
         let mut failures = 0;
         loop {
             let sent = clock::now();
-            let within = (in_line + schedule::ANSWER_MAX).min(give_up.since(sent));
+            let within = (in_line + schedule::ANSWER_MAX).min(deadline.since(sent));
             let (why, retry_after) = match self.calls.acquire(&body, &key, within).await {
                 Ok(Acquired {
                     grant: Some(grant),
@@ -88,16 +89,16 @@ impl Client {
                 Err(CallError::Unknown { why, retry_after }) => (why, retry_after),
             };
             failures += 1;
-            let pause = schedule::backoff(failures, chance::unit()).max(retry_after.unwrap_or_default());
-            if give_up.since(clock::now()) <= pause {
+            let pause = schedule::backoff(failures, rng::unit()).max(retry_after.unwrap_or_default());
+            if deadline.since(clock::now()) <= pause {
                 return Err(AcquireError::Unknown { why });
             }
-            tracing::debug!(lock.resource = %request.resource, "acquire is asked again: {why}");
+            tracing::debug!(lock.resource = %request.resource, "acquire is retried: {why}");
             tokio::time::sleep(pause).await;
         }
     }
 
-    /// The grant and its deadline; one that stood in line is renewed first. None when it was gone by then.
+    /// The grant and its deadline; a grant after a wait is renewed first. `None` if it was lost by then.
     async fn fresh(&self, request: &Request, grant: Grant, sent: Moment) -> Option<(Grant, Moment)> {
         let ttl = Duration::from_secs(grant.ttl_seconds);
         let received = clock::now();
@@ -105,12 +106,12 @@ impl Client {
         if !schedule::is_stale_grant(sent, received, deadline.since(sent)) {
             return Some((grant, deadline));
         }
-        // Nobody acts on it yet, so it may be asked for until it must have ended for the server too.
-        let give_up = schedule::deadline(received, grant.remaining_ms, ttl);
+        // Not used yet, so renewal may be retried until the server must have ended the lease.
+        let server_deadline = schedule::deadline(received, grant.remaining_ms, ttl);
         let mut failures = 0;
         loop {
             let sent = clock::now();
-            let left = give_up.since(sent);
+            let left = server_deadline.since(sent);
             if left.is_zero() {
                 return None;
             }
@@ -124,12 +125,12 @@ impl Client {
                     return Some((renewed, deadline));
                 }
                 Err(CallError::Unknown { why, .. }) => {
-                    tracing::debug!(lock.resource = %request.resource, "a fresh lease is confirmed again: {why}");
+                    tracing::debug!(lock.resource = %request.resource, "confirmation of a new lease is retried: {why}");
                 }
                 Err(_) => return None,
             }
             failures += 1;
-            tokio::time::sleep(schedule::backoff(failures, chance::unit())).await;
+            tokio::time::sleep(schedule::backoff(failures, rng::unit())).await;
         }
     }
 }

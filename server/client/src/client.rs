@@ -6,7 +6,7 @@ use std::time::Duration;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{Url, redirect};
 
-use crate::call::Calls;
+use crate::http_call::Calls;
 
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 const PATIENCE_DEFAULT: Duration = Duration::from_secs(10);
@@ -19,7 +19,7 @@ pub struct Client {
     pub(crate) hears_events: bool,
 }
 
-/// What can be set about a [`Client`].
+/// Options of a [`Client`].
 #[derive(Debug)]
 pub struct Builder {
     server: String,
@@ -33,12 +33,13 @@ pub struct Builder {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    #[error("{0:?} is no address of a server; one looks like http://127.0.0.1:3000")]
+    #[error("{0:?} is not a server address; a valid one is http://127.0.0.1:3000")]
     BadAddress(String),
-    #[error("the token holds characters that no header can carry")]
+    #[error("the token contains characters that are not allowed in a header")]
     BadToken,
     #[error(
-        "{0} is plain HTTP on another machine: the token could be read on the way, so it is not sent. Use https://, or \
+        "{0} is plain HTTP on another machine: the token would be readable on the network, so it is not sent. Use \
+         https://, or \
          insecure_http() (leasehold run: --insecure-http) where the network is private"
     )]
     InsecureHttp(String),
@@ -47,7 +48,7 @@ pub enum ClientError {
 }
 
 impl Client {
-    /// With the defaults, for a server that asks for no token.
+    /// With defaults, for a server that requires no token.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -76,43 +77,44 @@ impl Builder {
         self
     }
 
-    /// The trace that requests belong to, as W3C writes it. One that is malformed is not sent: a trace is not worth a lease.
+    /// W3C trace context of the requests. A malformed one is not sent, because tracing must not break a lease.
     #[must_use]
     pub fn traceparent(mut self, traceparent: impl Into<String>) -> Self {
         self.traceparent = Some(traceparent.into()).filter(|text| is_traceparent(text));
         self
     }
 
-    /// How long an acquire may go on asking a server that does not answer, beside standing in line. Default 10 s.
+    /// How long an acquire retries a server that does not answer, in addition to the wait. Default 10 s.
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// Without the event stream of each lease, one connection each: a revocation is heard at the next renewal then.
+    /// Disables the event stream of each lease (one connection each): a revocation is then noticed at the next
+    /// renewal.
     #[must_use]
     pub fn without_events(mut self) -> Self {
         self.hears_events = false;
         self
     }
 
-    /// Sends the token over plain HTTP to another machine too. On loopback it always may.
+    /// Sends the token over plain HTTP to another machine. Always allowed on loopback.
     #[must_use]
     pub fn insecure_http(mut self) -> Self {
         self.insecure_http = true;
         self
     }
 
-    /// Goes through the proxy that `HTTPS_PROXY`, `HTTP_PROXY` or `ALL_PROXY` names. Without this they are ignored: a proxy
-    /// reads every token that is sent in clear.
+    /// Uses the proxy of `HTTPS_PROXY`, `HTTP_PROXY` or `ALL_PROXY`. Ignored by default: a proxy can read every
+    /// token sent over plain HTTP.
     #[must_use]
     pub fn use_proxy(mut self) -> Self {
         self.use_proxy = true;
         self
     }
 
-    /// Installs ring as TLS provider of this process where none is installed.
+    /// Builds the client. Installs ring as TLS provider of the process if none is installed.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -134,7 +136,7 @@ impl Builder {
         if let Some(Ok(value)) = self.traceparent.map(HeaderValue::try_from) {
             headers.insert("traceparent", value);
         }
-        // The one that is there already wins, and is as good.
+        // An existing provider stays and is sufficient.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut http = reqwest::Client::builder()
             .default_headers(headers)
@@ -154,7 +156,7 @@ impl Builder {
     }
 }
 
-/// `00-`, 32 and 16 hexadecimal digits and two more.
+/// `00-`, 32 and 16 hexadecimal digits, and two more.
 fn is_traceparent(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let is_hex = |part: &str, len| {
@@ -181,7 +183,7 @@ mod tests {
 
     #[test]
     fn only_what_is_a_traceparent_is_sent_as_one() {
-        // The standard's example; and what somebody may have in a variable of that name.
+        // The standard's example; and other content of such a variable.
         assert!(is_traceparent(
             "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
         ));

@@ -1,8 +1,8 @@
-//! The one reader of clocks here: a clock that nobody can set and that goes on while the machine sleeps.
+//! The only reader of clocks in this crate: a clock that cannot be set and that continues during suspend.
 
 use std::time::Duration;
 
-/// A moment on this machine's clock; comparable between its processes, meaningless elsewhere and after a boot.
+/// A moment on this machine's clock; comparable between its processes, meaningless elsewhere and after a reboot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(Duration);
 
@@ -21,7 +21,7 @@ impl Moment {
         Self(self.0.saturating_add(span))
     }
 
-    /// From `earlier` to this one; zero when it is not earlier.
+    /// From `earlier` to this one; zero if it is not earlier.
     pub fn since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
@@ -45,10 +45,10 @@ pub fn now() -> Moment {
     Moment(START.get_or_init(std::time::Instant::now).elapsed())
 }
 
-/// Timers do not count suspend: they are cut into pieces of this length, and the clock is read after each.
+/// Timers do not count suspend, so they are split into slices of this length, and the clock is read after each.
 const SLICE: Duration = Duration::from_secs(1);
 
-/// Returns at that moment or up to a second after it, where the machine slept meanwhile.
+/// Returns at that moment, or up to a second later after a suspend.
 pub async fn sleep_until(moment: Moment) {
     loop {
         let left = moment.since(now());
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn spans_never_wrap() {
-        // An earlier moment since a later one is nothing; a span without end stays one.
+        // Never negative, and a saturated span stays saturated.
         let (a, b) = (Moment::from_millis(1_000), Moment::from_millis(1_500));
         assert_eq!(
             (b.since(a), a.since(b)),

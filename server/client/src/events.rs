@@ -1,23 +1,23 @@
-//! Hears from the server that a lease is gone before the next renewal would. Nothing relies on it.
+//! Event stream of a lease, to learn of a loss before the next renewal. Correctness does not depend on it.
 
 use std::time::Duration;
 
-use crate::call::{CallError, Calls};
+use crate::dto::Event;
+use crate::http_call::{CallError, Calls};
+use crate::lease_state::LeaseState;
 use crate::loss::Loss;
-use crate::standing::Standing;
-use crate::wire::Event;
-use crate::{chance, schedule};
+use crate::{rng, schedule};
 
-/// The server says something at least every 5 s.
+/// The server sends at least a comment every 5 s.
 const SILENCE_MAX: Duration = Duration::from_secs(15);
 const OPEN_MAX: Duration = Duration::from_secs(5);
-/// A stream that is refused or keeps ending is asked for again after this, at most.
+/// Maximum delay before reopening a stream that is refused or keeps ending.
 const REOPEN_MAX: Duration = Duration::from_secs(15);
-/// An event is a few hundred bytes; of a longer one the rest is dropped, and it is not read.
+/// Bytes kept of one event; longer ones are dropped.
 const EVENT_BYTES_MAX: usize = 64 * 1024;
 
-/// Until the lease is lost, by its word or otherwise.
-pub(crate) async fn listen(calls: Calls, id: String, standing: Standing) {
+/// Runs until the lease is lost.
+pub(crate) async fn listen(calls: Calls, id: String, standing: LeaseState) {
     let mut failures = 0;
     let hear = async {
         loop {
@@ -26,7 +26,7 @@ pub(crate) async fn listen(calls: Calls, id: String, standing: Standing) {
                 Heard::Something => failures = 0,
                 Heard::Nothing => failures += 1,
             }
-            let pause = schedule::backoff(failures + 1, chance::unit());
+            let pause = schedule::backoff(failures + 1, rng::unit());
             tokio::time::sleep((pause * failures.max(1)).min(REOPEN_MAX)).await;
         }
     };
@@ -37,13 +37,13 @@ pub(crate) async fn listen(calls: Calls, id: String, standing: Standing) {
 }
 
 enum Heard {
-    /// This server, or this lease, has no events: renewals find out why.
+    /// The server or this lease has no events; renewals find out why.
     Refused,
     Something,
     Nothing,
 }
 
-async fn heard(calls: &Calls, id: &str, standing: &Standing) -> Heard {
+async fn heard(calls: &Calls, id: &str, standing: &LeaseState) -> Heard {
     let mut response = match calls.events(id, OPEN_MAX).await {
         Ok(response) => response,
         Err(CallError::Unknown { .. }) => return Heard::Nothing,
@@ -64,7 +64,7 @@ async fn heard(calls: &Calls, id: &str, standing: &Standing) -> Heard {
     heard
 }
 
-/// Picks the data lines out of a stream of server-sent events. The server writes each event's data in one line.
+/// Extracts data lines from server-sent events. The server writes the data of each event on one line.
 #[derive(Debug, Default)]
 struct Lines(Vec<u8>);
 
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn data_is_found_however_the_stream_is_cut() {
-        // Comments and other fields are passed over; in one piece, and byte by byte with carriage returns.
+        // Comments and other fields are skipped; in one chunk, and byte by byte with carriage returns.
         let stream = b": beat\r\n\r\nevent: revoked\r\ndata: {\"a\":1}\r\n\r\ndata:x\r\n\r\n";
         let expected = vec![b"{\"a\":1}".to_vec(), b"x".to_vec()];
         assert_eq!(Lines::default().take(stream), expected);
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn an_endless_line_does_not_fill_the_memory() {
-        // A megabyte without an end: its first 64 KiB are kept, and what follows is read again.
+        // A megabyte without a line end: the first 64 KiB are kept, and later events are parsed again.
         let mut lines = Lines::default();
         assert!(lines.take(&vec![b'x'; 1024 * 1024]).is_empty());
         assert_eq!(lines.0.len(), EVENT_BYTES_MAX);

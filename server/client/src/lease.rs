@@ -1,36 +1,36 @@
-//! A lease that is held, and kept by a task of its own.
+//! A held lease, renewed by its own task.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::call::Calls;
 use crate::client::Client;
 use crate::clock::{self, Moment};
-use crate::keeper::Keeper;
+use crate::dto::Grant;
+use crate::http_call::Calls;
+use crate::lease_state::{CheckpointError, LeaseState};
 use crate::loss::Loss;
-use crate::standing::{Checkpoint, Standing};
-use crate::wire::Grant;
-use crate::{chance, events, schedule};
+use crate::renewer::Renewer;
+use crate::{events, rng, schedule};
 
-/// How long giving a lease back may take.
+/// Timeout of a release.
 const RELEASE_MAX: Duration = Duration::from_secs(5);
 
 /// One lease, renewed until it is released, dropped or lost.
 ///
-/// Dropping it stops the renewals at once and gives it back as far as that works without waiting: where the runtime
-/// ends at the same time, it runs out instead.
+/// Dropping it stops the renewals immediately and releases it in the background; if the runtime ends at the same
+/// time, the lease expires instead.
 #[derive(Debug)]
 pub struct Lease {
     calls: Calls,
     id: String,
     resource: String,
     fencing_token: u64,
-    standing: Standing,
+    standing: LeaseState,
     is_released: AtomicBool,
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("the lease is not renewed any more, but could not be given back: {why}")]
+#[error("the lease is no longer renewed, but could not be released: {why}")]
 pub struct ReleaseError {
     pub why: String,
 }
@@ -42,17 +42,17 @@ impl Lease {
             id: grant.lease_id,
             resource: resource.to_owned(),
             fencing_token: grant.fencing_token,
-            standing: Standing::new(deadline),
+            standing: LeaseState::new(deadline),
             is_released: AtomicBool::new(false),
         };
-        let keeper = Keeper {
+        let keeper = Renewer {
             calls: lease.calls.clone(),
             id: lease.id.clone(),
             resource: lease.resource.clone(),
             ttl: Duration::from_secs(grant.ttl_seconds),
             standing: lease.standing.clone(),
         };
-        background(keeper.keep());
+        background(keeper.run());
         if client.hears_events {
             background(events::listen(
                 lease.calls.clone(),
@@ -71,60 +71,60 @@ impl Lease {
         &self.resource
     }
 
-    /// What each write to the resource carries.
+    /// Token to send with each write to the resource.
     pub fn fencing_token(&self) -> u64 {
         self.fencing_token
     }
 
-    /// A view to hand to whoever has to stop when it is lost.
-    pub fn standing(&self) -> Standing {
+    /// The state of the lease, for code that has to stop when it is lost.
+    pub fn standing(&self) -> LeaseState {
         self.standing.clone()
     }
 
-    /// See [`Standing::is_lost`].
+    /// See [`LeaseState::is_lost`].
     pub fn is_lost(&self) -> bool {
         self.standing.is_lost()
     }
 
-    /// See [`Standing::loss`].
+    /// See [`LeaseState::loss`].
     pub fn loss(&self) -> Option<Loss> {
         self.standing.loss()
     }
 
-    /// See [`Standing::lost`].
+    /// See [`LeaseState::lost`].
     pub async fn lost(&self) -> Loss {
         self.standing.lost().await
     }
 
-    /// See [`Standing::checkpoint`].
+    /// See [`LeaseState::checkpoint`].
     ///
     /// # Errors
     /// The lease is lost, or less than `margin` is left.
-    pub fn checkpoint(&self, margin: Duration) -> Result<Duration, Checkpoint> {
+    pub fn checkpoint(&self, margin: Duration) -> Result<Duration, CheckpointError> {
         self.standing.checkpoint(margin)
     }
 
-    /// Gives the lease back; from the call on it counts as lost. Harmless when it is lost already, and as often as
-    /// you like: the next owner's lease is another one.
+    /// Releases the lease, which counts as lost from the call on. Idempotent, also after a loss: it never affects
+    /// the next owner's lease.
     ///
     /// # Errors
-    /// The server was not reached within 5 s: it runs out by itself then, and calling again is another try.
+    /// The server was not reached within 5 s: the lease expires by itself, and the call can be repeated.
     pub async fn release(&self) -> Result<(), ReleaseError> {
         self.standing.end(Loss::Released);
         if self.is_released.load(Ordering::Acquire) || self.is_gone_for_the_server() {
             return Ok(());
         }
-        let give_up = clock::now().plus(RELEASE_MAX);
+        let deadline = clock::now().plus(RELEASE_MAX);
         let mut failures = 0;
         loop {
-            let within = schedule::answer_within(give_up.since(clock::now()));
+            let within = schedule::answer_within(deadline.since(clock::now()));
             let Err(error) = self.calls.release(&self.id, within).await else {
                 self.is_released.store(true, Ordering::Release);
                 return Ok(());
             };
             failures += 1;
-            let pause = schedule::backoff(failures, chance::unit());
-            if give_up.since(clock::now()) <= pause {
+            let pause = schedule::backoff(failures, rng::unit());
+            if deadline.since(clock::now()) <= pause {
                 return Err(ReleaseError {
                     why: error.sentence(),
                 });
@@ -133,7 +133,7 @@ impl Lease {
         }
     }
 
-    /// By its own word.
+    /// Whether the server has confirmed its end.
     fn is_gone_for_the_server(&self) -> bool {
         let loss = self.standing.loss();
         matches!(loss, Some(Loss::Revoked { .. } | Loss::Expired | Loss::NotFound))
@@ -152,13 +152,13 @@ impl Drop for Lease {
         let (calls, id) = (self.calls.clone(), std::mem::take(&mut self.id));
         runtime.spawn(async move {
             if let Err(error) = calls.release(&id, RELEASE_MAX).await {
-                tracing::debug!(lease.id = %id, "a dropped lease was not given back: {}", error.sentence());
+                tracing::debug!(lease.id = %id, "a dropped lease could not be released: {}", error.sentence());
             }
         });
     }
 }
 
-/// A task that ends with the lease that it serves.
+/// A background task that ends with its lease.
 #[expect(
     clippy::disallowed_methods,
     reason = "a library of its own: its two tasks end when the lease is lost, and nothing relies on their life"

@@ -27,7 +27,7 @@
 //!   tried again, with back-off, until the deadline and not past it; every request is bounded by what is left.
 //! - The server's word that the lease is gone (410, 404) ends it at once. So does its event stream, usually within
 //!   a second; nothing relies on that stream.
-//! - Lost is for ever: an answer that arrives after the deadline revives nothing, and nothing is ever done by the name
+//! - A loss is final: a response that arrives after the deadline revives nothing, and nothing is ever done by the name
 //!   of the resource, so that what is left of an old lease cannot touch the next one.
 //!
 //! # What does not
@@ -42,22 +42,22 @@
 //! never late. Elsewhere it is the monotonic clock of the standard library, which may stand still during suspend.
 
 mod acquire;
-mod call;
-mod chance;
 mod client;
 pub mod clock;
+mod dto;
 mod events;
-mod keeper;
+mod http_call;
 mod lease;
+mod lease_state;
 mod loss;
+mod renewer;
 mod request;
+mod rng;
 pub mod schedule;
-mod standing;
-mod wire;
 
 pub use client::{Builder, Client, ClientError};
 pub use clock::Moment;
 pub use lease::{Lease, ReleaseError};
+pub use lease_state::{CheckpointError, LeaseState};
 pub use loss::Loss;
 pub use request::{AcquireError, HeldBy, Request};
-pub use standing::{Checkpoint, Standing};

@@ -1,37 +1,37 @@
-//! How a lease was lost.
+//! Causes of a lost lease.
 
 use std::fmt;
 
-use crate::wire::{Event, Problem};
+use crate::dto::{Event, Problem};
 
-/// Why a lease is not held any more, as far as this client knows.
+/// Why a lease is no longer held, as far as this client knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Loss {
-    /// An operator took it away.
+    /// Revoked by an operator.
     Revoked {
         by: String,
         reason: String,
-        /// Of the record that was written before.
+        /// Id of the audit entry.
         audit_id: String,
     },
-    /// The server says that it ran out.
+    /// The server reported its expiry.
     Expired,
-    /// It was given back, by us or under our lease id.
+    /// Released by this client, or with its lease id.
     Released,
-    /// The server has never heard of it, or it is another token's.
+    /// The id is unknown to the server, or belongs to another token.
     NotFound,
-    /// No renewal succeeded in time. The server may see it otherwise, and nothing may rely on that.
+    /// No renewal succeeded in time. On the server the lease may still be live.
     DeadlinePassed {
-        /// What the last try said, where there was one since the last success.
+        /// Error of the last attempt, if one failed since the last success.
         last_error: Option<String>,
     },
-    /// It has lived as long as the server lets any lease live.
+    /// The maximum lifetime of a lease is reached.
     LifetimeReached,
 }
 
 impl Loss {
-    /// Stable: branch on this. The server's codes, and `deadline_passed`.
+    /// Stable code: the server's codes, and `deadline_passed`.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Revoked { .. } => "revoked",
@@ -43,7 +43,7 @@ impl Loss {
         }
     }
 
-    /// None where the problem does not say that the lease is gone.
+    /// `None` if the problem does not report a loss.
     pub(crate) fn from_problem(problem: &Problem) -> Option<Self> {
         match problem.code.as_str() {
             "revoked" => Some(Self::revoked(&problem.by, &problem.reason, &problem.audit_id)),
@@ -54,7 +54,7 @@ impl Loss {
         }
     }
 
-    /// None where the event does not say that the lease is gone.
+    /// `None` if the event does not report a loss.
     pub(crate) fn from_event(event: &Event) -> Option<Self> {
         match event.kind.as_str() {
             "revoked" => Some(Self::revoked(&event.by, &event.reason, &event.audit_id)),
@@ -80,7 +80,7 @@ impl fmt::Display for Loss {
             Self::Revoked { by, reason, audit_id } => {
                 write!(f, "the lease was revoked by {by}: {reason} (record {audit_id})")
             }
-            Self::Expired => f.write_str("the lease ran out"),
+            Self::Expired => f.write_str("the lease expired"),
             Self::Released => f.write_str("the lease was released"),
             Self::NotFound => f.write_str("the server does not know this lease"),
             Self::DeadlinePassed { last_error: None } => {
@@ -89,7 +89,7 @@ impl fmt::Display for Loss {
             Self::DeadlinePassed {
                 last_error: Some(error),
             } => write!(f, "the lease could not be renewed in time: {error}"),
-            Self::LifetimeReached => f.write_str("the lease has lived as long as the server allows"),
+            Self::LifetimeReached => f.write_str("the lease has reached its maximum lifetime"),
         }
     }
 }

@@ -1,11 +1,11 @@
-//! What to acquire, and what can be said when it was not.
+//! The acquire request and its errors.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::wire::{AcquireBody, Acquired};
+use crate::dto::{AcquireBody, Acquired};
 
-/// What to acquire.
+/// An acquire request.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub(crate) resource: String,
@@ -15,24 +15,24 @@ pub struct Request {
     metadata: BTreeMap<String, String>,
 }
 
-/// Who holds what was asked for.
+/// The current holder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldBy {
     pub owner: String,
     pub fencing_token: u64,
-    /// When the server answered.
+    /// At the time of the server's response.
     pub remaining: Duration,
 }
 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AcquireError {
-    /// Not granted, also not within the wait.
+    /// Not granted, not even within the wait.
     #[error("{}", refusal_text(held_by.as_ref(), *waiters, *retry_after))]
     Held {
-        /// None: no lease is live, but waiters are next, or the lock delay after a forced release runs.
+        /// `None`: no live lease, but waiters are queued, or the lock delay after a forced unlock is running.
         held_by: Option<HeldBy>,
-        /// Other acquires in the queue of this resource.
+        /// Other waiters in the queue of this resource.
         waiters: u32,
         /// An earlier acquire without a wait is refused again.
         retry_after: Duration,
@@ -41,11 +41,11 @@ pub enum AcquireError {
     #[error("the server refuses this: {detail}")]
     Refused {
         status: u16,
-        /// Stable: branch on this.
+        /// Stable code.
         code: String,
         detail: String,
     },
-    /// Not known. It may be held, by nobody who knows, for one TTL at most.
+    /// The outcome is unknown. The lock may be held without an owner for one TTL at most.
     #[error("no answer to acquire: {why}")]
     Unknown { why: String },
 }
@@ -57,7 +57,10 @@ fn refusal_text(by: Option<&HeldBy>, waiters: u32, retry_after: Duration) -> Str
             by.owner,
             by.remaining.as_millis()
         ),
-        (None, 0) => format!("not held, but not free for {} ms", retry_after.as_millis()),
+        (None, 0) => format!(
+            "not held, but in its lock delay for {} ms",
+            retry_after.as_millis()
+        ),
         (None, _) => "not held, but waiters are next".to_owned(),
     };
     match waiters {
@@ -68,7 +71,7 @@ fn refusal_text(by: Option<&HeldBy>, waiters: u32, retry_after: Duration) -> Str
 }
 
 impl Request {
-    /// `ttl` in whole seconds, a part of one counts as one: from 1 s to the server's limit.
+    /// `ttl` in whole seconds, rounded up: from 1 s to the server's limit.
     pub fn new(resource: impl Into<String>, ttl: Duration) -> Self {
         Self {
             resource: resource.into(),
@@ -79,21 +82,21 @@ impl Request {
         }
     }
 
-    /// Who holds it, for people: a host, a worker. By default the process id.
+    /// Owner for display: a host, a worker. Default: the process id.
     #[must_use]
     pub fn owner(mut self, owner: impl Into<String>) -> Self {
         self.owner = owner.into();
         self
     }
 
-    /// How long to stand in line, in whole seconds like the TTL. By default not at all.
+    /// How long to wait in the queue, in whole seconds rounded up. Default: no wait.
     #[must_use]
     pub fn wait(mut self, wait: Duration) -> Self {
         self.wait = wait;
         self
     }
 
-    /// `wait` in line, of the whole wait.
+    /// Request body with `wait` as the part of the total wait.
     pub(crate) fn body(&self, wait: Duration) -> AcquireBody<'_> {
         AcquireBody {
             resource: &self.resource,
@@ -104,7 +107,7 @@ impl Request {
         }
     }
 
-    /// Shown beside the lease.
+    /// Shown with the lease.
     #[must_use]
     pub fn metadata(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.metadata.insert(name.into(), value.into());
@@ -113,7 +116,7 @@ impl Request {
 }
 
 impl AcquireError {
-    pub(crate) fn held(answer: Acquired) -> Self {
+    pub(crate) fn from_acquired(answer: Acquired) -> Self {
         let held_by = answer.held_by.map(|it| HeldBy {
             owner: it.owner_id,
             fencing_token: it.fencing_token,
@@ -128,7 +131,7 @@ impl AcquireError {
 
     pub(crate) fn lost_on_the_way() -> Self {
         Self::Unknown {
-            why: "it was granted, and lost again before we knew".to_owned(),
+            why: "it was granted and lost before the client received the answer".to_owned(),
         }
     }
 }
@@ -143,7 +146,7 @@ mod tests {
 
     #[test]
     fn spans_are_asked_for_in_whole_seconds_rounded_up() {
-        // A wait of 200 ms is a second in line, and none is none.
+        // A wait of 200 ms becomes 1 s, and zero stays zero.
         for (ms, seconds) in [(0, 0), (1, 1), (200, 1), (1_000, 1), (1_001, 2), (59_500, 60)] {
             assert_eq!(whole_seconds(Duration::from_millis(ms)), seconds);
         }
@@ -166,6 +169,9 @@ mod tests {
             refusal_text(None, 1, retry),
             "not held, but waiters are next; 1 other waits"
         );
-        assert_eq!(refusal_text(None, 0, retry), "not held, but not free for 10 ms");
+        assert_eq!(
+            refusal_text(None, 0, retry),
+            "not held, but in its lock delay for 10 ms"
+        );
     }
 }

@@ -1,47 +1,46 @@
-//! When to do what: pure arithmetic, told the time and the chance.
+//! Timing rules: pure functions of time and a random number.
 
 use std::time::Duration;
 
 use crate::clock::Moment;
 
-/// Of what is left when a renewal succeeded, this part passes before the next one.
+/// A renewal is sent after one third of the time left.
 const RENEW_PART: u32 = 3;
-/// No two renewals of one lease are closer.
+/// Minimum interval between two renewals of one lease.
 const RENEW_GAP_MIN: Duration = Duration::from_millis(100);
-/// The longest that one request may wait for its answer, apart from standing in line.
+/// Maximum timeout of one request, apart from a wait in the queue.
 pub const ANSWER_MAX: Duration = Duration::from_secs(5);
 const ANSWER_MIN: Duration = Duration::from_millis(200);
 const BACKOFF_FIRST: Duration = Duration::from_millis(100);
 const BACKOFF_MAX: Duration = Duration::from_secs(2);
 
-/// Until when a lease counts as held: from *before* its last good request was sent. An answer that claims more than
-/// the TTL is believed up to the TTL.
+/// Until when a lease counts as held: counted from *before* the last successful request was sent. A remaining time
+/// above the TTL is limited to the TTL.
 pub fn deadline(sent: Moment, remaining_ms: i64, ttl: Duration) -> Moment {
     let remaining = Duration::from_millis(u64::try_from(remaining_ms).unwrap_or_default());
     sent.plus(remaining.min(ttl))
 }
 
-/// When to renew: a third of what the last good request left, give or take a tenth of that. `chance` is 0 to 1.
+/// When to renew: after a third of the time left, plus or minus a tenth of that. `chance` is 0 to 1.
 pub fn renew_at(sent: Moment, deadline: Moment, chance: f64) -> Moment {
     let third = deadline.since(sent) / RENEW_PART;
     sent.plus(third.mul_f64(0.9 + 0.2 * unit(chance)).max(RENEW_GAP_MIN))
 }
 
-/// How long to pause after the `failures`-th failure in a row (counted from 1): doubling, and at least half of it kept
-/// whatever the chance. `chance` is 0 to 1.
+/// Pause after the `failures`-th failure in a row (from 1): doubles, with jitter between half and all of it.
+/// `chance` is 0 to 1.
 pub fn backoff(failures: u32, chance: f64) -> Duration {
     let doubled = BACKOFF_FIRST.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1)));
     doubled.min(BACKOFF_MAX).mul_f64(0.5 + 0.5 * unit(chance))
 }
 
-/// How long one request may take when so much is left: half of it, so that another try fits in; never all of 5 s on
-/// a short lease, and never past the end.
+/// Timeout of one request: half of the time left, so that another attempt fits; at most 5 s, and never past the end.
 pub fn answer_within(left: Duration) -> Duration {
     (left / 2).clamp(ANSWER_MIN, ANSWER_MAX).min(left)
 }
 
-/// Whether a grant is too old to be handed over as it is: its request stood in line, and the deadline counts from
-/// before that. It is renewed first.
+/// Whether a grant is too old to be returned: its request waited in the queue, and the deadline counts from before
+/// that. It is renewed first.
 pub fn is_stale_grant(sent: Moment, received: Moment, remaining: Duration) -> bool {
     received.since(sent) > remaining / RENEW_PART
 }
@@ -66,7 +65,7 @@ mod tests {
 
     #[test]
     fn the_deadline_counts_from_before_the_request_was_sent() {
-        // Trap 27: sent at 10 s, 29.9 s left: 39.9 s, whenever the answer came. What no server means is bounded.
+        // Sent at 10 s with 29.9 s left: 39.9 s, whenever the response arrived. Implausible values are limited.
         assert_eq!(deadline(at(10_000), 29_900, TTL), at(39_900));
         assert_eq!(deadline(at(10_000), i64::MAX, TTL), at(40_000));
         assert_eq!(deadline(at(10_000), -5, TTL), at(10_000));
@@ -75,7 +74,7 @@ mod tests {
 
     #[test]
     fn renewals_come_at_a_third_of_the_ttl_with_jitter() {
-        // 30 s: between 9 and 11 s whatever the chance; a nearly finished lease is not renewed in a tight loop.
+        // 30 s: between 9 and 11 s with any jitter; a nearly expired lease is not renewed in a tight loop.
         let sent = at(1_000);
         assert_eq!(renew_at(sent, sent.plus(TTL), 0.0), at(10_000));
         assert_eq!(renew_at(sent, sent.plus(TTL), 0.5), at(11_000));
@@ -92,7 +91,7 @@ mod tests {
 
     #[test]
     fn pauses_double_up_to_two_seconds_and_differ_between_clients() {
-        // The chance spreads them over the upper half; no number of failures overflows.
+        // Jitter spreads the pauses over the upper half; no number of failures overflows.
         let longest: Vec<u64> = (1..8)
             .map(|failures| u64::try_from(backoff(failures, 1.0).as_millis()).unwrap())
             .collect();
@@ -104,7 +103,7 @@ mod tests {
 
     #[test]
     fn no_request_may_last_past_the_deadline() {
-        // Trap 24: half of what is left, between 200 ms and 5 s, and never more than all of it.
+        // Half of the time left, between 200 ms and 5 s, and never more than all of it.
         for (left_ms, within_ms) in [
             (60_000, 5_000),
             (2_000, 1_000),
@@ -120,7 +119,7 @@ mod tests {
 
     #[test]
     fn two_tries_fit_between_the_renewal_and_the_deadline() {
-        // For every TTL the contract allows: the latest renewal and its longest wait leave time for another.
+        // For every valid TTL: the latest renewal with its longest timeout leaves time for another.
         for seconds in [1, 2, 5, 30, 300, 3_600] {
             let ttl = Duration::from_secs(seconds);
             let left = ttl - renew_at(at(0), at(0).plus(ttl), 1.0).since(at(0));
@@ -134,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_grant_that_stood_in_line_is_renewed_before_it_is_used() {
-        // Granted after 45 s in line with 30 s to live: by the rule of the deadline it is over, and proves nothing.
+        // Granted after a wait of 45 s with 30 s to live: by the deadline rule it is already over.
         assert!(is_stale_grant(at(0), at(45_000), TTL));
         assert!(is_stale_grant(at(0), at(10_001), TTL));
         assert!(!is_stale_grant(at(0), at(10_000), TTL));

@@ -1,24 +1,31 @@
-//! The canned console: the port over made-up rows that live and change by the clock.
+//! The canned console: the server's own use cases over an inventory that is fed made-up observations. Made up here are only
+//! what a backend would be asked fresh, and the histories of the charts.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
 
-use app::console::{Answer, Console, ConsoleError, Drawn};
+use ::backends::BackendRegistry;
+use app::console::{Console, ConsoleFuture, Drawn};
 use chrono::{DateTime, Utc};
+use domain::access::Visible;
+use domain::alerts::{Draft, KnownNames, Rule, builtin, parse};
 use domain::backend::BackendView;
-use domain::detail::{LockCharts, LockDetail};
-use domain::lock::Lock;
-use domain::names::{BackendName, Resource, Source};
-use domain::overview::{Overview, OverviewCharts, WORKLIST_ROWS_MAX};
+use domain::lock_detail::{LockCharts, LockDetail};
+use domain::name_tree::PrefixNode;
+use domain::names::{BackendName, Source};
+use domain::overview::{Overview, OverviewCharts};
 use domain::query::{InventoryPage, InventoryQuery};
-use domain::segments::PrefixNode;
-use domain::state::StateCounts;
-use leasehold::clock::Clock;
+use inventory::{Alerted, Inventory, Summary};
+use leasehold::console::ServerConsole;
+use parking_lot::{Mutex, MutexGuard};
+use runtime::clock::Clock;
 
 use crate::events::Stream;
+use crate::feed::Feeds;
+use crate::locks::LONG_HELD;
 use crate::scenes::Scene;
-use crate::{backends, charts, detail, list, tree};
+use crate::{charts, detail};
 
-/// Something changes once per beat.
+/// Something changes once per beat, in milliseconds.
 pub(crate) const BEAT_MS: i64 = 1_500;
 
 #[derive(Debug, Clone, Copy)]
@@ -31,142 +38,113 @@ pub(crate) struct Moment {
 
 pub(crate) struct Canned {
     clock: Clock,
-    state: Mutex<(Scene, Stream)>,
+    inventory: Arc<Inventory>,
+    console: ServerConsole,
+    feeds: Mutex<Feeds>,
+    stream: Mutex<Stream>,
 }
 
 impl Canned {
     pub(crate) fn new(scene: Scene) -> Self {
+        let (clock, inventory) = (Clock::start(), Inventory::new(Vec::new()));
+        let feeds = Feeds::open(scene, &inventory, moment(&clock));
+        inventory.follow_long_held(long_held_rule().into_iter().collect(), Alerted::new());
+        let backends = BackendRegistry::new(Vec::new());
         Self {
-            clock: Clock::start(),
-            state: Mutex::new((scene, Stream::On)),
+            console: ServerConsole::new(inventory.clone(), backends, clock.clone()),
+            feeds: Mutex::new(feeds),
+            stream: Mutex::new(Stream::On),
+            inventory,
+            clock,
         }
-    }
-
-    pub(crate) fn scene(&self) -> Scene {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).0
     }
 
     pub(crate) fn set_scene(&self, scene: Scene) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).0 = scene;
+        let mut feeds = self.feeds();
+        *feeds = Feeds::open(scene, &self.inventory, self.now());
     }
 
     pub(crate) fn streaming(&self) -> Stream {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).1
+        *self.stream.lock()
     }
 
     pub(crate) fn set_stream(&self, stream: Stream) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).1 = stream;
+        *self.stream.lock() = stream;
     }
 
     pub(crate) fn now(&self) -> Moment {
-        let now = self.clock.now();
-        let beat = u64::try_from(now.tick.0 / BEAT_MS).unwrap_or(0);
-        Moment {
-            wall: now.wall,
-            elapsed_ms: now.tick.0,
-            beat,
-        }
+        moment(&self.clock)
     }
 
-    pub(crate) fn rows(&self) -> Vec<Lock> {
-        self.scene().rows(self.now())
+    /// What a hint of the stream says.
+    pub(crate) fn summary(&self) -> Summary {
+        self.current();
+        self.inventory.summary(&Visible::default(), self.clock.now())
     }
 
-    pub(crate) fn views(&self, rows: &[Lock]) -> Vec<BackendView> {
-        backends::views(self.scene(), rows, self.now())
+    fn feeds(&self) -> MutexGuard<'_, Feeds> {
+        self.feeds.lock()
     }
 
-    fn page(&self, query: &InventoryQuery) -> Result<InventoryPage, ConsoleError> {
-        let rows = self.rows();
-        let mut page = list::page(&rows, query)?;
-        page.held_total = count(rows.len());
-        page.backends = self.views(&rows);
-        page.complete = page
-            .backends
-            .iter()
-            .all(|backend| backend.status == domain::backend::BackendStatus::Live);
-        page.revision = self.now().beat;
-        Ok(page)
-    }
-
-    fn summary(&self) -> Overview {
-        let rows = self.rows();
-        let mut states = StateCounts::default();
-        rows.iter().for_each(|lock| states.add(lock.state, 1));
-        let mut attention: Vec<Lock> = rows
-            .iter()
-            .filter(|lock| lock.state.needs_attention())
-            .cloned()
-            .collect();
-        attention.sort_by_key(|lock| lock.state);
-        attention.truncate(usize::try_from(WORKLIST_ROWS_MAX).unwrap_or(12));
-        let waiters = rows
-            .iter()
-            .filter_map(|lock| lock.waiter_count.known())
-            .map(|count| u64::from(*count));
-        Overview {
-            backends: self.views(&rows),
-            attention,
-            attention_total: states.needing_attention(),
-            states,
-            held_total: count(rows.len()),
-            waiters_total: waiters.sum(),
-            revision: self.now().beat,
-            charts: OverviewCharts::default(),
-        }
-    }
-
-    fn find(
-        &self,
-        backend: &BackendName,
-        source: Option<&Source>,
-        resource: &str,
-    ) -> Result<LockDetail, ConsoleError> {
-        let rows = self.rows();
-        let wanted = Resource::candidates(resource);
-        if resource == "tenant_204:ledger-post" && source.is_none() {
-            return Err(ConsoleError::Ambiguous {
-                sources: ["lease", "table:public.distributed_locks"]
-                    .map(Source::fixed)
-                    .to_vec(),
-            });
-        }
-        let found = rows.iter().find(|lock| {
-            lock.id.backend == *backend
-                && wanted.contains(&lock.id.resource)
-                && source.is_none_or(|source| *source == lock.id.source)
-        });
-        let lock = found.ok_or_else(|| ConsoleError::NotFound {
-            what: format!("{backend} holds no lock {resource}"),
-        })?;
-        let view = self.views(&rows).into_iter().find(|view| view.name == *backend);
-        Ok(detail::of(lock, view, self.now()))
+    /// The console, whose inventory has seen this beat.
+    fn current(&self) -> &ServerConsole {
+        self.feeds().advance(self.now());
+        &self.console
     }
 }
 
-pub(crate) fn count(len: usize) -> u64 {
-    u64::try_from(len).unwrap_or(u64::MAX)
+fn moment(clock: &Clock) -> Moment {
+    let now = clock.now();
+    Moment {
+        wall: now.wall,
+        elapsed_ms: now.tick.0,
+        beat: u64::try_from(now.tick.0 / BEAT_MS).unwrap_or(0),
+    }
+}
+
+/// One lock is held for longer than it allows.
+fn long_held_rule() -> Option<Rule> {
+    let rule = builtin().into_iter().find(Rule::is_long_held)?;
+    let mut draft = Draft {
+        prefix: LONG_HELD.to_owned(),
+        ..Draft::from(&rule)
+    };
+    draft.with.insert("longer_than".to_owned(), "40m".to_owned());
+    let known = KnownNames {
+        backends: &[],
+        prefix: None,
+        receivers: None,
+    };
+    parse(&draft, &known).ok()
 }
 
 impl Console for Canned {
-    fn overview(&self) -> Answer<'_, Overview> {
-        Box::pin(async { Ok(self.summary()) })
+    fn overview(&self) -> ConsoleFuture<'_, Overview> {
+        self.current().overview()
     }
 
-    fn inventory(&self, query: InventoryQuery) -> Answer<'_, InventoryPage> {
-        Box::pin(async move { self.page(&query) })
+    fn inventory(&self, query: InventoryQuery) -> ConsoleFuture<'_, InventoryPage> {
+        self.current().inventory(query)
     }
 
-    fn prefixes(&self, prefix: String) -> Answer<'_, PrefixNode> {
-        Box::pin(async move { Ok(tree::node(&self.rows(), &prefix)) })
+    fn prefixes(&self, prefix: String) -> ConsoleFuture<'_, PrefixNode> {
+        self.current().prefixes(prefix)
     }
 
-    fn lock(&self, backend: BackendName, source: Option<Source>, resource: String) -> Answer<'_, LockDetail> {
-        Box::pin(async move { self.find(&backend, source.as_ref(), &resource) })
+    fn lock(
+        &self,
+        backend: BackendName,
+        source: Option<Source>,
+        resource: String,
+    ) -> ConsoleFuture<'_, LockDetail> {
+        Box::pin(async move {
+            let detail = self.current().lock(backend, source, resource).await?;
+            Ok(detail::with_fresh_reading(detail, self.now()))
+        })
     }
 
-    fn backends(&self) -> Answer<'_, Vec<BackendView>> {
-        Box::pin(async { Ok(self.views(&self.rows())) })
+    fn backends(&self) -> ConsoleFuture<'_, Vec<BackendView>> {
+        self.current().backends()
     }
 
     fn lock_charts<'a>(&'a self, detail: &'a LockDetail, search: &'a str) -> Drawn<'a, LockCharts> {

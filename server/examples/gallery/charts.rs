@@ -1,23 +1,23 @@
 //! Made-up histories for the charts: the timeline of the picture for one lock, and next to nothing for the others.
 
-use app::charts::held;
-use app::charts::hold::{self, Now};
-use app::charts::lately::{self, Over};
-use app::charts::markup::Markup;
-use app::charts::ownership::{self, Links};
-use app::charts::past::{self, Last, Past};
+use app::charts::held_locks;
+use app::charts::hold_time::{self, HoldNow};
+use app::charts::html_writer::Markup;
+use app::charts::ownership_timeline::{self, Links};
 use app::charts::range_links::range_links;
-use app::charts::seen;
+use app::charts::recent_events;
+use app::charts::recent_incidents::{self, IncidentRange};
+use app::charts::released_lock_facts::{self, LastHolding, ReleasedLock};
 use app::charts::series::Event;
-use domain::charts::hold::Holds;
-use domain::charts::range::{Last as LastRange, TimeRange};
-use domain::charts::timeline::{Holder, Refused, Revoked, Timeline, Told, Waiter};
-use domain::detail::{EventKind, LockCharts, LockDetail};
+use domain::charts::hold_time::Holds;
+use domain::charts::range::{RangePreset as LastRange, TimeRange};
+use domain::charts::timeline::{Holder, Refused, Revoked, Timeline, TimelineInput, Waiter};
+use domain::fencing_rejections::Rejection;
 use domain::history::rollup::Rollup;
-use domain::history::series::{PrefixSeries, Series, Span, Watched};
+use domain::history::series::{HistorySeries, HistorySpan, PrefixSeries, WatchedSpans};
 use domain::history::{HistoryEvent, Run};
-use domain::ledger::Rejection;
 use domain::lock::Lock;
+use domain::lock_detail::{EventKind, LockCharts, LockDetail};
 use domain::names::{BackendName, OwnerId};
 use domain::overview::OverviewCharts;
 use domain::state::LockState;
@@ -36,7 +36,7 @@ pub(crate) fn of(detail: &LockDetail, search: &str, now: Moment) -> LockCharts {
     let (events, refused, revoked) = history(lock, wall);
     let holders = holders(detail, wall);
     let waiters = waiters(detail, wall);
-    let told = Told {
+    let told = TimelineInput {
         events: &events,
         gaps: &[(wall - 300 * MINUTE, wall - 280 * MINUTE)],
         refused: &refused,
@@ -45,21 +45,22 @@ pub(crate) fn of(detail: &LockDetail, search: &str, now: Moment) -> LockCharts {
         waiters: &waiters,
         since: Some(wall - 340 * MINUTE),
     };
-    let timeline = Timeline::of(&told, range.scale(wall), wall);
+    let timeline = Timeline::new(&told, range.scale(wall), wall);
     let fencing = app::links::with_query("/fencing", [("prefix", lock.id.resource.text())]);
     let to = Links {
         may_audit: true,
         fencing: &fencing,
     };
-    let ownership = ownership::ownership(&timeline, &range.words(), range_links(range, "", &pairs), &to);
+    let ownership =
+        ownership_timeline::ownership(&timeline, &range.words(), range_links(range, "", &pairs), &to);
     let is_long = lock.state == LockState::LongHeld;
     let held_ms = lock.held_at_least_ms;
     let holds = Holds::new(if is_long { lengths() } else { Vec::new() });
-    let here = (!detail.is_gone()).then_some(Now { held_ms, is_long });
+    let here = (!detail.is_gone()).then_some(HoldNow { held_ms, is_long });
     let charts = LockCharts {
         ownership: ownership.into_string(),
-        hold_time: hold::hold_time(&holds, here, "of this lock", None).into_string(),
-        seen: seen::seen(&detail.seen, &|_| None).into_string(),
+        hold_time: hold_time::hold_time(&holds, here, "of this lock", None).into_string(),
+        seen: recent_events::seen(&detail.seen, &|_| None).into_string(),
         past: String::new(),
     };
     if detail.is_past {
@@ -71,8 +72,8 @@ pub(crate) fn of(detail: &LockDetail, search: &str, now: Moment) -> LockCharts {
 
 /// Of a lock that nobody holds: all in one.
 fn past(detail: &LockDetail, charts: &LockCharts, now: Moment) -> LockCharts {
-    let last = Last::of(&detail.seen);
-    let facts = past::facts(&Past {
+    let last = LastHolding::from_events(&detail.seen);
+    let facts = released_lock_facts::facts(&ReleasedLock {
         last: &last,
         holder: detail.fresh.clone().map(|_| ()),
         source: &detail.lock.id.source,
@@ -224,7 +225,7 @@ pub(crate) fn overview(search: &str, now: Moment) -> OverviewCharts {
         rejection(1, 40, "\u{202e}<img src=x onerror=alert(1)>", 7),
     ];
     let words = range.words();
-    let over = Over {
+    let over = IncidentRange {
         words: &words,
         has_days: false,
     };
@@ -232,8 +233,8 @@ pub(crate) fn overview(search: &str, now: Moment) -> OverviewCharts {
     it.wrap("div", &[("class", "two low")], |it| {
         it.push(&held(range, &words, links(range, search), wall));
         it.wrap("div", &[("class", "stack")], |it| {
-            it.push(&lately::refusals(&rows, 4, over, "/fencing".to_owned()));
-            it.push(&lately::unlocks(
+            it.push(&recent_incidents::refusals(&rows, 4, over, "/fencing".to_owned()));
+            it.push(&recent_incidents::unlocks(
                 &[],
                 0,
                 over,
@@ -250,7 +251,7 @@ pub(crate) fn overview(search: &str, now: Moment) -> OverviewCharts {
 /// A day like any other, with twenty minutes that nobody watched.
 fn held(range: TimeRange, words: &str, end: Markup, wall: i64) -> Markup {
     let scale = range.scale(wall);
-    let span = Span::over(scale.from(), scale.until(), wall);
+    let span = HistorySpan::over(scale.from(), scale.until(), wall);
     let is_blind = |cell: usize| (20..22).contains(&cell);
     let wave = |cell: usize, base: u64, more: u64| base + (u64::try_from(cell).unwrap_or(0) * 7 % 11) * more;
     let cells = (0..span.cells).map(|cell| {
@@ -266,7 +267,7 @@ fn held(range: TimeRange, words: &str, end: Markup, wall: i64) -> Markup {
         .map(|cell| if is_blind(cell) { 0 } else { span.passed_ms(cell) })
         .collect();
     let backend = BackendName::builtin();
-    let series = Series {
+    let series = HistorySeries {
         span,
         prefixes: vec![PrefixSeries {
             backend: backend.clone(),
@@ -274,7 +275,7 @@ fn held(range: TimeRange, words: &str, end: Markup, wall: i64) -> Markup {
             cells: cells.collect(),
             total: Rollup::default(),
         }],
-        backends: vec![Watched {
+        backends: vec![WatchedSpans {
             backend,
             waits_ms: watched_ms.clone(),
             watched_ms,
@@ -292,12 +293,12 @@ fn held(range: TimeRange, words: &str, end: Markup, wall: i64) -> Markup {
         mark(120, "revoke", "", "forced unlock by oncall-1"),
         mark(2, "x", "critical", "a write under token 1840 refused"),
     ];
-    let now = held::Now {
+    let now = held_locks::HeldLocks {
         held: 42,
         waiting: 9,
         is_cut: false,
     };
-    held::held(&series, now, marks, words, end)
+    held_locks::held_locks_chart(&series, now, marks, words, end)
 }
 
 fn links(range: TimeRange, search: &str) -> Markup {

@@ -1,40 +1,38 @@
 //! What hangs on one made-up lock.
 
 use chrono::TimeDelta;
-use domain::backend::{BackendStatus, BackendView};
 use domain::blockers::Blocker;
-use domain::detail::{EventKind, Fresh, LockCharts, LockDetail, SeenEvent};
-use domain::known::Known;
 use domain::lock::Lock;
+use domain::lock_detail::{EventKind, Fresh, LockDetail, SeenEvent};
 use domain::names::OwnerId;
 use domain::observation::{RawField, Session, Waiter};
+use domain::reported::Reported;
 
 use crate::canned::Moment;
 
-/// Nobody holds this one any more.
+/// Shown as released.
 const PAST: &str = "tenant_311:ledger-post";
 
-pub(crate) fn of(lock: &Lock, view: Option<BackendView>, now: Moment) -> LockDetail {
-    let status = view.as_ref().map_or(BackendStatus::Live, |view| view.status);
+/// The same lock, with what its backend would answer now and what was seen before.
+pub(crate) fn with_fresh_reading(detail: LockDetail, now: Moment) -> LockDetail {
+    let (lock, status) = (&detail.lock, detail.backend_status);
+    let is_past = lock.id.resource.text() == PAST;
     LockDetail {
-        lock: lock.clone(),
-        backend_status: status,
-        backend_fault: view.and_then(|view| view.fault),
         no_unlock: status
             .blinds_rows()
-            .then(|| format!("{} is {}", lock.id.backend, status.wire())),
-        fresh: if lock.id.resource.text() == PAST {
-            Known::absent("its owner released it")
+            .then(|| format!("{} is {}", lock.id.backend, status.as_str())),
+        fresh: if is_past {
+            Reported::absent("its owner released it")
         } else if lock.id.resource.text() == "tenant_204:import:0430" {
-            Known::unknown("it did not answer within 2.0 s")
+            Reported::unknown("it did not answer within 2.0 s")
         } else if status.blinds_rows() {
-            Known::unknown("the backend does not answer")
+            Reported::unknown("the backend does not answer")
         } else {
-            Known::Known(fresh(lock, now))
+            Reported::Value(fresh(lock, now))
         },
         seen: seen(lock, now),
-        is_past: lock.id.resource.text() == PAST,
-        charts: LockCharts::default(),
+        is_past,
+        ..detail
     }
 }
 
@@ -64,9 +62,9 @@ fn waiter(position: u32) -> Waiter {
         position,
         owner_id: OwnerId::new(format!("worker-{}", 8 + position)),
         waited_ms: if position == 3 {
-            Known::unknown("it queued before the console watched")
+            Reported::unknown("it queued before the console watched")
         } else {
-            Known::Known(2_291_000 / i64::from(position))
+            Reported::Value(2_291_000 / i64::from(position))
         },
         lease_remaining_ms: (position == 1).then_some(21_000),
     }

@@ -36,42 +36,45 @@ pub(crate) async fn stream(State(canned): State<Shared>) -> Response {
     if canned.streaming() == Stream::Off {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     }
-    let events = stream::unfold((canned, None), |(canned, told)| async move {
-        let beat = next_beat(&canned, told).await?;
-        let name = if told.is_none() { "hello" } else { "revision" };
-        let event = Event::default()
-            .event(name)
-            .id(beat.to_string())
-            .data(pulse(&canned, beat, told));
-        Some((Ok::<_, Infallible>(event), (canned, Some(beat))))
+    // The last beat that was sent, and the number of changes until then.
+    let start = (canned, None, None);
+    let events = stream::unfold(start, |(canned, sent, mut changes)| async move {
+        let beat = next_beat(&canned, sent).await?;
+        let name = if sent.is_none() { "hello" } else { "revision" };
+        let (revision, data) = pulse(&canned, &mut changes);
+        let event = Event::default().event(name).id(revision.to_string()).data(data);
+        Some((Ok::<_, Infallible>(event), (canned, Some(beat), changes)))
     });
     Sse::new(events).into_response()
 }
 
-/// Waits until there is something to tell; none when the stream is to end.
-async fn next_beat(canned: &Canned, told: Option<u64>) -> Option<u64> {
+/// Waits for the next beat; none when the stream is to end.
+async fn next_beat(canned: &Canned, sent: Option<u64>) -> Option<u64> {
     loop {
         let beat = canned.now().beat;
         match canned.streaming() {
             Stream::Off => return None,
-            Stream::On if told != Some(beat) => return Some(beat),
+            Stream::On if sent != Some(beat) => return Some(beat),
             Stream::On | Stream::Silent => {}
         }
         tokio::time::sleep(Duration::from_millis(u64::try_from(BEAT_MS / 10).unwrap_or(100))).await;
     }
 }
 
-fn pulse(canned: &Canned, beat: u64, told: Option<u64>) -> String {
-    let rows = canned.rows();
-    let backends: Vec<_> = canned
-        .views(&rows)
-        .into_iter()
-        .map(|view| {
-            serde_json::json!({"name": view.name, "status": view.status, "ageMs": view.age_ms, "pollMs": view.poll_ms})
+fn pulse(canned: &Canned, told: &mut Option<u64>) -> (u64, String) {
+    let summary = canned.summary();
+    let backends: Vec<_> = summary
+        .backends
+        .iter()
+        .map(|backend| {
+            serde_json::json!({"name": backend.name, "status": backend.status, "ageMs": backend.age_ms, "pollIntervalMs": backend.poll_interval_ms})
         })
         .collect();
-    let attention = rows.iter().filter(|lock| lock.state.needs_attention()).count();
-    let changes = told.map_or(0, |told| beat - told);
-    serde_json::json!({"revision": beat, "changes": changes, "heldTotal": rows.len(), "attentionTotal": attention, "backends": backends})
-        .to_string()
+    let before = told.replace(summary.changes);
+    let changes = before.map_or(0, |before| summary.changes.saturating_sub(before));
+    let hint = serde_json::json!({
+        "revision": summary.revision, "changes": changes, "heldTotal": summary.held_total,
+        "attentionTotal": summary.attention_total, "backends": backends
+    });
+    (summary.revision, hint.to_string())
 }

@@ -1,13 +1,10 @@
 //! Names that would hurt a careless page: markup, direction overrides, control bytes, great length, no UTF-8.
 
-use domain::known::Known;
-use domain::lock::Lock;
-use domain::names::{OwnerId, Resource};
+use domain::names::Resource;
 
-use crate::backends::{self, Shape};
-use crate::canned::Moment;
+use crate::locks::{CannedLock, Life};
 
-pub(crate) fn rows(now: Moment) -> Vec<Lock> {
+pub(crate) fn locks() -> Vec<CannedLock> {
     let long = format!("hostile:{}:the-end", "long-name-".repeat(1024));
     let names: [&[u8]; 14] = [
         b"hostile:<img src=x onerror=alert(1)>",
@@ -25,16 +22,25 @@ pub(crate) fn rows(now: Moment) -> Vec<Lock> {
         b"..",
         long.as_bytes(),
     ];
-    let mut rows: Vec<Lock> = names.into_iter().map(|name| row(name, now)).collect();
-    rows[0].owner_id = Known::Known(OwnerId::new("<b>worker</b>\u{202e}9-rekrow"));
-    rows[1].owner_id = Known::Known(OwnerId::new("owner-".repeat(100)));
-    rows
+    let mut locks: Vec<CannedLock> = names.into_iter().map(lock).collect();
+    locks[0].owner = Some("<b>worker</b>\u{202e}9-rekrow".to_owned());
+    locks[1].owner = Some("owner-".repeat(100));
+    locks
 }
 
-fn row(name: &[u8], now: Moment) -> Lock {
-    let mut lock = backends::lock("redis-cache", "hostile", now);
-    lock.id.resource = Resource::from_bytes(name);
-    lock.own("mallory", 60_000);
-    lock.lease(30_000, None, now);
-    lock
+fn lock(name: &[u8]) -> CannedLock {
+    CannedLock {
+        backend: "redis-cache",
+        source: None,
+        resource: Resource::from_bytes(name),
+        owner: Some("mallory".to_owned()),
+        held: 60_000,
+        life: Life::Renewed {
+            ttl: 30_000,
+            every: 10_000,
+            until: None,
+        },
+        waiters: 0,
+        condition: None,
+    }
 }

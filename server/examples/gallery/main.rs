@@ -1,4 +1,5 @@
-//! The design gallery: the real pages over a canned console that shows every state, for eyes and browser tests.
+//! The design gallery: the real pages and the real inventory over made-up observations that show every state, for eyes and
+//! browser tests.
 //!
 //! `cargo run --example gallery -- [full|many|empty|down|starting]` prints its address. While it runs,
 //! `POST /gallery/scene/{scene}` changes the scene and `POST /gallery/stream/{on|off|silent}` the stream.
@@ -9,10 +10,10 @@ mod canned;
 mod charts;
 mod detail;
 mod events;
+mod feed;
 mod hostile;
-mod list;
+mod locks;
 mod scenes;
-mod tree;
 
 use std::sync::Arc;
 

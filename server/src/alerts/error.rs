@@ -1,25 +1,25 @@
-//! What can go wrong with rules, silences and alerts.
+//! Errors of rules, silences and alerts.
 
-use domain::alerts::Fault;
+use domain::alerts::FieldError;
 use thiserror::Error;
 
 #[derive(Debug, Error)]
 pub enum AlertError {
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
-    Invalid(Vec<Fault>),
-    #[error("there is no such {0}")]
+    Invalid(Vec<FieldError>),
+    #[error("no {0} has this id")]
     NotFound(&'static str),
-    #[error("somebody else has changed it since: it is version {now} now")]
+    #[error("it was changed in the meantime: read version {now} and change that")]
     Changed { now: i64 },
-    /// A clause: what one may not do, and on what.
+    /// A clause: the missing permission and its object.
     #[error("{0}")]
     Forbidden(String),
-    #[error("the console's store does not answer: nothing was done")]
+    #[error("the console's store does not answer: nothing was changed")]
     Store(#[from] sqlx::Error),
 }
 
 impl AlertError {
-    pub(super) fn invalid(field: &str, why: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self::Invalid(vec![Fault::new(field, why, mend)])
+    pub(super) fn invalid(field: &str, why: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self::Invalid(vec![FieldError::new(field, why, remedy)])
     }
 }

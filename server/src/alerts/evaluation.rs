@@ -1,29 +1,29 @@
-//! Monitors the alert evaluator: when any server last evaluated the rules, and whether that is too long ago.
+//! Monitors the alert evaluator: when any replica last evaluated the rules, and whether that is overdue.
 //!
-//! Deliberately apart from the evaluator, in a task of its own: it reports an evaluator that hangs, one that fails, and a
-//! leader lease that none of the servers gets. Ages are counted by our own monotonic clock from the moment at which a newer
-//! evaluation was seen, so that clocks of other servers do not matter.
+//! A separate task, so that it detects an evaluator that hangs or fails and a leader lease that no replica gets.
+//! Ages are counted by the local monotonic clock from the moment a newer evaluation was seen, so that clocks of
+//! other replicas do not matter.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use domain::alerts::OVERDUE;
 use domain::alerts::limits::EVALUATION_AGE_MS_MAX;
 use domain::observation::Tick;
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::store;
-use crate::clock::Clock;
-use crate::db::Db;
+use runtime::clock::Clock;
+use runtime::db::Db;
 
-/// How often the age is checked, and with several servers the store is asked.
+/// Interval of the check, and of the store query with several replicas.
 const CHECK_EVERY: Duration = Duration::from_secs(5);
-/// A check that is this late, in milliseconds: our process stood still, and its evaluator with it.
+/// Milliseconds after which a late check means that this process was paused, and its evaluator with it.
 const CHECK_LATE_MS: i64 = 15_000;
-/// While it lasts, the log repeats it this often, in milliseconds.
+/// Interval in milliseconds at which the log repeats an overdue evaluation.
 const LOG_EVERY_MS: i64 = 10 * 60_000;
 
-/// Cheap to ask. One for each process.
+/// One per process, cheap to query.
 #[derive(Debug)]
 pub struct Evaluation {
     clock: Clock,
@@ -32,16 +32,16 @@ pub struct Evaluation {
 
 #[derive(Debug, Clone, Copy)]
 struct State {
-    /// When the last evaluation was seen; from the start of the process until there was one.
+    /// When the last evaluation was seen; before the first, the start of the process.
     last: Tick,
-    /// As the store has it, by the clock of the server that evaluated.
+    /// As stored, by the clock of the evaluating replica.
     written_at: Option<i64>,
     checked: Tick,
     is_overdue: bool,
     logged: Option<Tick>,
 }
 
-/// What a check leads to.
+/// Result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Report {
     Nothing,
@@ -64,13 +64,13 @@ impl State {
         self.last = self.last.max(now);
     }
 
-    /// `written_at`: what the store says now; none where it was not asked or does not say.
+    /// `written_at`: the stored time; `None` if not queried or absent.
     fn check(&mut self, now: Tick, written_at: Option<i64>) -> Report {
         if now.since(self.checked) > CHECK_LATE_MS {
             self.last = now;
         }
         self.checked = now;
-        // The first reading is no news: it may be as old as the store.
+        // The first value may be old and does not count as an evaluation.
         if written_at.is_some() && self.written_at.is_some() && written_at != self.written_at {
             self.evaluated(now);
         }
@@ -99,19 +99,19 @@ impl Evaluation {
         Self { clock, state }
     }
 
-    /// This process has evaluated every rule.
+    /// Records that this process evaluated every rule.
     pub(super) fn evaluated(&self) {
         let now = self.clock.tick();
         self.with(|state| state.evaluated(now));
     }
 
-    /// Milliseconds since the last evaluation by any server, as far as this one has seen; since its start, before the first.
+    /// Milliseconds since the last known evaluation by any replica, or since the start.
     pub fn age_ms(&self) -> i64 {
         let now = self.clock.tick();
         self.with(|state| now.since(state.last)).max(0)
     }
 
-    /// Nobody has evaluated for longer than [`EVALUATION_AGE_MS_MAX`].
+    /// Whether no replica has evaluated for longer than [`EVALUATION_AGE_MS_MAX`].
     pub fn is_overdue(&self) -> bool {
         self.with(|state| state.is_overdue)
     }
@@ -119,7 +119,7 @@ impl Evaluation {
     /// Checks until `stop`.
     pub(super) async fn monitor(&self, db: &Db, stop: CancellationToken) {
         while tokio::time::timeout(CHECK_EVERY, stop.cancelled()).await.is_err() {
-            // A file of SQLite belongs to one server: its own evaluator says all there is.
+            // With SQLite only the local evaluator exists.
             let written_at = match db {
                 Db::Sqlite(_) => None,
                 Db::Postgres(_) => tokio::time::timeout(CHECK_EVERY, store::last_evaluated(db))
@@ -133,7 +133,7 @@ impl Evaluation {
                 Report::Nothing => {}
                 Report::Overdue { age_ms } => tracing::error!(
                     alerts.evaluation.age_s = age_ms / 1_000,
-                    "{OVERDUE} Look for errors of the task `alerts` in the logs of all servers, and at who holds leasehold/alerts"
+                    "{OVERDUE} Check the logs of all servers for errors of the task `alerts`, and which server holds leasehold/alerts"
                 ),
                 Report::Recovered => tracing::info!("alert rules are evaluated again"),
             }
@@ -141,7 +141,7 @@ impl Evaluation {
     }
 
     fn with<T>(&self, read: impl FnOnce(&mut State) -> T) -> T {
-        read(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+        read(&mut self.state.lock())
     }
 }
 
@@ -153,7 +153,7 @@ mod tests {
         Tick(seconds * 1_000)
     }
 
-    /// Checks every five seconds, with what the store says then; the seconds at which it was overdue.
+    /// Checks every five seconds with the given stored time; returns the seconds at which it was overdue.
     fn overdue(until: i64, written_at: impl Fn(i64) -> Option<i64>) -> Vec<i64> {
         let mut state = State::new(at(0));
         let checks = (1..=until / 5).map(|check| check * 5);
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn evaluation_by_another_server_counts_whatever_its_clock_says() {
-        // Written every 20 s, by a clock that goes backwards.
+        // Stored every 20 s, by a clock that goes backwards.
         assert_eq!(overdue(300, |second| Some(-(second / 20))), [0; 0]);
     }
 

@@ -1,9 +1,9 @@
-//! The evaluator: looks at everything once a second, and writes what changed together with who is to be told.
+//! The evaluator: evaluates all rules once a second, and writes changes together with their notifications.
 
+mod change_detector;
 mod follow;
-mod look;
-mod news;
 pub(super) mod recorded;
+mod scan;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,69 +11,66 @@ use std::time::Duration;
 
 use domain::alerts::limits::{EVALUATE_EVERY_MS, UNWATCHED_AFTER_MS, WINDOW_MS_MAX};
 use domain::alerts::{
-    About, Active, Kind, Outcome, Past, Rule, RuleId, Sign, Silence, Subject, Told, judge_backends,
-    judge_counts, judge_windows, notices, round, step,
+    About, Active, Baseline, ConditionKind, ConditionResult, NotificationHistory, Outcome, Rule, RuleId,
+    Silence, Subject, evaluate_backends, evaluate_counts, evaluate_windows, notices, round, step,
 };
 use tokio_util::sync::CancellationToken;
 
-use self::look::{Seen, look_at};
-use self::news::{Due, News};
+use self::change_detector::{ChangeDetector, Due};
 use self::recorded::Recorded;
-use super::book::turn_page;
+use self::scan::{ScanSnapshot, look_at};
+use super::alert_cache::turn_page;
 use super::{Alerts, Notices, path, store};
-use crate::clock::Now;
-use crate::db::Db;
-use crate::history::turn::Turn;
-use crate::lease::LeaseService;
+use crate::janitor::Janitor;
+use crate::leader_election::LeaderElection;
 use crate::notify::Occasion;
-use crate::telemetry::meters;
-use crate::telemetry::meters::Firing;
+use lease::LeaseService;
+use runtime::clock::ClockReading;
+use runtime::telemetry::instruments;
+use runtime::telemetry::instruments::Firing;
 
-/// Rows of history that one round takes in, and so often at most.
+/// Rows of history per read, and reads per round.
 const ROWS: i64 = 5_000;
 const STEPS: usize = 10;
-/// Hold times are learnt from so long ago, in milliseconds.
+/// How far back hold times are learned, in milliseconds.
 const LEARN_MS: i64 = 7 * 24 * 3_600_000;
-const PRUNE_EVERY: u64 = 3_600;
-/// In a time without news the store is told so often that somebody evaluates, in milliseconds.
+const PRUNE_EVERY: Duration = Duration::from_secs(3_600);
+/// Without changes, the interval in milliseconds at which the evaluation time is stored.
 const NOTE_EVERY_MS: i64 = UNWATCHED_AFTER_MS / 3;
 
 pub(super) struct Evaluator {
     alerts: Arc<Alerts>,
     notices: Arc<dyn Notices>,
-    turn: Turn,
-    /// Up to where history was taken in; none: not begun.
+    leader: LeaderElection,
+    /// Position in the history; `None`: not started.
     place: Option<i64>,
     has_caught_up: bool,
-    /// More was there than one round takes in.
+    /// More history exists than one round reads.
     is_behind: bool,
     recorded: Recorded,
-    rounds: u64,
-    news: News,
-    /// When the store was last told that somebody evaluates.
+    janitor: Janitor,
+    news: ChangeDetector,
+    /// When the evaluation time was last stored.
     noted_at: i64,
     is_first: bool,
     is_failing: bool,
 }
 
 impl Evaluator {
-    pub(super) fn new(alerts: Arc<Alerts>, leases: Arc<LeaseService>, notices: Arc<dyn Notices>) -> Self {
-        let turn = match &alerts.db {
-            Db::Sqlite(_) => Turn::alone(),
-            Db::Postgres(_) => Turn::shared("leasehold/alerts", leases, alerts.clock.clone()),
-        };
-        // What an evaluator before this one had learnt is learnt again, from its beginning.
-        *alerts.inventory.long_held().past_mut() = Past::default();
+    pub(super) fn new(alerts: Arc<Alerts>, leases: &Arc<LeaseService>, notices: Arc<dyn Notices>) -> Self {
+        let leader = LeaderElection::new(&alerts.db, "leasehold/alerts", leases, &alerts.clock);
+        // Baselines of an earlier evaluator are learned again from the start.
+        *alerts.inventory.long_held().past_mut() = Baseline::default();
         Self {
             alerts,
             notices,
-            turn,
+            leader,
             place: None,
             has_caught_up: false,
             is_behind: false,
             recorded: Recorded::default(),
-            rounds: 0,
-            news: News::default(),
+            janitor: Janitor::new("alerts", PRUNE_EVERY),
+            news: ChangeDetector::default(),
             noted_at: 0,
             is_first: true,
             is_failing: false,
@@ -97,33 +94,32 @@ impl Evaluator {
                         tracing::warn!("alerts cannot be evaluated: {error}");
                     }
                     self.is_failing = true;
-                    // What was written is read again before anything else is.
+                    // The stored state is read again first.
                     self.is_first = true;
                 }
             }
         }
-        self.turn.give_up().await;
+        self.leader.resign().await;
     }
 
-    /// To the next whole second: previews look at the same moments.
+    /// Time to the next whole second, which previews use too.
     fn until_next(&self) -> Duration {
         let past_ms = self.alerts.now().rem_euclid(EVALUATE_EVERY_MS);
         Duration::from_millis((EVALUATE_EVERY_MS - past_ms).unsigned_abs())
     }
 
-    /// Whether it was this server's turn, and every rule was evaluated.
+    /// Returns whether this replica is the leader and evaluated every rule.
     async fn round(&mut self) -> Result<bool, sqlx::Error> {
-        let Some(token) = self.turn.token().await else {
+        let Some(token) = self.leader.token().await else {
             self.is_first = true;
-            meters().firing(Firing::new());
+            instruments().firing(Firing::new());
             self.follow().await?;
             return Ok(false);
         };
-        self.rounds += 1;
         let now = self.alerts.clock.now();
         let at = now.wall.timestamp_millis();
         if self.is_first {
-            self.news = News::default();
+            self.news = ChangeDetector::default();
         }
         let marks = self.alerts.ledger.marks(at).await?;
         let book = self
@@ -140,13 +136,13 @@ impl Evaluator {
         }
         self.read(due, &rules, at).await?;
         self.news.read(marks);
-        if self.rounds % PRUNE_EVERY == 1 {
-            store::prune(&self.alerts.db, at).await?;
-        }
-        let mut seen = self.look(&rules, &before, now).await;
+        self.janitor
+            .run(now.tick, store::prune(&self.alerts.db, at))
+            .await;
+        let mut seen = self.scan(&rules, &before, now).await;
         let unchanged: HashMap<i64, Active> = before.iter().map(|alert| (alert.id, alert.clone())).collect();
         let unknown = |rule: &Rule, alert: &Active| {
-            let is_of_backend = rule.condition.kind == Kind::BackendUnreachable;
+            let is_of_backend = rule.condition.kind == ConditionKind::BackendUnreachable;
             (!is_of_backend && seen.blind.contains(alert.subject.backend()))
                 || seen
                     .unknown
@@ -154,7 +150,7 @@ impl Evaluator {
         };
         let mut outcome = round(&rules, before, seen.found.clone(), &unknown, at);
         outcome.left_out.merge(std::mem::take(&mut seen.left_out));
-        meters().firing(firing(&rules, &outcome.active));
+        instruments().firing(firing(&rules, &outcome.active));
         let resolved: Vec<Active> = outcome.over.iter().map(|(alert, _)| alert.clone()).collect();
         let told = notices(
             &rules,
@@ -168,14 +164,14 @@ impl Evaluator {
         self.write(token, outcome, told, &unchanged, &silences, at).await
     }
 
-    /// Nobody evaluated for a while: that time counts for nothing.
+    /// After a time without evaluation: that time does not count.
     async fn skip_gap(&mut self, rules: &[Rule], before: &mut [Active], now: i64) -> Result<(), sqlx::Error> {
         let last = store::last_evaluated(&self.alerts.db).await?;
         if let Some(last) = last.filter(|last| now - last > UNWATCHED_AFTER_MS) {
             for alert in before {
                 let timing = rules.iter().find(|rule| rule.id == alert.rule);
                 let timing = timing.map(|rule| rule.timing).unwrap_or_default();
-                if let (Some(phase), _) = step(Some(alert.phase), Sign::Unknown, timing, last) {
+                if let (Some(phase), _) = step(Some(alert.phase), ConditionResult::Unknown, timing, last) {
                     alert.phase = phase;
                 }
             }
@@ -185,7 +181,7 @@ impl Evaluator {
         Ok(())
     }
 
-    /// What is due.
+    /// Reads what is due.
     async fn read(&mut self, due: Due, rules: &[Rule], at: i64) -> Result<(), sqlx::Error> {
         if due.events || self.is_behind {
             self.learn(at).await?;
@@ -204,7 +200,7 @@ impl Evaluator {
         Ok(())
     }
 
-    /// Takes in what history has new.
+    /// Reads new history.
     async fn learn(&mut self, now: i64) -> Result<(), sqlx::Error> {
         let mut place = match self.place {
             Some(place) => place,
@@ -224,7 +220,7 @@ impl Evaluator {
         Ok(())
     }
 
-    async fn look(&self, rules: &[Rule], before: &[Active], now: Now) -> Seen {
+    async fn scan(&self, rules: &[Rule], before: &[Active], now: ClockReading) -> ScanSnapshot {
         let at = now.wall.timestamp_millis();
         let mut seen = self.look_at_locks(rules, before, now).await;
         let views = self.alerts.inventory.backends(now);
@@ -233,7 +229,7 @@ impl Evaluator {
         for (index, rule) in rules.iter().enumerate().filter(|(_, rule)| rule.is_enabled) {
             match rule.condition.kind.about() {
                 About::Prefix => {
-                    let found = judge_windows(index, rule, &past, at);
+                    let found = evaluate_windows(index, rule, &past, at);
                     seen.found.extend(
                         found
                             .into_iter()
@@ -241,18 +237,18 @@ impl Evaluator {
                     );
                 }
                 About::Backend => {
-                    for (backend, sign, found) in judge_backends(index, rule, &views) {
-                        if sign == Sign::Unknown {
+                    for (backend, sign, found) in evaluate_backends(index, rule, &views) {
+                        if sign == ConditionResult::Unknown {
                             seen.unknown.insert((rule.id.clone(), Subject::Backend(backend)));
                         }
                         seen.found.extend(found);
                     }
                     seen.found
-                        .extend(judge_counts(index, rule, recorded.iter().copied(), at));
+                        .extend(evaluate_counts(index, rule, recorded.iter().copied(), at));
                 }
                 About::Lock => {
                     seen.found
-                        .extend(judge_counts(index, rule, recorded.iter().copied(), at));
+                        .extend(evaluate_counts(index, rule, recorded.iter().copied(), at));
                 }
             }
             if !self.has_caught_up && rule.condition.kind.about() == About::Prefix {
@@ -264,8 +260,8 @@ impl Evaluator {
         seen
     }
 
-    /// One pass over every row, off the threads that answer others.
-    async fn look_at_locks(&self, rules: &[Rule], before: &[Active], now: Now) -> Seen {
+    /// One pass over all locks, on a blocking thread.
+    async fn look_at_locks(&self, rules: &[Rule], before: &[Active], now: ClockReading) -> ScanSnapshot {
         let watched: Vec<(usize, Rule)> = rules
             .iter()
             .cloned()
@@ -279,15 +275,15 @@ impl Evaluator {
         let inventory = self.alerts.inventory.clone();
         let long_held = inventory.long_held().clone();
         let pass = tokio::task::spawn_blocking(move || {
-            let mut seen = Seen::default();
+            let mut seen = ScanSnapshot::default();
             let blind = inventory.sights(now, EVALUATE_EVERY_MS, &mut |sight| {
                 look_at(sight, &watched, &known, &long_held, &mut seen);
             });
             seen.blind = blind.into_iter().collect();
             seen
         });
-        // A panic of the pass was logged; then nothing is known of any lock.
-        pass.await.unwrap_or_else(|_| Seen {
+        // After a panic, which was logged, the state of every lock is unknown.
+        pass.await.unwrap_or_else(|_| ScanSnapshot {
             blind: self
                 .alerts
                 .inventory
@@ -295,7 +291,7 @@ impl Evaluator {
                 .into_iter()
                 .map(|view| view.name)
                 .collect(),
-            ..Seen::default()
+            ..ScanSnapshot::default()
         })
     }
 
@@ -303,7 +299,7 @@ impl Evaluator {
         &mut self,
         token: i64,
         mut outcome: Outcome,
-        told: Told,
+        told: NotificationHistory,
         before: &HashMap<i64, Active>,
         silences: &[Silence],
         now: i64,
@@ -325,20 +321,20 @@ impl Evaluator {
         }
         let mut tx = self.alerts.db.begin().await?;
         if store::claim(&mut tx, token, now).await?.is_none() {
-            // Another server has had a later turn already.
-            self.turn.give_up().await;
+            // Another replica has become leader since.
+            self.leader.resign().await;
             self.is_first = true;
             return Ok(false);
         }
         if is_news {
             turn_page(&mut tx).await?;
         }
-        // What is over first: the same subject may begin anew.
+        // Ended alerts first: the same subject may start again.
         for (alert, change) in &outcome.over {
             store::end(&mut tx, alert, *change, now).await?;
         }
         for alert in changed {
-            store::keep(&mut tx, alert).await?;
+            store::upsert(&mut tx, alert).await?;
         }
         for silence in silences {
             let count = told.suppressed.iter().filter(|(_, id)| *id == silence.id).count();
@@ -368,9 +364,9 @@ impl Evaluator {
     }
 }
 
-/// By rule and severity; every rule that is on, so that one that fires is seen to rise from 0.
+/// Counts by rule and severity, including 0 for every enabled rule, so that a metric rises from 0.
 fn firing(rules: &[Rule], active: &[Active]) -> Firing {
-    let of = |rule: &Rule| (rule.id.to_string(), rule.severity.wire());
+    let of = |rule: &Rule| (rule.id.to_string(), rule.severity.as_str());
     let rules = rules.iter().filter(|rule| rule.is_enabled);
     rules
         .map(|rule| {
@@ -380,7 +376,7 @@ fn firing(rules: &[Rule], active: &[Active]) -> Firing {
         .collect()
 }
 
-/// Words that run on with the time are written now and then only.
+/// Texts that change with time alone are stored only from time to time.
 fn is_as_kept(old: &Active, new: &Active, now: i64) -> bool {
     let is_same_but_words = old.phase == new.phase
         && old.owner == new.owner

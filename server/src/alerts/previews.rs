@@ -1,36 +1,36 @@
-//! What rules would have done on this installation's history: the newest part first, then the whole.
+//! Previews: what rules would have done on the recorded history; the newest part first, then the whole.
 //!
-//! History is read and played on a thread that may block, a few at a time. **Invariant:** a run that is dropped, because its
-//! client left, stops with the rows that it reads at that moment.
+//! History is read and replayed on blocking threads, a few at a time. **Invariant:** a dropped run, because its
+//! client disconnected, stops after the rows it is reading.
 
 mod cache;
-mod play;
-mod present;
+mod current_state;
+mod replay;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use domain::alerts::limits::PREVIEW_MS;
-use domain::alerts::{Happened, PastKnown, Preview, Rule};
+use domain::alerts::{Happened, HistorySource, Preview, Rule};
 use domain::lease::StoreTime;
 use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::cache::PreviewCache;
-use self::play::Played;
+use self::replay::Played;
 use super::Alerts;
 use super::evaluator::recorded::split;
-use crate::db::Db;
-use crate::lease::RejectionRange;
+use lease::RejectionRange;
+use runtime::db::Db;
 
-/// Events of the newest part: the first figure is there before the rest is read.
+/// Events of the newest part, which gives a first result quickly.
 const EVENTS_FIRST: i64 = 200_000;
-/// Of one preview: of more, the newest are read, and it is said since when.
+/// Events per preview; of more, the newest are read, and the preview states since when.
 const EVENTS_MAX: i64 = 3_000_000;
-/// Previews that read history at a time; each of them keeps a core busy.
+/// Concurrent previews; each uses a core.
 const AT_ONCE: usize = 2;
 
-/// What previews share.
+/// State shared by previews.
 pub(super) struct Previews {
     history: Db,
     cache: PreviewCache,
@@ -49,7 +49,7 @@ impl Previews {
     }
 }
 
-/// Of which time, and how many events at most.
+/// Time range, and the maximum number of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PreviewSpan {
     pub from: i64,
@@ -57,12 +57,12 @@ pub struct PreviewSpan {
     pub events_max: i64,
 }
 
-/// Previews of some rules as they come. Dropped, the work stops.
+/// Previews of some rules, part by part. Stops when dropped.
 pub struct PreviewRun {
     alerts: Arc<Alerts>,
     rules: Vec<Rule>,
     span: PreviewSpan,
-    /// What is read next; none: all is done.
+    /// The next part; `None`: done.
     next: Option<Part>,
     is_cached: bool,
     stop: CancellationToken,
@@ -76,7 +76,7 @@ enum Part {
 }
 
 impl Alerts {
-    /// The last seven days.
+    /// A run over the last seven days.
     pub fn preview_run(self: &Arc<Self>, rules: Vec<Rule>) -> PreviewRun {
         let to = self.now();
         let span = PreviewSpan {
@@ -91,7 +91,7 @@ impl Alerts {
         }
     }
 
-    /// A span that no cache knows.
+    /// A run over a time range, without the cache.
     pub fn preview_run_of(self: &Arc<Self>, rules: Vec<Rule>, span: PreviewSpan) -> PreviewRun {
         let stop = CancellationToken::new();
         PreviewRun {
@@ -105,7 +105,7 @@ impl Alerts {
         }
     }
 
-    /// The whole preview of one rule over the last seven days.
+    /// The complete preview of one rule over the last seven days.
     ///
     /// # Errors
     /// The store does not answer.
@@ -113,19 +113,19 @@ impl Alerts {
         self.preview_run(vec![rule.clone()]).whole().await
     }
 
-    /// Previews that read history now.
+    /// Previews in progress.
     pub fn previews_running(&self) -> usize {
         AT_ONCE - self.previews.turns.available_permits()
     }
 
-    /// Rows of history that previews have read so far.
+    /// History rows read by previews so far.
     pub fn preview_rows_read(&self) -> u64 {
         self.previews.rows_read.load(Ordering::Relaxed)
     }
 }
 
 impl PreviewRun {
-    /// The previews of all rules over the next part; none after the whole.
+    /// Previews of all rules over the next part; `None` after the last one.
     ///
     /// # Errors
     /// The store does not answer.
@@ -138,17 +138,17 @@ impl PreviewRun {
         Some(found.map(|(previews, _)| previews))
     }
 
-    /// Of the first rule, without its parts.
+    /// The complete preview of the first rule.
     ///
     /// # Errors
     /// The store does not answer.
     pub async fn whole(mut self) -> Result<Preview, sqlx::Error> {
         let (previews, _) = self.part(Part::Whole).await?;
         let preview = previews.into_iter().next();
-        preview.ok_or_else(|| sqlx::Error::Protocol("a preview of no rule".to_owned()))
+        preview.ok_or_else(|| sqlx::Error::Protocol("this preview belongs to no rule".to_owned()))
     }
 
-    /// Answers which part it is: where the newest part is everything, the whole.
+    /// Returns which part it was: the last one if the newest part covers everything.
     async fn part(&mut self, part: Part) -> Result<(Vec<Preview>, Part), sqlx::Error> {
         let ledger = &self.alerts.ledger;
         let marks = match self.is_cached {
@@ -165,7 +165,7 @@ impl PreviewRun {
             Part::Newest => EVENTS_FIRST.min(self.span.events_max),
             Part::Whole => self.span.events_max,
         };
-        let of_events = |rule: &&Rule| rule.condition.kind.info().past == PastKnown::Events;
+        let of_events = |rule: &&Rule| rule.condition.kind.info().past == HistorySource::Events;
         let rules: Vec<Rule> = self.rules.iter().filter(of_events).cloned().collect();
         let mut part = Part::Whole;
         let mut played = Vec::new();
@@ -196,13 +196,13 @@ impl PreviewRun {
         Ok((previews, part))
     }
 
-    /// What was recorded elsewhere than in events; none: the past of this rule is in events.
+    /// Preview of a rule that counts records instead of events; `None` for other rules.
     async fn counted(&self, rule: &Rule) -> Result<Option<Preview>, sqlx::Error> {
         let (ledger, PreviewSpan { from, to, .. }) = (&self.alerts.ledger, self.span);
         let recorded: Vec<Happened> = match rule.condition.kind.info().past {
-            PastKnown::Events => return Ok(None),
-            PastKnown::NotKept(_) => return Ok(Some(Preview::unknown(rule, (from, to)))),
-            PastKnown::Rejections => {
+            HistorySource::Events => return Ok(None),
+            HistorySource::NotKept(_) => return Ok(Some(Preview::unknown(rule, (from, to)))),
+            HistorySource::Rejections => {
                 let range = RejectionRange {
                     after: ledger.last_rejection_before(from).await?,
                     to: i64::MAX,
@@ -210,8 +210,8 @@ impl PreviewRun {
                 };
                 ledger.rejections(range).await?
             }
-            PastKnown::Unlocks => ledger.unlocks(from).await?,
-            PastKnown::Counted => split(ledger.signals(from).await?).1,
+            HistorySource::Unlocks => ledger.unlocks(from).await?,
+            HistorySource::Counted => split(ledger.signals(from).await?).1,
         };
         Ok(Some(Preview::of_counts(rule, (from, to), &recorded)))
     }

@@ -1,7 +1,7 @@
-//! Rules as Prometheus alerting rules over our metrics, for who is paged by Prometheus.
+//! Rules as Prometheus alerting rules over our metrics, for users of Prometheus paging.
 //!
-//! **Invariant:** never a rule that says something else. What metrics cannot tell is judged here and passed on by the metric
-//! of open alerts, with a comment that says why.
+//! **Invariant:** an exported rule never differs in meaning. A condition that metrics cannot express is evaluated
+//! here and passed on by the metric of open alerts, with a comment that says why.
 
 mod expression;
 
@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use domain::alerts::{About, Rule, Unit};
 use domain::escape::{is_hidden, visible};
 
-use self::expression::{Told, told};
+use self::expression::{PromExpr, translate};
 
 const HEAD: &str = "# Alerting rules for Prometheus over the metrics of Leasehold, made by `leasehold rules export --format prometheus`.
 # Prometheus stretches what a counter gained to the whole window: counts are close, not exact.
@@ -20,7 +20,7 @@ groups:
     rules:
 ";
 
-/// `home` is where people reach the console, without a slash at its end.
+/// `home` is the public URL of the console, without a trailing slash.
 pub fn prometheus<'a>(rules: impl Iterator<Item = &'a Rule>, home: &str) -> String {
     let mut out = HEAD.to_owned();
     let mut count = 0;
@@ -39,20 +39,20 @@ pub fn prometheus<'a>(rules: impl Iterator<Item = &'a Rule>, home: &str) -> Stri
 }
 
 fn put(out: &mut String, rule: &Rule, home: &str) {
-    let (expr, is_judged_here) = match told(rule) {
-        Told::Over { expr, note } => {
+    let (expr, is_judged_here) = match translate(rule) {
+        PromExpr::Over { expr, note } => {
             if let Some(note) = note {
                 line(out, 6, &format!("# {}: {note}.", commented(&rule.name)));
             }
             (expr, false)
         }
-        Told::PassedOn(why) => {
+        PromExpr::PassedOn(why) => {
             let name = commented(&rule.name);
-            line(out, 6, &format!("# {name}: cannot be told from metrics: {why}."));
+            line(out, 6, &format!("# {name}: not expressible in metrics: {why}."));
             line(
                 out,
                 6,
-                "# Leasehold judges it, with its own `for`; this passes on that it fires.",
+                "# Leasehold evaluates it, with its own `for`; this alert repeats its state.",
             );
             let id = rule.id.as_str();
             let expr =
@@ -70,7 +70,7 @@ fn put(out: &mut String, rule: &Rule, home: &str) {
         line(out, 8, &format!("{name}: {}", Unit::Duration.text(ms)));
     }
     line(out, 8, "labels:");
-    line(out, 10, &format!("severity: {}", quoted(rule.severity.wire())));
+    line(out, 10, &format!("severity: {}", quoted(rule.severity.as_str())));
     line(out, 10, &format!("rule: {}", quoted(rule.id.as_str())));
     line(out, 8, "annotations:");
     for (name, text) in annotations(rule, home, is_judged_here) {
@@ -104,11 +104,11 @@ fn annotations(rule: &Rule, home: &str, is_judged_here: bool) -> [(&'static str,
 }
 
 fn line(out: &mut String, indent: usize, text: &str) {
-    // Writing to a text does not fail.
+    // Writing to a string cannot fail.
     let _ = writeln!(out, "{:indent$}{text}", "");
 }
 
-/// Fit for a comment: nothing that ends a line, and nothing that no YAML file may hold.
+/// Text for a comment: without line ends and characters that YAML forbids.
 fn commented(text: &str) -> String {
     visible(text).replace(is_noncharacter, "\u{fffd}")
 }
@@ -117,8 +117,8 @@ fn is_noncharacter(c: char) -> bool {
     matches!(u32::from(c) & 0xffff, 0xfffe..=0xffff)
 }
 
-/// A double-quoted scalar of YAML. Control characters and line ends of any alphabet are escaped: YAML 1.1 also ends a line
-/// at U+0085, U+2028 and U+2029. So is what a reader of the file would not see.
+/// A double-quoted YAML scalar. Escapes control characters, invisible characters and line ends: YAML 1.1 also ends a
+/// line at U+0085, U+2028 and U+2029.
 fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -126,7 +126,7 @@ fn quoted(text: &str) -> String {
         match c {
             '"' => out.push_str("\\\""),
             '\\' => out.push_str("\\\\"),
-            // Writing to a text does not fail.
+            // Writing to a string cannot fail.
             c if is_hidden(c) || is_noncharacter(c) => {
                 let _ = write!(out, "\\U{:08x}", u32::from(c));
             }
@@ -137,12 +137,12 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// Braces of a person's text are no template of Prometheus.
+/// Escapes braces of a user's text, which Prometheus would expand.
 fn plain(text: &str) -> String {
     text.replace("{{", "{{ \"{{\" }}")
 }
 
-/// `long_held` as `LeaseholdLongHeld`.
+/// Converts `long_held` to `LeaseholdLongHeld`.
 fn camel(id: &str) -> String {
     let words = id.split(['_', '-']).map(|word| {
         let mut chars = word.chars();

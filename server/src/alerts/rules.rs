@@ -1,15 +1,16 @@
-//! Rules as they are kept: read, made, changed with their history, removed. Each change is recorded.
+//! Stored rules: read, created, changed with their versions, removed. Each change is in the audit log.
 
 use domain::alerts::limits::RULES_MAX;
-use domain::alerts::{Draft, Known, Pattern, Rule, RuleId, builtin, parse};
+use domain::alerts::{Draft, KnownNames, Pattern, Rule, RuleId, builtin, parse};
 use domain::audit::Action;
 use sqlx::Row as _;
 
-use super::book::{Book, turn_page};
+use super::alert_cache::{AlertState, turn_page};
 use super::{AlertError, Alerts};
 use crate::audit::Entry;
-use crate::db::{Tx, on_either};
-use crate::identity::{Who, new_id};
+use crate::identity::Principal;
+use runtime::db::{Tx, on_either};
+use runtime::random::prefixed_id;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptRule {
@@ -27,7 +28,7 @@ pub struct RuleVersion {
 }
 
 impl Alerts {
-    /// The built-in rules that were never there. One that was removed stays so.
+    /// Inserts built-in rules that never existed. A removed one is not restored.
     pub(super) async fn seed(&self) -> Result<(), sqlx::Error> {
         let insert =
             "INSERT INTO alert_rules (id, version, body) VALUES ($1, 1, $2) ON CONFLICT (id) DO NOTHING";
@@ -46,7 +47,7 @@ impl Alerts {
         tx.commit().await
     }
 
-    /// Every rule that is there, by severity and name.
+    /// All rules, ordered by severity and name.
     ///
     /// # Errors
     /// The store does not answer.
@@ -61,7 +62,7 @@ impl Alerts {
     }
 
     pub(super) async fn read_rules(&self) -> Result<Vec<KeptRule>, sqlx::Error> {
-        let select = "SELECT version, body, is_gone FROM alert_rules ORDER BY id";
+        let select = "SELECT version, body, is_deleted FROM alert_rules ORDER BY id";
         let mut rules = Vec::new();
         on_either!(&self.db, Db, |pool| {
             for row in sqlx::query(select).fetch_all(pool).await? {
@@ -77,13 +78,13 @@ impl Alerts {
         Ok(rules)
     }
 
-    /// What was good when it was kept is not refused because a backend has gone since.
+    /// A stored rule stays valid when its backend is no longer configured.
     fn read(&self, body: &str) -> Option<Rule> {
         self.parse_kept(&serde_json::from_str(body).ok()?)
     }
 
     pub(super) fn parse_kept(&self, draft: &Draft) -> Option<Rule> {
-        let known = Known {
+        let known = KnownNames {
             backends: &draft.backends,
             prefix: None,
             receivers: None,
@@ -102,7 +103,7 @@ impl Alerts {
         found.ok_or(AlertError::NotFound("rule"))
     }
 
-    /// Newest first.
+    /// Versions, newest first.
     ///
     /// # Errors
     /// The store does not answer.
@@ -131,7 +132,7 @@ impl Alerts {
             .await?))
     }
 
-    /// A rule out of what was written. `any_prefix`: also one that covers nothing yet.
+    /// Parses a draft. `any_prefix`: also allows a prefix that matches no lock yet.
     ///
     /// # Errors
     /// `Invalid`, with every field.
@@ -144,7 +145,7 @@ impl Alerts {
             });
             is_seen
         };
-        let known = Known {
+        let known = KnownNames {
             backends: &self.backends.names(),
             prefix: if any_prefix { None } else { Some(&is_seen) },
             receivers: Some(&receivers),
@@ -152,7 +153,7 @@ impl Alerts {
         parse(draft, &known).map_err(AlertError::Invalid)
     }
 
-    /// What it says of its prefix already is not asked again.
+    /// An unchanged prefix is not checked again.
     async fn parse_over(
         &self,
         draft: &Draft,
@@ -164,7 +165,7 @@ impl Alerts {
         self.parse(draft, any_prefix || is_same_prefix).await
     }
 
-    /// The rule that saving would keep, and the version that it would change.
+    /// The rule that saving would store, and the version it would replace.
     ///
     /// # Errors
     /// `Invalid`, or the store does not answer.
@@ -179,13 +180,13 @@ impl Alerts {
         Ok((rule, before.map(|kept| kept.version)))
     }
 
-    /// Makes a rule, or changes the one with its id, if that is still this version. Answers it as it is kept.
+    /// Creates a rule, or changes the one with its id if the version matches. Returns the stored rule.
     ///
     /// # Errors
     /// `Invalid`, `Changed`, or the store does not answer.
     pub async fn save_rule(
         &self,
-        who: &Who,
+        who: &Principal,
         mut draft: Draft,
         expected: Option<i64>,
         any_prefix: bool,
@@ -199,7 +200,7 @@ impl Alerts {
             return Err(AlertError::Changed { now: before.version });
         }
         if draft.id.is_empty() {
-            draft.id = new_id("rule_").map_err(|_| sqlx::Error::WorkerCrashed)?;
+            draft.id = prefixed_id("rule_");
             draft.id = draft.id.to_ascii_lowercase();
         }
         let rule = self.parse_over(&draft, before, any_prefix).await?;
@@ -222,7 +223,7 @@ impl Alerts {
         };
         let body = text(&after);
         let upsert = "INSERT INTO alert_rules (id, version, body) VALUES ($1, $2, $3)
-            ON CONFLICT (id) DO UPDATE SET version = excluded.version, body = excluded.body, is_gone = 0
+            ON CONFLICT (id) DO UPDATE SET version = excluded.version, body = excluded.body, is_deleted = 0
             WHERE alert_rules.version = excluded.version - 1";
         let mut tx = self.db.begin().await?;
         let appended = self.audit.append_in(&mut tx, entry).await?;
@@ -257,7 +258,7 @@ impl Alerts {
 
     /// # Errors
     /// `NotFound`, or the store does not answer.
-    pub async fn remove_rule(&self, who: &Who, id: &str) -> Result<(), AlertError> {
+    pub async fn remove_rule(&self, who: &Principal, id: &str) -> Result<(), AlertError> {
         let kept = self.rule(id).await?;
         let entry = Entry {
             before: Some(json(&Draft::from(&kept.rule))),
@@ -266,7 +267,7 @@ impl Alerts {
         let mut tx = self.db.begin().await?;
         let appended = self.audit.append_in(&mut tx, entry).await?;
         turn_page(&mut tx).await?;
-        let remove = "UPDATE alert_rules SET is_gone = 1 WHERE id = $1";
+        let remove = "UPDATE alert_rules SET is_deleted = 1 WHERE id = $1";
         on_either!(&mut tx, Tx, |tx| {
             sqlx::query(remove)
                 .bind(id)
@@ -281,8 +282,8 @@ impl Alerts {
     }
 }
 
-impl Book {
-    /// Those that were removed are switched off.
+impl AlertState {
+    /// Removed rules are disabled.
     pub(super) fn rules(&self) -> Vec<Rule> {
         let kept = self.rules.iter();
         kept.map(|kept| Rule {
@@ -306,7 +307,7 @@ fn text(draft: &Draft) -> String {
     json(draft).to_string()
 }
 
-/// `by`: when, who by id and by name.
+/// `by`: time, id and name of the author.
 async fn note_version(
     tx: &mut Tx,
     id: &RuleId,

@@ -1,6 +1,6 @@
-//! Silences and acknowledgement, within what the principal may see and act on.
+//! Silences and acknowledgements, limited to the principal's scope.
 
-use domain::access::{Right, Visible};
+use domain::access::{Permission, Visible};
 use domain::alerts::{
     Active, LABELS, Matcher, Pattern, Silence, SilenceDraft, Subject, silence_stays_within,
 };
@@ -8,14 +8,15 @@ use domain::audit::Action;
 use serde_json::json;
 use sqlx::Row as _;
 
-use super::book::{Book, turn_page};
+use super::alert_cache::{AlertState, turn_page};
 use super::{AlertError, Alerts, OpenAlert};
 use crate::audit::Entry;
-use crate::db::{Db, on_either};
-use crate::identity::{Who, new_id};
+use crate::identity::Principal;
+use runtime::db::{Db, on_either};
+use runtime::random::prefixed_id;
 
 impl Alerts {
-    /// Those that are not over, the first to end first.
+    /// Silences that have not ended, by end time.
     ///
     /// # Errors
     /// The store does not answer.
@@ -23,16 +24,16 @@ impl Alerts {
         Ok(self.glance().await?.silences(self.now()))
     }
 
-    /// Makes a silence that ends `lasts` from now. The author is who asks.
+    /// Creates a silence that ends `lasts` from now; its author is the caller.
     ///
     /// # Errors
-    /// `Invalid`; `Forbidden` where it would reach further than the caller may act; the store does not answer.
-    pub async fn silence(&self, who: &Who, draft: &SilenceDraft) -> Result<Silence, AlertError> {
+    /// `Invalid`; `Forbidden` where it would reach beyond the caller's scope; the store does not answer.
+    pub async fn silence(&self, who: &Principal, draft: &SilenceDraft) -> Result<Silence, AlertError> {
         let (matchers, lasts, comment) = draft.parse().map_err(AlertError::Invalid)?;
         may_silence(who, &matchers)?;
         let now = self.now();
         let silence = Silence {
-            id: new_id("s_").map_err(|_| sqlx::Error::WorkerCrashed)?,
+            id: prefixed_id("s_"),
             matchers,
             starts_at: now,
             ends_at: now + lasts,
@@ -41,7 +42,7 @@ impl Alerts {
             suppressed: 0,
         };
         let entry = Entry {
-            after: Some(told(&silence)),
+            after: Some(to_json(&silence)),
             reason: Some(silence.comment.clone()),
             ..Entry::new(Action::SilenceCreate, "ok", who.actor(None), who.origin.clone())
         };
@@ -70,11 +71,11 @@ impl Alerts {
         Ok(silence)
     }
 
-    /// Ends one now.
+    /// Ends a silence now.
     ///
     /// # Errors
     /// `NotFound`, `Forbidden`, or the store does not answer.
-    pub async fn end_silence(&self, who: &Who, id: &str) -> Result<(), AlertError> {
+    pub async fn end_silence(&self, who: &Principal, id: &str) -> Result<(), AlertError> {
         let found = self
             .silences()
             .await?
@@ -83,7 +84,7 @@ impl Alerts {
         let silence = found.ok_or(AlertError::NotFound("silence"))?;
         may_silence(who, &silence.matchers)?;
         let entry = Entry {
-            before: Some(told(&silence)),
+            before: Some(to_json(&silence)),
             ..Entry::new(Action::SilenceEnd, "ok", who.actor(None), who.origin.clone())
         };
         let mut tx = self.db.begin().await?;
@@ -100,7 +101,7 @@ impl Alerts {
         Ok(())
     }
 
-    /// How many of what fires now these would match.
+    /// How many firing alerts the silence would match.
     ///
     /// # Errors
     /// `Invalid`, or the store does not answer.
@@ -126,15 +127,15 @@ impl Alerts {
         Ok(matched.count())
     }
 
-    /// Somebody has it in hand.
+    /// Acknowledges an alert.
     ///
     /// # Errors
-    /// `NotFound` (also for what the caller may not see), `Forbidden`, or the store does not answer.
-    pub async fn acknowledge(&self, who: &Who, id: i64, note: &str) -> Result<(), AlertError> {
+    /// `NotFound` (also for an alert that the caller may not see), `Forbidden`, or the store does not answer.
+    pub async fn acknowledge(&self, who: &Principal, id: i64, note: &str) -> Result<(), AlertError> {
         let visible = Visible::to(&who.grants);
         let open = self.open(&visible).await?;
         let found = open.into_iter().find(|open| open.kept.alert.id == id);
-        let OpenAlert { kept, rule, .. } = found.ok_or(AlertError::NotFound("alert that is open"))?;
+        let OpenAlert { kept, rule, .. } = found.ok_or(AlertError::NotFound("open alert"))?;
         may_act(who, &kept.alert)?;
         let note: String = note
             .trim()
@@ -143,7 +144,9 @@ impl Alerts {
             .take(500)
             .collect();
         let entry = Entry {
-            after: Some(json!({"alert": id, "rule": rule.name, "subject": kept.alert.subject.shown()})),
+            after: Some(
+                json!({"alert": id, "rule": rule.name, "subject": kept.alert.subject.display_name()}),
+            ),
             reason: Some(note.clone()).filter(|note| !note.is_empty()),
             ..Entry::new(Action::AlertAcked, "ok", who.actor(None), who.origin.clone())
         };
@@ -162,7 +165,7 @@ impl Alerts {
     }
 }
 
-impl Book {
+impl AlertState {
     pub(super) fn silences(&self, now: i64) -> Vec<Silence> {
         let all = self.silences.iter();
         all.filter(|silence| silence.ends_at > now).cloned().collect()
@@ -196,36 +199,37 @@ pub(super) async fn read(db: &Db, now: i64) -> Result<Vec<Silence>, sqlx::Error>
     Ok(all)
 }
 
-fn told(silence: &Silence) -> serde_json::Value {
-    let matchers: Vec<String> = silence.matchers.iter().map(Matcher::shown).collect();
+fn to_json(silence: &Silence) -> serde_json::Value {
+    let matchers: Vec<String> = silence.matchers.iter().map(Matcher::display_name).collect();
     json!({"id": silence.id, "matchers": matchers, "endsAt": silence.ends_at, "comment": silence.comment})
 }
 
-fn may_act(who: &Who, alert: &Active) -> Result<(), AlertError> {
+fn may_act(who: &Principal, alert: &Active) -> Result<(), AlertError> {
     let may = match &alert.subject {
-        Subject::Lock(lock) => who.may(Right::Unlock, &lock.backend, &lock.resource.text()),
+        Subject::Lock(lock) => who.may(Permission::Unlock, &lock.backend, &lock.resource.text()),
         other => {
-            who.scope_on(Right::Unlock, other.backend()).is_everything() && who.may_anywhere(Right::Unlock)
+            who.scope_on(Permission::Unlock, other.backend()).is_everything()
+                && who.may_anywhere(Permission::Unlock)
         }
     };
     if may {
         Ok(())
     } else {
         Err(AlertError::Forbidden(
-            "you are no operator of what this alert is about".to_owned(),
+            "you are not an operator of the locks of this alert".to_owned(),
         ))
     }
 }
 
-/// Whoever is operator of a part may silence within that part only.
-fn may_silence(who: &Who, matchers: &[Matcher]) -> Result<(), AlertError> {
-    let places = who.grants.places(Right::Unlock);
-    if silence_stays_within(matchers, places) && who.may_anywhere(Right::Unlock) {
+/// An operator of a part may create silences within that part only.
+fn may_silence(who: &Principal, matchers: &[Matcher]) -> Result<(), AlertError> {
+    let places = who.grants.places(Permission::Unlock);
+    if silence_stays_within(matchers, places) && who.may_anywhere(Permission::Unlock) {
         return Ok(());
     }
     Err(AlertError::Forbidden(
-        "you may silence only within what you are operator of: name your backend without *, and a prefix of yours, with * \
-         only behind one of its whole segments"
+        "you may silence only locks that you operate: set `backend` without *, and `prefix` to one of yours, with * \
+         only after a whole segment"
             .to_owned(),
     ))
 }

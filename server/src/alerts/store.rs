@@ -1,27 +1,31 @@
-//! The statements about alerts: what is open, what is over, who evaluates.
+//! SQL statements for alerts: open alerts, ended alerts, the evaluation token.
 
-use domain::alerts::{Active, Change, Phase, RuleId, Subject};
+use domain::alerts::{Active, AlertPhase, AlertTransition, RuleId, Subject};
 use domain::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use sqlx::Row as _;
 
-use crate::db::{Db, Tx, on_either};
+use crate::janitor::delete_batch;
+use runtime::db::{Db, Tx, on_either};
 
-/// History of alerts is kept so long, in milliseconds.
+/// Retention of ended alerts in milliseconds.
 const KEEP_MS: i64 = 30 * 24 * 3_600_000;
+
+/// Rows of one batch that is deleted.
+const PRUNED_MAX: i64 = 500;
 
 /// An open alert as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct StoredAlert {
     pub alert: Active,
-    /// When, who, and what they said.
+    /// Time, user and note.
     pub acked: Option<(i64, String, String)>,
 }
 
-/// An alert that fired and is over.
+/// An alert that fired and ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Over {
+pub(super) struct EndedAlert {
     pub rule: String,
     pub subject: Subject,
     pub fired_at: i64,
@@ -33,7 +37,7 @@ pub(super) struct Over {
 struct Body {
     owner: Option<String>,
     holding: String,
-    phase: Phase,
+    phase: AlertPhase,
     measure: i64,
     why: String,
     is_notified: bool,
@@ -55,12 +59,12 @@ fn body(alert: &Active) -> String {
 
 const fn fired_at(alert: &Active) -> Option<i64> {
     match alert.phase {
-        Phase::Firing { fired_at, .. } => Some(fired_at),
-        Phase::Pending { .. } => None,
+        AlertPhase::Firing { fired_at, .. } => Some(fired_at),
+        AlertPhase::Pending { .. } => None,
     }
 }
 
-pub(super) async fn open(db: &Db) -> Result<Vec<Kept>, sqlx::Error> {
+pub(super) async fn open(db: &Db) -> Result<Vec<StoredAlert>, sqlx::Error> {
     let select = "SELECT id, rule_id, subject, body, acked_at, acked_by, ack_note FROM alerts WHERE is_open = 1 ORDER BY id";
     let mut kept = Vec::new();
     on_either!(db, Db, |pool| {
@@ -70,13 +74,13 @@ pub(super) async fn open(db: &Db) -> Result<Vec<Kept>, sqlx::Error> {
             let read = RuleId::parse(&rule)
                 .zip(serde_json::from_str::<Subject>(&subject).ok())
                 .zip(serde_json::from_str::<Body>(&text).ok());
-            // Of a later version: left to it.
+            // Written by a newer version: skipped.
             let Some(((rule, subject), body)) = read else {
                 continue;
             };
             let acked: (Option<i64>, Option<String>, Option<String>) =
                 (row.try_get(4)?, row.try_get(5)?, row.try_get(6)?);
-            kept.push(Kept {
+            kept.push(StoredAlert {
                 alert: Active {
                     id: row.try_get(0)?,
                     rule,
@@ -98,8 +102,8 @@ pub(super) async fn open(db: &Db) -> Result<Vec<Kept>, sqlx::Error> {
     Ok(kept)
 }
 
-/// What fired and is over, newest first.
-pub(super) async fn over(db: &Db, most: i64) -> Result<Vec<Over>, sqlx::Error> {
+/// Alerts that fired and ended, newest first.
+pub(super) async fn over(db: &Db, most: i64) -> Result<Vec<EndedAlert>, sqlx::Error> {
     let select = "SELECT rule_id, subject, fired_at, ended_at, body FROM alerts
         WHERE is_open = 0 AND fired_at IS NOT NULL ORDER BY ended_at DESC LIMIT $1";
     let mut all = Vec::new();
@@ -110,7 +114,7 @@ pub(super) async fn over(db: &Db, most: i64) -> Result<Vec<Over>, sqlx::Error> {
                 .ok()
                 .zip(serde_json::from_str::<Body>(&text).ok());
             let Some((subject, body)) = read else { continue };
-            all.push(Over {
+            all.push(EndedAlert {
                 rule: row.try_get(0)?,
                 subject,
                 fired_at: row.try_get(2)?,
@@ -122,9 +126,9 @@ pub(super) async fn over(db: &Db, most: i64) -> Result<Vec<Over>, sqlx::Error> {
     Ok(all)
 }
 
-/// Takes or keeps the turn in the store itself. None: somebody has had a later one. Otherwise when it was evaluated last.
+/// Records the leader's fencing token. `None` if a newer leader exists; otherwise the time of the last evaluation.
 pub(super) async fn claim(tx: &mut Tx, token: i64, now: i64) -> Result<Option<Option<i64>>, sqlx::Error> {
-    let lock = "UPDATE alert_evaluator SET token = $1 WHERE token <= $1";
+    let lock = "UPDATE alert_evaluator SET fencing_token = $1 WHERE fencing_token <= $1";
     let read = "SELECT evaluated_at FROM alert_evaluator";
     let write = "UPDATE alert_evaluator SET evaluated_at = $1";
     Ok(on_either!(tx, Tx, |tx| {
@@ -154,12 +158,17 @@ pub(super) async fn last_evaluated(db: &Db) -> Result<Option<i64>, sqlx::Error> 
         .await?))
 }
 
-/// Ends one: history where it fired, forgotten where it did not.
-pub(super) async fn end(tx: &mut Tx, alert: &Active, change: Change, now: i64) -> Result<(), sqlx::Error> {
+/// Ends an alert: it moves to the history if it fired, and is deleted otherwise.
+pub(super) async fn end(
+    tx: &mut Tx,
+    alert: &Active,
+    change: AlertTransition,
+    now: i64,
+) -> Result<(), sqlx::Error> {
     let resolve = "UPDATE alerts SET is_open = 0, ended_at = $1, body = $2 WHERE id = $3";
     let forget = "DELETE FROM alerts WHERE id = $1";
     on_either!(tx, Tx, |tx| {
-        let query = if change == Change::Resolved {
+        let query = if change == AlertTransition::Resolved {
             sqlx::query(resolve).bind(now).bind(body(alert)).bind(alert.id)
         } else {
             sqlx::query(forget).bind(alert.id)
@@ -169,8 +178,8 @@ pub(super) async fn end(tx: &mut Tx, alert: &Active, change: Change, now: i64) -
     Ok(())
 }
 
-/// Writes one that is pending or fires.
-pub(super) async fn keep(tx: &mut Tx, alert: &Active) -> Result<(), sqlx::Error> {
+/// Writes a pending or firing alert.
+pub(super) async fn upsert(tx: &mut Tx, alert: &Active) -> Result<(), sqlx::Error> {
     let insert = "INSERT INTO alerts (rule_id, subject, subject_id, is_open, body, fired_at) VALUES ($1, $2, $3, 1, $4, $5)";
     let update = "UPDATE alerts SET body = $1, fired_at = $2 WHERE id = $3";
     let subject = serde_json::to_string(&alert.subject).unwrap_or_default();
@@ -206,15 +215,15 @@ pub(super) async fn suppressed(tx: &mut Tx, silence: &str, count: i64) -> Result
     Ok(())
 }
 
-pub(super) async fn prune(db: &Db, now: i64) -> Result<(), sqlx::Error> {
+/// Deletes a batch of what ended too long ago; whether there may be more.
+pub(super) async fn prune(db: &Db, now: i64) -> Result<bool, sqlx::Error> {
+    let mut more = false;
     for delete in [
-        "DELETE FROM alerts WHERE is_open = 0 AND ended_at < $1",
-        "DELETE FROM silences WHERE ends_at < $1",
+        "DELETE FROM alerts WHERE id IN
+            (SELECT id FROM alerts WHERE is_open = 0 AND ended_at < $1 ORDER BY ended_at LIMIT $2)",
+        "DELETE FROM silences WHERE id IN (SELECT id FROM silences WHERE ends_at < $1 LIMIT $2)",
     ] {
-        on_either!(db, Db, |pool| {
-            let query = sqlx::query(delete).bind(now - KEEP_MS);
-            query.execute(pool).await?.rows_affected()
-        });
+        more |= delete_batch(db, delete, &[now - KEEP_MS, PRUNED_MAX]).await?;
     }
-    Ok(())
+    Ok(more)
 }

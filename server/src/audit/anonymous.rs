@@ -1,31 +1,33 @@
-//! Entries about requests of nobody known: counted in memory by source, written at most once a minute each with their number.
+//! Audit entries of unauthenticated requests: counted in memory by source, written at most once a minute each with
+//! their number.
 //!
-//! The first of a source is written at once. No number of anonymous requests grows the audit log faster than
-//! [`BURST`] and [`EVERY`] allow; what exceeds them goes into one entry a minute for all other sources. A killed server
-//! loses the numbers of at most a minute.
+//! The first of a source is written immediately. However many anonymous requests arrive, the audit log grows by at
+//! most [`BURST`] and [`EVERY`]; the excess is written as one entry per minute for all other sources. A killed
+//! server loses the counts of at most one minute.
 
 mod counts;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use self::counts::Counts;
 use super::{Audit, Entry};
-use crate::tasks;
+use runtime::tasks;
 
-/// Entries about one source and one kind of refusal.
+/// Interval between two entries about one source and kind.
 const WRITTEN_EVERY: Duration = Duration::from_secs(60);
-/// Entries about all sources that are written at once after a quiet time.
+/// Entries about all sources that may be written at once after a quiet period.
 const BURST: u32 = 30;
-/// And after that, one in each such time.
+/// Interval between further entries.
 const EVERY: Duration = Duration::from_secs(10);
-/// Sources and kinds that are counted apart; more are counted together.
+/// Sources and kinds counted separately; more are counted together.
 const SOURCES_MAX: usize = 1_000;
-/// Names at which passwords were guessed that one entry lists.
+/// User names listed per entry about password guesses.
 const NAMES_MAX: usize = 4;
-/// How often pending numbers are looked at.
+/// Interval at which pending counts are checked.
 const LOOK: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Default)]
@@ -33,13 +35,13 @@ pub(super) struct AnonymousCounts(Arc<Mutex<Counts>>);
 
 impl AnonymousCounts {
     fn lock(&self) -> MutexGuard<'_, Counts> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
 impl Audit {
-    /// Counts a refused request of nobody known, and writes the entry where it is the first of its source. `kind` tells
-    /// entries of the same action and outcome apart. An entry that cannot be written stays counted.
+    /// Counts a refused anonymous request, and writes the entry if it is the first of its source. `kind` separates
+    /// entries of the same action and outcome. An entry that cannot be written stays counted.
     pub async fn append_anonymous(&self, entry: Entry, kind: &'static str) {
         let due = self.anonymous.lock().add(entry, kind, self.clock.tick());
         if let Some(entry) = due {
@@ -47,7 +49,7 @@ impl Audit {
         }
     }
 
-    /// Writes numbers that are due, until `stop`, and then the rest.
+    /// Writes due counts until `stop`, and then the rest.
     pub fn write_anonymous_counts(&self, stop: CancellationToken) {
         let audit = self.clone();
         let ending = stop.clone();
@@ -72,7 +74,9 @@ impl Audit {
 
     async fn write_counted(&self, entry: Entry, kind: &'static str) {
         if let Err(error) = self.append(entry.clone()).await {
-            tracing::error!("a refused anonymous request could not be recorded yet: {error}");
+            tracing::error!(
+                "the audit entry of a rejected anonymous request could not be written yet: {error}"
+            );
             self.anonymous.lock().put_back(entry, kind);
         }
     }

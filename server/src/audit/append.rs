@@ -1,4 +1,4 @@
-//! Appending: the next number, the hash of the last row, one insert; one at a time over all processes.
+//! Appending: the next number, the hash of the last entry, one insert; serialized over all processes.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,21 +7,21 @@ use domain::lease::StoreTime;
 use sqlx::Row as _;
 
 use super::{Audit, Entry, chain};
-use crate::db::{Tx, on_either};
+use runtime::db::{Tx, on_either};
 
-/// Serializes appenders on Postgres for the time of their transaction. SQLite has one writer anyway. An advisory lock could
-/// be held by any role that may connect.
+/// Serializes appenders on Postgres within their transactions; SQLite has a single writer. A row lock, because any
+/// role that may connect could hold an advisory lock.
 const POSTGRES_TURN: &str = "SELECT id FROM audit_append_lock FOR UPDATE";
 
-const LAST: &str = "SELECT seq, hash FROM audit_rows ORDER BY seq DESC LIMIT 1";
+const LAST: &str = "SELECT seq, hash FROM audit_entries ORDER BY seq DESC LIMIT 1";
 
-const INSERT: &str = "INSERT INTO audit_rows (seq, created_at, action, phase, outcome, actor_id, actor_name, role, backend,
+const INSERT: &str = "INSERT INTO audit_entries (seq, created_at, action, phase, outcome, actor_id, actor_name, role, backend,
     source, resource, unlock_id, reason, approver_id, before, after, ip, user_agent, request_id, trace_id, prev_hash, hash)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)";
 
-/// A row as it is stored.
+/// A stored entry.
 #[derive(Debug, Clone, PartialEq, Eq, Default, sqlx::FromRow)]
-pub struct Row {
+pub struct AuditRecord {
     pub seq: i64,
     pub created_at: i64,
     pub action: String,
@@ -46,15 +46,15 @@ pub struct Row {
     pub hash: String,
 }
 
-/// What is known of a row once it stands in its transaction. It counts only after the commit.
+/// Number and hash of an appended entry. Valid only after the commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Appended {
     pub seq: i64,
     pub hash: String,
 }
 
-impl Row {
-    /// Fields that every row has, in the order of the hash.
+impl AuditRecord {
+    /// Mandatory fields, in the order of the hash.
     pub fn required(&self) -> [&str; 5] {
         [
             &self.action,
@@ -65,7 +65,7 @@ impl Row {
         ]
     }
 
-    /// Fields that a row may lack, in the order of the hash.
+    /// Optional fields, in the order of the hash.
     pub fn optional(&self) -> [Option<&str>; 13] {
         [
             &self.role,
@@ -85,14 +85,14 @@ impl Row {
         .map(Option::as_deref)
     }
 
-    fn of(entry: Entry, seq: i64, prev_hash: String, now: StoreTime) -> Self {
+    fn from_entry(entry: Entry, seq: i64, prev_hash: String, now: StoreTime) -> Self {
         let json = |value: Option<serde_json::Value>| value.map(|value| value.to_string());
         let text = |shared: Option<Arc<str>>| shared.as_deref().map(str::to_owned);
         let mut row = Self {
             seq,
             created_at: now.ms(),
-            action: entry.action.wire().to_owned(),
-            phase: entry.phase.wire().to_owned(),
+            action: entry.action.as_str().to_owned(),
+            phase: entry.phase.as_str().to_owned(),
             outcome: entry.outcome,
             actor_id: entry.actor.id,
             actor_name: entry.actor.name,
@@ -118,10 +118,10 @@ impl Row {
 }
 
 impl Audit {
-    /// Records one thing by itself.
+    /// Appends one entry in a transaction of its own.
     ///
     /// # Errors
-    /// It is not recorded, or it is not known whether it is: the caller must not act.
+    /// It is not recorded, or the outcome is unknown: the caller must not proceed.
     pub async fn append(&self, entry: Entry) -> Result<Appended, sqlx::Error> {
         let mut tx = self.db().begin().await?;
         let appended = self.append_in(&mut tx, entry).await?;
@@ -130,11 +130,10 @@ impl Audit {
         Ok(appended)
     }
 
-    /// Records one thing together with what else the transaction changes. After the commit the caller must
-    /// [`export`](Self::export) it.
+    /// Appends one entry in the caller's transaction. After the commit the caller must [`export`](Self::export) it.
     ///
     /// # Errors
-    /// The store refuses or does not answer: the transaction must be given up.
+    /// The store refuses or does not answer: the transaction must be rolled back.
     pub async fn append_in(&self, tx: &mut Tx, entry: Entry) -> Result<Appended, sqlx::Error> {
         if let Tx::Postgres(tx) = tx {
             sqlx::query(POSTGRES_TURN).execute(&mut **tx).await?;
@@ -146,7 +145,7 @@ impl Audit {
             }
         });
         let now = StoreTime::from_ms(self.clock.now().wall.timestamp_millis());
-        let row = Row::of(entry, seq + 1, prev_hash, now);
+        let row = AuditRecord::from_entry(entry, seq + 1, prev_hash, now);
         on_either!(tx, Tx, |tx| {
             let mut insert = sqlx::query(INSERT).bind(row.seq).bind(row.created_at);
             for text in row.required() {
@@ -164,14 +163,14 @@ impl Audit {
         })
     }
 
-    /// Tells the world outside of the store where the chain has come to, so that a cut end shows.
+    /// Publishes the checkpoint outside of the store, so that truncation can be detected.
     pub async fn export(&self, appended: &Appended) {
         self.told.fetch_add(1, Ordering::SeqCst);
-        self.heads.tell(appended).await;
+        self.heads.publish(appended).await;
     }
 
-    /// How many rows this server has written and told: a file of SQLite has no others that matter while it runs.
-    pub fn told(&self) -> u64 {
+    /// Number of entries published by this process; with SQLite no other process appends.
+    pub fn publish_count(&self) -> u64 {
         self.told.load(Ordering::SeqCst)
     }
 }

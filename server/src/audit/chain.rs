@@ -1,20 +1,20 @@
-//! One row's hash: SHA-256 over the hash before it and every field, each with its length before it.
+//! Hash of an entry: SHA-256 over the previous hash and every field, each prefixed with its length.
 //!
-//! The lengths make the encoding unambiguous: no two different rows give the same bytes. An absent field differs from an
-//! empty one. The version at the front lets a later encoding live beside this one.
+//! The lengths make the encoding unambiguous: two different entries never give the same bytes, and an absent field
+//! differs from an empty one. The version prefix allows a later encoding.
 
 use domain::hex;
 use sha2::{Digest as _, Sha256};
 
-use super::append::Row;
+use super::append::AuditRecord;
 
 const VERSION: &[u8] = b"leasehold-audit-1";
 
-/// What the first row follows.
+/// Previous hash of the first entry.
 pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// Hash of a row in lower-case hex. Its own `hash` is not looked at.
-pub fn hash(row: &Row) -> String {
+/// Hash of an entry in lower-case hex. Its own `hash` field is ignored.
+pub fn hash(row: &AuditRecord) -> String {
     let mut hasher = Sha256::new();
     let mut field = |value: Option<&[u8]>| match value {
         None => hasher.update([0]),
@@ -41,8 +41,8 @@ pub fn hash(row: &Row) -> String {
 mod tests {
     use super::*;
 
-    fn row() -> Row {
-        Row {
+    fn row() -> AuditRecord {
+        AuditRecord {
             seq: 1,
             created_at: 1_700_000_000_000,
             action: "LOGIN".to_owned(),
@@ -51,15 +51,15 @@ mod tests {
             actor_id: "p1".to_owned(),
             actor_name: "ada".to_owned(),
             prev_hash: GENESIS.to_owned(),
-            ..Row::default()
+            ..AuditRecord::default()
         }
     }
 
     #[test]
     fn every_field_changes_the_hash() {
-        // One change at a time, of each field; and the neighbours of a border between two fields.
+        // Changes each field in turn, and moves a character across each field border.
         let plain = hash(&row());
-        let changes: [fn(&mut Row); 21] = [
+        let changes: [fn(&mut AuditRecord); 21] = [
             |row| row.seq = 2,
             |row| row.created_at += 1,
             |row| row.action.push('x'),
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn the_hash_is_the_one_of_the_first_release() {
-        // Pinned: an old record must still verify.
+        // Pinned: existing logs must still verify.
         let pinned = "4cb3c20a4e325902978bda322ce05df91a9bec736452ab28e441e329b2ee96ec";
         assert_eq!(hash(&row()), pinned);
     }

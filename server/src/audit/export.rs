@@ -1,9 +1,9 @@
-//! Rows as CSV and as JSON lines, for other programs.
+//! Entries as CSV and as JSON lines.
 //!
-//! CSV is for spreadsheets: each cell is quoted, and text that one of them would run as a formula gets an apostrophe in
-//! front, also where it would begin a cell only with another separator than the comma.
+//! CSV is for spreadsheets: each cell is quoted, and text that a spreadsheet would run as a formula gets a leading
+//! apostrophe, also where it would begin a cell only with a separator other than the comma.
 
-use domain::audit::AuditRow;
+use domain::audit::AuditEntry;
 
 /// Column names, as in JSON.
 const COLUMNS: [&str; 22] = [
@@ -36,7 +36,7 @@ pub fn csv_header() -> String {
 }
 
 /// RFC 4180.
-pub fn csv_row(row: &AuditRow) -> String {
+pub fn csv_row(row: &AuditEntry) -> String {
     let created_at = row
         .created_at
         .to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
@@ -68,10 +68,10 @@ pub fn csv_row(row: &AuditRow) -> String {
     cells.join(",") + "\r\n"
 }
 
-/// What a spreadsheet would run: OWASP's list for CSV injection, with the wide forms that some take for the same.
+/// Leading characters that a spreadsheet runs: OWASP's list for CSV injection, with the full-width forms.
 const RUNS: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
-/// What begins a cell for a reader that separates by `;` (where the comma is decimal) or by tab. Such a reader sees no
-/// opening quote in the middle of its cell, so line breaks count too.
+/// Characters that begin a cell for a reader that separates by `;` or tab. Such a reader sees no opening quote in
+/// the middle of its cell, so line breaks count too.
 const SEPARATORS: [char; 4] = [';', '\t', '\r', '\n'];
 
 fn cell(text: &str) -> String {
@@ -86,7 +86,7 @@ fn cell(text: &str) -> String {
             out.push('"');
         }
         out.push(c);
-        // Spaces and quotes are dropped by some readers.
+        // Some readers drop spaces and quotes.
         begins_cell = SEPARATORS.contains(&c) || (begins_cell && matches!(c, ' ' | '"'));
     }
     out.push('"');
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn no_cell_is_a_formula_and_quotes_are_doubled() {
-        // Each leading character that a spreadsheet runs, then what RFC 4180 wants quoted.
+        // Each character that a spreadsheet runs, then what RFC 4180 wants quoted.
         for text in ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1"] {
             assert!(cell(text).starts_with("\"'"), "{text:?}");
         }
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_formula_after_another_separator_is_guarded() {
-        // With `;`, a tab or a line break as the end of a cell, behind spaces and quotes too.
+        // With `;`, a tab or a line break as separator, also after spaces and quotes.
         for (text, expected) in [
             ("x;=HYPERLINK(1)", "\"x;'=HYPERLINK(1)\""),
             ("x\t+1", "\"x\t'+1\""),

@@ -1,16 +1,16 @@
-//! A question to the record as SQL: one text for both stores, with its values apart from it.
+//! Audit queries as SQL: one text for both stores, with bound values.
 
-use domain::audit::{Action, AuditQuery, Place, Readable};
+use domain::audit::{Action, AuditQuery, EntrySubject, Readable};
 use domain::lease::NameRange;
 use domain::names::BackendName;
 
-use crate::db::Db;
+use runtime::db::Db;
 
 const COLUMNS: &str = "SELECT seq, created_at, action, phase, outcome, actor_id, actor_name, role, backend, source, resource,
-    unlock_id, reason, approver_id, before, after, ip, user_agent, request_id, trace_id, prev_hash, hash FROM audit_rows";
+    unlock_id, reason, approver_id, before, after, ip, user_agent, request_id, trace_id, prev_hash, hash FROM audit_entries";
 
-/// A stretch of time with fewer rows than this is read whole, and what else was asked for is looked for in it: by the numbers
-/// of another index, rows of long ago are found only after all that were written since.
+/// A time range with fewer entries than this is read by its time index and then filtered: another index would have
+/// to pass all later entries first.
 const FEW: i64 = 20_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,22 +19,22 @@ pub(super) enum Value {
     Int(i64),
 }
 
-/// Names of no store's own order: Postgres sorts texts by its locale unless it is told not to.
+/// Database-specific expressions: Postgres compares text by locale unless told otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FilterKind {
     Sqlite,
     Postgres,
 }
 
-impl Kind {
-    pub(super) const fn of(db: &Db) -> Self {
+impl FilterKind {
+    pub(super) const fn from_db(db: &Db) -> Self {
         match db {
             Db::Sqlite(_) => Self::Sqlite,
             Db::Postgres(_) => Self::Postgres,
         }
     }
 
-    /// The resource, compared byte by byte.
+    /// The resource column, compared byte by byte.
     const fn resource(self) -> &'static str {
         match self {
             Self::Sqlite => "resource",
@@ -43,16 +43,16 @@ impl Kind {
     }
 }
 
-/// A statement that is being written.
+/// A statement under construction.
 #[derive(Debug)]
 pub(super) struct Statement {
     pub(super) sql: String,
     pub(super) values: Vec<Value>,
-    kind: Kind,
+    kind: FilterKind,
 }
 
 impl Statement {
-    fn new(kind: Kind) -> Self {
+    fn new(kind: FilterKind) -> Self {
         Self {
             sql: COLUMNS.to_owned(),
             values: Vec::new(),
@@ -60,13 +60,13 @@ impl Statement {
         }
     }
 
-    /// Answers a row if few rows are of the time that is asked for. None where no time is.
-    pub(super) fn few(kind: Kind, query: &AuditQuery) -> Option<Self> {
+    /// A query that returns a row if the time range has few entries; `None` without a time range.
+    pub(super) fn few(kind: FilterKind, query: &AuditQuery) -> Option<Self> {
         if query.from.is_none() && query.to.is_none() {
             return None;
         }
         let mut it = Self {
-            sql: "SELECT count(*) FROM (SELECT seq FROM audit_rows WHERE 1 = 1".to_owned(),
+            sql: "SELECT count(*) FROM (SELECT seq FROM audit_entries WHERE 1 = 1".to_owned(),
             values: Vec::new(),
             kind,
         };
@@ -76,14 +76,14 @@ impl Statement {
         Some(it)
     }
 
-    /// One page, newest first, and one row more. Numbers are looked for in the indexes first, so that only the rows of the
-    /// page are read whole. `is_few`: of [`few`](Self::few).
-    pub(super) fn page(kind: Kind, query: &AuditQuery, is_few: bool) -> Self {
+    /// One page, newest first, plus one entry. Numbers come from an index first, so that only the entries of the
+    /// page are read. `is_few`: result of [`few`](Self::few).
+    pub(super) fn page(kind: FilterKind, query: &AuditQuery, is_few: bool) -> Self {
         let mut it = Self::new(kind);
         it.push(" WHERE seq IN (");
         match &query.actor {
             None => it.numbers(query, None, is_few),
-            // By id and by name apart: each has its index, and one question for both would have none.
+            // By id and by name separately: each has its index, a combined condition would use none.
             Some(actor) => {
                 it.push("SELECT seq FROM (")
                     .numbers(query, Some(("actor_id", actor)), is_few);
@@ -97,16 +97,16 @@ impl Statement {
         it
     }
 
-    /// Rows after `seq`, oldest first.
-    pub(super) fn after(kind: Kind, seq: i64, limit: i64) -> Self {
+    /// Entries after `seq`, oldest first.
+    pub(super) fn after(kind: FilterKind, seq: i64, limit: i64) -> Self {
         let mut it = Self::new(kind);
         it.push(" WHERE seq > ").int(seq);
         it.push(" ORDER BY seq LIMIT ").int(limit);
         it
     }
 
-    /// This row, or the next one after it that may be read.
-    pub(super) fn from(kind: Kind, seq: i64, readable: &Readable) -> Self {
+    /// This entry, or the next readable one after it.
+    pub(super) fn from(kind: FilterKind, seq: i64, readable: &Readable) -> Self {
         let mut it = Self::new(kind);
         it.push(" WHERE seq >= ").int(seq);
         it.readable(readable);
@@ -116,16 +116,16 @@ impl Statement {
 
     fn numbers(&mut self, query: &AuditQuery, actor: Option<(&'static str, &String)>, is_few: bool) {
         if is_few {
-            // The limit is none; but behind one, no planner looks for the rows in another way.
+            // No effect on the result, but it prevents the planner from choosing another index.
             self.push(
                 "SELECT seq FROM (SELECT seq, actor_id, actor_name, backend, action, outcome, unlock_id, resource
-                 FROM audit_rows WHERE 1 = 1",
+                 FROM audit_entries WHERE 1 = 1",
             );
             self.of_time(query);
             self.push(" LIMIT ").int(i64::MAX);
             self.push(") AS of_time WHERE 1 = 1");
         } else {
-            self.push("SELECT seq FROM audit_rows WHERE 1 = 1");
+            self.push("SELECT seq FROM audit_entries WHERE 1 = 1");
             self.of_time(query);
         }
         if let Some((column, actor)) = actor {
@@ -134,7 +134,7 @@ impl Statement {
         self.is("backend", query.backend.as_ref().map(ToString::to_string));
         self.is(
             "action",
-            query.action.map(|action: Action| action.wire().to_owned()),
+            query.action.map(|action: Action| action.as_str().to_owned()),
         );
         self.is("outcome", query.outcome.clone());
         self.is("unlock_id", query.unlock_id.clone());
@@ -169,7 +169,7 @@ impl Statement {
         self.push(")");
     }
 
-    fn in_place(&mut self, place: &Place) {
+    fn in_place(&mut self, place: &EntrySubject) {
         self.push("1 = 1");
         self.is("backend", place.backend.as_ref().map(BackendName::to_string));
         if place.is_whole_backend() {
@@ -218,7 +218,7 @@ impl Statement {
     }
 }
 
-/// Tells whether there is another page.
+/// One more than the page, to know whether there is another page.
 fn one_more(limit: u32) -> i64 {
     i64::from(limit) + 1
 }

@@ -1,33 +1,33 @@
-//! Reading the record: pages for people, newest first, one row with what ties it to its neighbours, and the whole chain in
+//! Queries of the audit log: pages for display, newest first; one entry with its neighbours; the whole chain in
 //! order.
 
 use chrono::DateTime;
-use domain::audit::{AuditPage, AuditQuery, AuditRow, Readable};
+use domain::audit::{AuditEntry, AuditPage, AuditQuery, Readable};
 use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, FromRow};
 
-use super::append::Row;
-use super::filter::{Kind, Statement, Value};
-use super::{Audit, chain, cut};
-use crate::db::on_either;
+use super::append::AuditRecord;
+use super::filter::{FilterKind, Statement, Value};
+use super::{Audit, chain, redaction};
+use runtime::db::on_either;
 
-/// One row, and whether it is as it was written, as far as it and the row before it tell.
+/// One entry, and whether it and the one before it are consistent.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Look {
-    pub row: AuditRow,
-    /// Its fields give its hash.
+pub struct RecordWithNeighbours {
+    pub row: AuditEntry,
+    /// Its fields give its stored hash.
     pub gives_its_hash: bool,
-    /// The row before it is there, with the hash that this one holds.
+    /// The previous entry exists and has the hash that this one refers to.
     pub follows: bool,
-    /// The nearest ones that may be read.
-    pub older: Option<AuditRow>,
-    pub newer: Option<AuditRow>,
+    /// The nearest readable entries.
+    pub older: Option<AuditEntry>,
+    pub newer: Option<AuditEntry>,
 }
 
 impl Audit {
-    /// Rows that fit, newest first. Names begin with the prefix as bytes do: no wildcards. A page is exact while others
-    /// append: it goes on below the last number of the page before.
+    /// Matching entries, newest first. A name prefix matches bytes, without wildcards. Pages are stable during
+    /// appends: each continues below the last number of the page before.
     ///
     /// # Errors
     /// The store does not answer.
@@ -37,32 +37,36 @@ impl Audit {
             Some(statement) => !self.select::<(i64,)>(statement).await?.is_empty(),
             None => false,
         };
-        let mut rows: Vec<Row> = self.select(Statement::page(self.kind(), query, is_few)).await?;
+        let mut rows: Vec<AuditRecord> = self.select(Statement::page(self.kind(), query, is_few)).await?;
         let more = rows.len() > limit;
         rows.truncate(limit);
         let next_cursor = rows.last().filter(|_| more).map(|row| row.seq.to_string());
-        let rows = rows.into_iter().map(|row| shown(row, &query.readable));
+        let rows = rows.into_iter().map(|row| redact(row, &query.readable));
         Ok(AuditPage {
             rows: rows.collect(),
             next_cursor,
         })
     }
 
-    /// One row by its number. None: there is none, or it may not be read.
+    /// One entry by its number; `None` if it does not exist or is not readable.
     ///
     /// # Errors
     /// The store does not answer.
-    pub async fn look(&self, seq: i64, readable: &Readable) -> Result<Option<Look>, sqlx::Error> {
-        let found: Vec<Row> = self.select(Statement::from(self.kind(), seq, readable)).await?;
+    pub async fn read_with_neighbours(
+        &self,
+        seq: i64,
+        readable: &Readable,
+    ) -> Result<Option<RecordWithNeighbours>, sqlx::Error> {
+        let found: Vec<AuditRecord> = self.select(Statement::from(self.kind(), seq, readable)).await?;
         let Some(row) = found.into_iter().next().filter(|row| row.seq == seq) else {
             return Ok(None);
         };
-        let before: Vec<Row> = self.select(Statement::after(self.kind(), seq - 2, 1)).await?;
+        let before: Vec<AuditRecord> = self.select(Statement::after(self.kind(), seq - 2, 1)).await?;
         let follows = match before.first() {
             Some(before) if before.seq == seq - 1 => before.hash == row.prev_hash,
             _ => seq == 1 && row.prev_hash == chain::GENESIS,
         };
-        let newer: Vec<Row> = self
+        let newer: Vec<AuditRecord> = self
             .select(Statement::from(self.kind(), seq.saturating_add(1), readable))
             .await?;
         let older = AuditQuery {
@@ -72,33 +76,33 @@ impl Audit {
             ..AuditQuery::default()
         };
         let older = self.page(&older).await?.rows.into_iter().next();
-        Ok(Some(Look {
+        Ok(Some(RecordWithNeighbours {
             gives_its_hash: chain::hash(&row) == row.hash,
             follows,
             older,
-            newer: newer.into_iter().next().map(|row| shown(row, readable)),
-            row: shown(row, readable),
+            newer: newer.into_iter().next().map(|row| redact(row, readable)),
+            row: redact(row, readable),
         }))
     }
 
-    /// Number of the row that was written last; 0 for none.
+    /// Number of the latest entry; 0 if there is none.
     ///
     /// # Errors
     /// The store does not answer.
     pub async fn last(&self) -> Result<i64, sqlx::Error> {
-        let select = "SELECT coalesce(max(seq), 0) FROM audit_rows";
+        let select = "SELECT coalesce(max(seq), 0) FROM audit_entries";
         on_either!(self.db(), Db, |pool| sqlx::query_scalar(select)
             .fetch_one(pool)
             .await)
     }
 
-    /// Rows after `seq`, in order, at most `limit`.
-    pub(super) async fn after(&self, seq: i64, limit: i64) -> Result<Vec<Row>, sqlx::Error> {
+    /// Entries after `seq`, in order, at most `limit`.
+    pub(super) async fn after(&self, seq: i64, limit: i64) -> Result<Vec<AuditRecord>, sqlx::Error> {
         self.select(Statement::after(self.kind(), seq, limit)).await
     }
 
-    fn kind(&self) -> Kind {
-        Kind::of(self.db())
+    fn kind(&self) -> FilterKind {
+        FilterKind::from_db(self.db())
     }
 
     async fn select<T>(&self, statement: Statement) -> Result<Vec<T>, sqlx::Error>
@@ -106,7 +110,7 @@ impl Audit {
         T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
         on_either!(self.db(), Db, |pool| {
-            // Made of our own words: what was asked for is in its values.
+            // Safe: the text is built from constants, values are bound.
             let mut query = sqlx::query_as::<_, T>(AssertSqlSafe(statement.sql));
             for value in statement.values {
                 query = match value {
@@ -119,9 +123,9 @@ impl Audit {
     }
 }
 
-fn shown(row: Row, readable: &Readable) -> AuditRow {
-    let (before, after) = cut::to(readable, &row);
-    AuditRow {
+fn redact(row: AuditRecord, readable: &Readable) -> AuditEntry {
+    let (before, after) = redaction::to(readable, &row);
+    AuditEntry {
         id: row.seq.to_string(),
         created_at: DateTime::from_timestamp_millis(row.created_at).unwrap_or_default(),
         action: row.action,

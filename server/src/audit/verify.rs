@@ -1,75 +1,68 @@
-//! Verifying: walks the chain and names the first row that is not as it was written.
+//! Verification: walks the chain and reports the first invalid entry.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::append::Row;
+use super::append::AuditRecord;
 use super::{Audit, chain};
 
-/// A record that holds together as far as it can be told.
+/// Result of a verification without a fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified {
     pub rows: i64,
     pub head: String,
-    /// Exported heads that were found again. None: a record cut at its end would not show.
+    /// Exported checkpoints that were found. 0: a truncated log would not be detected.
     pub heads: usize,
 }
 
-/// The first thing that is wrong.
+/// The first fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct ChainFault {
     pub seq: i64,
     pub kind: FaultKind,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FaultKind {
-    /// Its fields do not give its hash.
-    Changed,
-    /// The row of this number is not there, and later ones are.
-    Missing,
-    /// It does not follow the row before it.
-    OutOfChain,
-    /// A head says that there was such a row; the record ends before it.
-    CutOff,
-    /// A head says that this row had another hash.
-    Rewritten,
-}
-
-impl FaultKind {
-    pub const fn wire(self) -> &'static str {
-        match self {
-            Self::Changed => "changed",
-            Self::Missing => "missing",
-            Self::OutOfChain => "out_of_chain",
-            Self::CutOff => "cut_off",
-            Self::Rewritten => "rewritten",
-        }
+domain::wire_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum FaultKind {
+        /// Its fields do not give its hash.
+        Changed = "changed",
+        /// The entry with this number is missing, and later ones exist.
+        Missing = "missing",
+        /// It does not refer to the hash of the previous entry.
+        OutOfChain = "out_of_chain",
+        /// A checkpoint has this entry; the log ends before it.
+        CutOff = "cut_off",
+        /// A checkpoint has another hash for this entry.
+        Rewritten = "rewritten",
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ChainFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { seq, kind } = self;
         match kind {
-            FaultKind::Changed => write!(f, "row {seq} was changed: its fields do not give its hash"),
-            FaultKind::Missing => write!(f, "row {seq} is missing"),
-            FaultKind::OutOfChain => write!(f, "row {seq} does not follow row {}", seq - 1),
-            FaultKind::CutOff => write!(f, "row {seq} was there and is gone: the record was cut off"),
+            FaultKind::Changed => write!(f, "entry {seq} was changed: its hash does not match its fields"),
+            FaultKind::Missing => write!(f, "entry {seq} is missing"),
+            FaultKind::OutOfChain => write!(f, "entry {seq} does not link to the hash of entry {}", seq - 1),
+            FaultKind::CutOff => write!(
+                f,
+                "entry {seq} was in a checkpoint and is missing: the audit log was truncated"
+            ),
             FaultKind::Rewritten => {
                 write!(
                     f,
-                    "row {seq} had another hash: the record was rewritten or forked"
+                    "entry {seq} has another hash than in a checkpoint: the audit log was rewritten or forked"
                 )
             }
         }
     }
 }
 
-/// Rows that a walk reads at once.
+/// Entries read at once.
 const ROWS_OF_ONE_READ: i64 = 5_000;
 
-/// Where a walk has come to.
+/// Position of a verification.
 pub(super) struct Walk<'a> {
     pub(super) seq: i64,
     pub(super) hash: String,
@@ -78,7 +71,7 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Behind this row; 0 and [`chain::GENESIS`] for the beginning.
+    /// Starts after this entry; 0 and [`chain::GENESIS`] for the beginning.
     pub(super) fn behind(seq: i64, hash: String, heads: &'a BTreeMap<i64, Vec<String>>) -> Self {
         Self {
             seq,
@@ -88,10 +81,10 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// At the end of the record: a head that was exported, or remembered, of a row that should follow.
-    pub(super) fn end(&self) -> Result<(), Fault> {
+    /// At the end of the log: reports a checkpoint of an entry that should follow.
+    pub(super) fn end(&self) -> Result<(), ChainFault> {
         match self.heads.range(self.seq + 1..).next() {
-            Some((&seq, _)) => Err(Fault {
+            Some((&seq, _)) => Err(ChainFault {
                 seq,
                 kind: FaultKind::CutOff,
             }),
@@ -99,8 +92,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    pub(super) fn step(&mut self, row: &Row) -> Result<(), Fault> {
-        let fault = |seq, kind| Err(Fault { seq, kind });
+    pub(super) fn step(&mut self, row: &AuditRecord) -> Result<(), ChainFault> {
+        let fault = |seq, kind| Err(ChainFault { seq, kind });
         if row.seq != self.seq + 1 {
             return fault(self.seq + 1, FaultKind::Missing);
         }
@@ -123,16 +116,16 @@ impl<'a> Walk<'a> {
 }
 
 impl Audit {
-    /// Walks every row. `heads` are exported ones, by row; without any, a record that was cut at its end or rewritten as
-    /// a whole cannot be told from a whole one.
+    /// Verifies every entry. `heads` are exported checkpoints by number; without any, a log that was truncated or
+    /// rewritten as a whole looks valid.
     ///
     /// # Errors
-    /// The store does not answer. A fault found is not an error but the answer.
+    /// The store does not answer. A fault is a result, not an error.
     pub async fn verify(
         &self,
         heads: &BTreeMap<i64, Vec<String>>,
         mut progress: impl FnMut(i64) + Send,
-    ) -> Result<Result<Verified, Fault>, sqlx::Error> {
+    ) -> Result<Result<Verified, ChainFault>, sqlx::Error> {
         let mut walk = Walk::behind(0, chain::GENESIS.to_owned(), heads);
         loop {
             let rows = self.after(walk.seq, ROWS_OF_ONE_READ).await?;

@@ -1,4 +1,4 @@
-//! `leasehold audit`: verifies the record, and writes it out. Reads the store itself: it works without a server.
+//! `leasehold audit`: verifies and exports the audit log. Reads the store directly, without a server.
 
 mod export;
 mod verify;
@@ -9,20 +9,20 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use secrecy::ExposeSecret as _;
 
-use super::exit::Exit;
+use super::exit_code::Exit;
 use super::output::report;
-use crate::audit::{Audit, Heads};
-use crate::clock::Clock;
-use crate::config::{Config, Sources};
-use crate::db::Db;
+use crate::audit::{Audit, ChainCheckpoints};
+use config::{Config, ConfigSources};
+use runtime::clock::Clock;
+use runtime::db::Db;
 
-/// Verify or export the audit record.
+/// Verify or export the audit log.
 #[derive(Debug, clap::Args)]
 #[command(after_help = concat!(
     "Examples:\n",
     "  leasehold audit verify --config leasehold.toml --heads audit-heads.copy\n",
     "  leasehold audit export --format csv > audit.csv\n\n",
-    "Exit codes: 0 done and whole, 1 failure or a record that is not as it was written, 2 wrong usage or configuration.",
+    "Exit codes: 0 done and intact, 1 failure or an altered audit log, 2 wrong usage or configuration.",
 ))]
 pub struct Args {
     #[command(subcommand)]
@@ -35,7 +35,7 @@ enum Command {
     Export(export::Args),
 }
 
-/// Where the record is.
+/// Location of the audit log.
 #[derive(Debug, clap::Args)]
 struct Place {
     /// Configuration file; without it, leasehold.toml in this folder, where there is one
@@ -54,7 +54,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 impl Place {
     async fn open(&self) -> Result<Audit, Exit> {
-        let sources = Sources::gather(self.config.as_deref(), Vec::new());
+        let sources = ConfigSources::gather(self.config.as_deref(), Vec::new());
         let config = sources
             .and_then(|sources| Config::load(&sources))
             .map_err(|errors| {
@@ -67,6 +67,6 @@ impl Place {
                 report(&error.to_string());
                 Exit::Failure
             })?;
-        Ok(Audit::new(db, Clock::start(), Heads::default()))
+        Ok(Audit::new(db, Clock::start(), ChainCheckpoints::default()))
     }
 }

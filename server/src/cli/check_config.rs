@@ -1,27 +1,27 @@
-//! `leasehold check-config`: what the configuration is, where each part came from, and what is wrong with it.
+//! `leasehold check-config`: the effective configuration, the source of each value, and all errors.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use super::exit::Exit;
+use super::exit_code::Exit;
 use super::output::{print, report};
 use super::table::align;
-use crate::config::{self, ConfigError, ConfigErrors, Loaded, Origin, Sources};
-use crate::serve::doors::tls::Certificate;
+use crate::serve::listener::tls::Certificate;
+use config::{self, ConfigError, ConfigErrors, ConfigSources, Loaded, Origin};
 
-/// Explain the configuration: each key, its value, where it came from, and every mistake.
+/// Show the configuration: each key, its value, its source, and every error.
 #[derive(Debug, clap::Args)]
 #[command(after_help = concat!(
-    "Connects to nothing. Secrets are never shown. A running server reads its configuration again on SIGHUP\n",
+    "Opens no connections. Secrets are never shown. A running server reloads its configuration on SIGHUP\n",
     "(systemctl reload leasehold): backends and log then change at once, anything else at the next start.\n\n",
     "Example:\n  leasehold check-config --config leasehold.toml\n\n",
-    "Exit codes: 0 nothing is wrong, 2 wrong usage or configuration.",
+    "Exit codes: 0 no error, 2 wrong usage or configuration.",
 ))]
 pub struct Args {
     /// Configuration file; without it, leasehold.toml in this folder, where there is one
     #[arg(long, value_name = "FILE", env = "LEASEHOLD_CONFIG")]
     pub config: Option<PathBuf>,
-    /// Print JSON: {ok, access, file, settings: [{key, value, origin}], errors: [{key, origin, message, mend}]}
+    /// Print JSON: {ok, access, file, settings: [{key, value, origin}], errors: [{key, origin, message, remedy}]}
     #[arg(long)]
     pub json: bool,
 }
@@ -29,10 +29,10 @@ pub struct Args {
 /// # Errors
 /// Standard output cannot be written.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let (file, loaded) = match Sources::gather(args.config.as_deref(), Vec::new()) {
+    let (file, loaded) = match ConfigSources::gather(args.config.as_deref(), Vec::new()) {
         Ok(sources) => {
             let file = sources.file.as_ref().map(|file| file.path.display().to_string());
-            (file, judge(&sources))
+            (file, load(&sources))
         }
         Err(errors) => (None, unread(errors)),
     };
@@ -58,8 +58,8 @@ fn unread(errors: ConfigErrors) -> Loaded {
     }
 }
 
-/// Every mistake that can be found without a connection. A certificate that could not be served is one too.
-pub(super) fn judge(sources: &Sources) -> Loaded {
+/// Every error that can be found without a connection, including an unusable certificate.
+pub(super) fn load(sources: &ConfigSources) -> Loaded {
     let mut loaded = config::read(sources);
     let tls = loaded
         .config
@@ -73,7 +73,7 @@ pub(super) fn judge(sources: &Sources) -> Loaded {
             key: wrong.key.to_owned(),
             origin: entry.map_or(Origin::Default, |entry| entry.origin.clone()),
             message: format!("{} {}", wrong.path.display(), wrong.why),
-            mend: wrong.mend.to_owned(),
+            remedy: wrong.remedy.to_owned(),
         };
         loaded.config = Err(error.into());
     }
@@ -111,12 +111,10 @@ fn text(file: Option<&str>, loaded: &Loaded) -> String {
         out.push_str(&config.access.explain(config.listen));
         out.push('\n');
         out.push_str(&match config.backends.len() {
-            0 => {
-                "Nothing is wrong, but there is no [[backend]]: the console would show no locks.\n".to_owned()
-            }
+            0 => "No errors, but there is no [[backend]]: the console would show no locks.\n".to_owned(),
             count => format!(
-                "Nothing is wrong. {}.\n",
-                domain::human::counted(count as u64, "backend", "backends")
+                "No errors. {}.\n",
+                domain::format::counted(count as u64, "backend", "backends")
             ),
         });
     }

@@ -1,4 +1,4 @@
-//! Asks a running server. Knows its paths and its errors, and nothing of tables.
+//! HTTP client of a running server: its paths and errors.
 
 use std::time::Duration;
 
@@ -11,24 +11,24 @@ use serde_json::Value;
 use thiserror::Error;
 use url::{Host, Url};
 
+use super::api_types::{Page, Problem};
 use super::connection::Connection;
-use super::exit::Exit;
-use super::wire::{Page, Problem};
+use super::exit_code::Exit;
 use domain::escape::visible;
 use domain::limits::PAGE_ROWS_MAX;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
-/// A forced unlock may take its backend a minute.
+/// A forced unlock may take its backend up to a minute.
 const ACT_TIMEOUT: Duration = Duration::from_secs(75);
 
 #[derive(Debug, Error)]
 pub(super) enum ClientError {
-    #[error("cannot reach {server}: {why}. Is it running? Name it with --server or LEASEHOLD_SERVER")]
+    #[error("cannot reach {server}: {why}. Check that it runs, or set --server or LEASEHOLD_SERVER")]
     Unreachable { server: String, why: String },
-    #[error("{server} asks who you are ({status}): give a token with --token or LEASEHOLD_TOKEN")]
+    #[error("{server} requires authentication ({status}): pass a token with --token or LEASEHOLD_TOKEN")]
     NotAllowed { server: String, status: StatusCode },
-    #[error("{server} does not accept this: {why}")]
+    #[error("{server} rejected the request: {why}")]
     BadRequest { server: String, why: String },
     #[error("{server} answers {status}: {why}")]
     Failed {
@@ -36,12 +36,13 @@ pub(super) enum ClientError {
         status: StatusCode,
         why: String,
     },
-    #[error("{server} does not answer like a Leasehold server: {why}")]
+    #[error("{server} is not a Leasehold server: {why}")]
     NotOurs { server: String, why: String },
-    #[error("the token holds characters that no header can carry")]
+    #[error("the token contains characters that are not allowed in a header")]
     BadToken,
     #[error(
-        "{server} is plain HTTP on another machine: the token could be read on the way, so it is not sent. Use https://, or \
+        "{server} is plain HTTP on another machine: the token would be readable on the network, so it is not sent. \
+         Use https://, or \
          --insecure-http where the network is private"
     )]
     InsecureHttp { server: String },
@@ -61,7 +62,7 @@ impl ClientError {
     }
 }
 
-/// An answer, or a problem.
+/// A response: success or problem.
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) is_success: bool,
@@ -103,7 +104,7 @@ impl Client {
         })
     }
 
-    /// All pages of a query, as one, up to `limit` rows.
+    /// All pages of a query as one, up to `limit` rows.
     pub(super) async fn inventory(
         &self,
         query: &[(&'static str, String)],
@@ -123,7 +124,7 @@ impl Client {
             let empty = page.locks.is_empty();
             merge(&mut all, page);
             cursor = all.next_cursor.take();
-            // An empty page with a cursor would be asked for ever.
+            // An empty page with a cursor would repeat forever.
             if cursor.is_none() || empty || all.locks.len() >= limit {
                 all.locks.truncate(limit);
                 return Ok(all);
@@ -144,7 +145,7 @@ impl Client {
         })
     }
 
-    /// An answer that is no JSON, as it is.
+    /// A response that is not JSON, unchanged.
     pub(super) async fn text(
         &self,
         path: &str,
@@ -155,7 +156,7 @@ impl Client {
         answer.text().await.map_err(|error| self.unreachable(&error))
     }
 
-    /// Hints that something changed, until the connection ends.
+    /// The event stream, until the connection ends.
     pub(super) async fn events(
         &self,
     ) -> Result<impl Stream<Item = Result<Vec<u8>, ClientError>> + Send + use<>, ClientError> {
@@ -171,7 +172,7 @@ impl Client {
             .map_err(move |error| client.unreachable(&error)))
     }
 
-    /// One call whose refusals its caller tells apart. Nobody known is an error of this one.
+    /// A call whose refusals the caller distinguishes; a missing sign-in is an error.
     pub(super) async fn call(
         &self,
         method: Method,
@@ -228,7 +229,7 @@ impl Client {
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> ClientError {
-        // The innermost cause says it in few words: "Connection refused".
+        // The innermost cause is short: "Connection refused".
         let mut cause: &dyn std::error::Error = error;
         while let Some(inner) = cause.source() {
             cause = inner;
@@ -252,7 +253,7 @@ impl Client {
     }
 }
 
-/// Without user and password, and without a slash at the end.
+/// Without user, password and trailing slash.
 fn name(server: &Url) -> String {
     let mut url = server.clone();
     if url.set_username("").is_err() || url.set_password(None).is_err() {
@@ -261,7 +262,7 @@ fn name(server: &Url) -> String {
     url.as_str().trim_end_matches('/').to_owned()
 }
 
-/// Rows that moved between two pages come once. Totals and backends are those of the last page.
+/// Rows that moved between two pages are listed once. Totals and backends come from the last page.
 fn merge(all: &mut Page, page: Page) {
     let seen: std::collections::HashSet<[String; 3]> = all.locks.iter().map(identity).collect();
     all.locks.extend(
@@ -279,13 +280,13 @@ fn identity(lock: &Value) -> [String; 3] {
     ["backend", "source", "resource"].map(|field| lock[field].as_str().unwrap_or_default().to_owned())
 }
 
-/// What a problem says, fit for a terminal.
+/// The detail of a problem, escaped for a terminal.
 fn explain(body: &Value) -> String {
     let problem = Problem::deserialize(body).unwrap_or_default();
     let mut text = problem
         .detail
         .or(problem.title)
-        .unwrap_or_else(|| "it does not say why".to_owned());
+        .unwrap_or_else(|| "no reason given".to_owned());
     if let Some(field) = problem.field.filter(|field| !text.contains(field.as_str())) {
         text = format!("{field}: {text}");
     }

@@ -1,4 +1,4 @@
-//! `leasehold completions`: what a shell needs to complete our commands, flags and values.
+//! `leasehold completions`: shell completions for commands, flags and values.
 
 use std::process::ExitCode;
 
@@ -6,7 +6,7 @@ use clap::{Command, CommandFactory as _};
 use clap_complete::{Shell, generate};
 
 use super::Cli;
-use super::exit::Exit;
+use super::exit_code::Exit;
 use super::output::print;
 
 /// Print completions for a shell.
@@ -23,7 +23,7 @@ pub struct Args {
     shell: Kind,
 }
 
-/// The shells that we test in.
+/// The shells that are tested.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum Kind {
     Bash,
@@ -31,8 +31,8 @@ enum Kind {
     Fish,
 }
 
-/// Every command but those that only our own processes call.
-fn shown() -> Command {
+/// All commands except internal ones.
+fn visible_command() -> Command {
     let all = Cli::command();
     let shown = all.get_subcommands().filter(|one| !one.is_hide_set()).cloned();
     Command::new("leasehold")
@@ -49,7 +49,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Kind::Fish => Shell::Fish,
     };
     let mut out = Vec::new();
-    generate(shell, &mut shown(), "leasehold", &mut out);
+    generate(shell, &mut visible_command(), "leasehold", &mut out);
     print(&String::from_utf8_lossy(&out))?;
     Ok(Exit::Ok.into())
 }

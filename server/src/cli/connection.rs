@@ -1,4 +1,4 @@
-//! Which server a command asks, and how its token travels there.
+//! Connection options of commands that call a server.
 
 use secrecy::SecretString;
 use url::Url;
@@ -8,7 +8,7 @@ pub struct Connection {
     /// Address of the server
     #[arg(long, value_name = "URL", env = "LEASEHOLD_SERVER", default_value = "http://127.0.0.1:3000", value_parser = parse_server)]
     pub server: Url,
-    /// Token that says who you are; best in the environment, where other users of this machine do not see it
+    /// API token. Prefer the environment variable, which other users of this machine cannot read
     #[arg(long, value_name = "TOKEN", env = "LEASEHOLD_TOKEN", hide_env_values = true, value_parser = parse_token)]
     pub token: Option<SecretString>,
     /// Send the token over plain HTTP to another machine

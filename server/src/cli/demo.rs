@@ -6,17 +6,17 @@ use std::process::ExitCode;
 use domain::access::{Grant, Role};
 use tokio_util::sync::CancellationToken;
 
-use super::exit::Exit;
+use super::exit_code::Exit;
 use super::output::{print, report};
-use crate::clock::Clock;
-use crate::config::{
+use crate::identity::{NewToken, NewUser, Principal, Secret};
+use crate::notify::{NewReceiver, ReceiverKind};
+use crate::serve::{self, ServeError, Serving, Setup};
+use config::{
     AccessConfig, HistoryConfig, LISTEN_DEFAULT, LeaseConfig, LogConfig, NotifyConfig, TelemetryConfig,
 };
-use crate::demo;
-use crate::demo::{Demo, Webhook};
-use crate::identity::{NewPerson, NewToken, Secret, Who};
-use crate::notify::{Kind, NewReceiver};
-use crate::serve::{self, ServeError, Serving, Setup};
+use demo;
+use demo::{Demo, Webhook};
+use runtime::clock::Clock;
 
 /// Serve the console on throwaway servers with a workload, to look around.
 #[derive(Debug, clap::Args)]
@@ -34,17 +34,17 @@ pub struct Args {
 /// # Errors
 /// None of the servers is installed, one of them does not start, or the port cannot be had.
 pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
-    crate::telemetry::start_pushing(&LogConfig::default(), &TelemetryConfig::default())?;
-    let stop = crate::shutdown::on_signal()?;
+    runtime::telemetry::start_pushing(&LogConfig::default(), &TelemetryConfig::default())?;
+    let stop = runtime::shutdown::on_signal()?;
     report("starting Postgres, Redis and etcd, each in a folder of its own");
     let mut demo = demo::start(stop.clone()).await?;
-    for server in demo.missing() {
-        report(&format!("going on without: {server}"));
+    for server in demo.missing_servers() {
+        report(&format!("continuing without {server}"));
     }
     let store = format!("sqlite:{}", demo.folder().join("leasehold.db").display());
     // The demo's own webhook is on this machine.
     let inner = NotifyConfig {
-        allow: vec![IpAddr::V4(Ipv4Addr::LOCALHOST).into()],
+        allowed_networks: vec![IpAddr::V4(Ipv4Addr::LOCALHOST).into()],
         ..NotifyConfig::default()
     };
     let setup = |listen| Setup {
@@ -59,7 +59,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         stop: stop.clone(),
     };
     let serving = match serve::start(setup(args.listen)).await {
-        // Somebody else has the usual port: any free one will do to look around.
+        // The default port is in use: take any free one.
         Err(ServeError::Listen { .. }) if args.listen == LISTEN_DEFAULT => {
             serve::start(setup(SocketAddr::new(args.listen.ip(), 0))).await
         }
@@ -72,7 +72,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
             listen_to(&serving, stop.clone()).await?;
             watch_over(&serving).await?;
             let link = visitor_link(&serving).await?;
-            print("Ctrl-C ends everything. This link signs you in, once, as an admin of the demo:\n")?;
+            print("Press Ctrl-C to stop the demo. This link signs you in once, as its admin:\n")?;
             print(&format!(
                 "http://{}/sign-in?link={}\n",
                 serving.address,
@@ -85,50 +85,53 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         Err(error) => Err(error.into()),
     };
-    report("ending the servers");
+    report("stopping the servers");
     demo.end().await;
-    crate::telemetry::flush().await;
+    runtime::telemetry::flush().await;
     served
 }
 
-/// A receiver that really receives, and its first message.
+/// A webhook receiver, and its first message.
 async fn listen_to(serving: &Serving, stop: CancellationToken) -> anyhow::Result<()> {
-    let webhook = Webhook::open(stop, |said| report(&format!("the demo's webhook heard {said}"))).await?;
+    let webhook = Webhook::open(stop, |said| {
+        report(&format!("the demo's webhook received {said}"))
+    })
+    .await?;
     let receiver = NewReceiver {
         name: "demo-webhook".to_owned(),
-        kind: Kind::Webhook,
+        kind: ReceiverKind::Webhook,
         urls: vec![webhook.url()],
         secret: Some(webhook.secret()),
     };
-    let demo = Who::system("demo");
+    let demo = Principal::system("demo");
     serving.notifier.add(&demo, receiver).await?;
     serving.notifier.try_out(&demo, "demo-webhook").await?;
     Ok(())
 }
 
-/// With rules that fire within two minutes.
+/// Adds rules that fire within two minutes.
 async fn watch_over(serving: &Serving) -> anyhow::Result<()> {
-    let demo = Who::system("demo");
+    let demo = Principal::system("demo");
     for rule in Demo::rules() {
-        // What they look at comes with the first locks.
+        // Their locks appear with the workload.
         Box::pin(serving.alerts.save_rule(&demo, rule, None, true)).await?;
     }
     Ok(())
 }
 
-/// A person who may try everything, and the link that signs them in.
+/// A user with all permissions, and a sign-in link.
 async fn visitor_link(serving: &Serving) -> anyhow::Result<Secret> {
-    let visitor = NewPerson {
+    let visitor = NewUser {
         name: "visitor".to_owned(),
         grants: vec![Grant::everywhere(Role::Admin)],
         password: None,
     };
-    let demo = Who::system("demo");
-    let person = serving.identity.add_person(&demo, visitor).await?;
-    Ok(serving.identity.person_link(&demo, &person).await?)
+    let demo = Principal::system("demo");
+    let user = serving.identity.add_user(&demo, visitor).await?;
+    Ok(serving.identity.user_link(&demo, &user).await?)
 }
 
-/// With which the demo's workers hold leases of the console's own service.
+/// The token with which the demo's workers hold leases of the built-in service.
 async fn workers_token(serving: &Serving) -> anyhow::Result<Secret> {
     let workers = NewToken {
         name: "demo-workers".to_owned(),
@@ -137,6 +140,6 @@ async fn workers_token(serving: &Serving) -> anyhow::Result<Secret> {
     };
     Ok(serving
         .identity
-        .create_token(&Who::system("demo"), workers)
+        .create_token(&Principal::system("demo"), workers)
         .await?)
 }

@@ -1,29 +1,29 @@
-//! `leasehold doctor`: everything that a server stands on, looked at; each fault with the line that mends it.
+//! `leasehold doctor`: checks everything that a server depends on; each fault has a remedy.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use super::exit::Exit;
+use super::exit_code::Exit;
 use super::output::{print, report};
-use crate::clock::Clock;
-use crate::config::{Config, ConfigErrors, Sources};
 use crate::doctor::{self, Finding, Level};
+use config::{Config, ConfigErrors, ConfigSources};
+use runtime::clock::Clock;
 
-/// Look at configuration, store, disk, clocks and backends, and say what mends each fault. Changes nothing.
+/// Check configuration, store, disk, clocks and backends, and show a remedy for each fault. Changes nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = concat!(
-    "Asks every backend as the console does: who we are there, what this account may do, what is seen. Safe beside a\n",
-    "running server. Secrets are never shown.\n\n",
+    "Connects to every backend as the console does and checks the account, its permissions and one scan. Safe next\n",
+    "to a running server. Secrets are never shown.\n\n",
     "Examples:\n",
     "  leasehold doctor --config leasehold.toml\n",
-    "  leasehold doctor --json | jq -r '.findings[] | select(.level == \"fault\") | .mend'\n\n",
-    "Exit codes: 0 no fault (warnings may be there), 1 a fault, 2 wrong usage or configuration.",
+    "  leasehold doctor --json | jq -r '.findings[] | select(.level == \"fault\") | .remedy'\n\n",
+    "Exit codes: 0 no fault (warnings are possible), 1 a fault, 2 wrong usage or configuration.",
 ))]
 pub struct Args {
     /// Configuration file; without it, leasehold.toml in this folder, where there is one
     #[arg(long, value_name = "FILE", env = "LEASEHOLD_CONFIG")]
     config: Option<PathBuf>,
-    /// Print JSON: {ok, faults, warnings, findings: [{check, level, found, mend?}]}
+    /// Print JSON: {ok, faults, warnings, findings: [{check, level, found, remedy?}]}
     #[arg(long)]
     json: bool,
 }
@@ -31,7 +31,7 @@ pub struct Args {
 /// # Errors
 /// Standard output cannot be written.
 pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let sources = Sources::gather(args.config.as_deref(), Vec::new());
+    let sources = ConfigSources::gather(args.config.as_deref(), Vec::new());
     let file = sources
         .as_ref()
         .ok()
@@ -43,10 +43,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
                 || "no file, only the environment".to_owned(),
                 |file| format!("{file}, then the environment"),
             );
-            let mut findings = vec![Finding::ok(
-                "configuration",
-                format!("nothing is wrong with it: {read}"),
-            )];
+            let mut findings = vec![Finding::ok("configuration", format!("no errors: {read}"))];
             findings.extend(Box::pin(doctor::examine(&config, &Clock::start())).await);
             let exit = match worst(&findings) {
                 Level::Fault => Exit::Failure,
@@ -68,12 +65,12 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn misconfigured(errors: &ConfigErrors) -> Vec<Finding> {
-    let finding = |error: &crate::config::ConfigError| {
+    let finding = |error: &config::ConfigError| {
         let found = match error.key.as_str() {
             "" => format!("{}: {}", error.origin, error.message),
             key => format!("{}: {key}: {}", error.origin, error.message),
         };
-        Finding::fault("configuration", found, &error.mend)
+        Finding::fault("configuration", found, &error.remedy)
     };
     errors.0.iter().map(finding).collect()
 }
@@ -87,8 +84,8 @@ fn number(findings: &[Finding], level: Level) -> u64 {
 }
 
 fn counted(findings: &[Finding]) -> String {
-    let faults = domain::human::counted(number(findings, Level::Fault), "fault", "faults");
-    let warnings = domain::human::counted(number(findings, Level::Warning), "warning", "warnings");
+    let faults = domain::format::counted(number(findings, Level::Fault), "fault", "faults");
+    let warnings = domain::format::counted(number(findings, Level::Warning), "warning", "warnings");
     format!("{faults}, {warnings}")
 }
 
@@ -117,13 +114,13 @@ fn text(findings: &[Finding]) -> String {
         };
         let found = domain::escape::visible(&one.found);
         out.push_str(&format!("{word}  {:<width$}  {found}\n", one.check));
-        if let Some(mend) = &one.mend {
-            let mend = domain::escape::visible(mend);
-            out.push_str(&format!("         {:<width$}  mend: {mend}\n", ""));
+        if let Some(remedy) = &one.remedy {
+            let remedy = domain::escape::visible(remedy);
+            out.push_str(&format!("         {:<width$}  remedy: {remedy}\n", ""));
         }
     }
     out.push_str(&match worst(findings) {
-        Level::Ok => format!("\nNothing is wrong. {} looked at.\n", doctor::subjects(findings)),
+        Level::Ok => format!("\nNo faults. {} checked.\n", doctor::subjects(findings)),
         _ => format!("\n{}.\n", counted(findings)),
     });
     out

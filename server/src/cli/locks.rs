@@ -3,28 +3,28 @@
 use std::process::ExitCode;
 
 use clap::builder::PossibleValuesParser;
-use domain::human;
+use domain::format;
 use domain::query::{Sort, SortKey};
 use domain::state::LockState;
 
+use super::api_types::{Backend, Lock, Page};
 use super::client::Client;
 use super::connection::Connection;
-use super::exit::Exit;
+use super::exit_code::Exit;
 use super::output::{print, report};
-use super::table::{self, Look};
-use super::wire::{Backend, Lock, Page};
+use super::table::{self, RenderOptions};
 use super::{terminal, watch};
 
 /// List the locks that a running server sees.
 #[derive(Debug, clap::Args)]
 #[command(after_help = concat!(
-    "What is not known reads `unknown`; a lower bound has ≥, an upper bound ≤.\n\n",
+    "Unknown values are shown as `unknown`, a lower bound with ≥, an upper bound with ≤.\n\n",
     "Examples:\n",
     "  leasehold locks --prefix tenant_123: --state not_renewing\n",
     "  leasehold locks --backend cache --sort=-held --limit 20 --watch\n",
     "  leasehold locks --json | jq '.locks[].resource'\n\n",
     "Exit codes: 0 done, 1 failure, 2 wrong usage, 3 server unreachable,\n",
-    "4 done, but some backend is stale, down or seen in part: standard error says which.",
+    "4 done, but a backend is stale, down or partly read: standard error says which.",
 ))]
 pub struct Args {
     /// Only resources that begin with this
@@ -34,7 +34,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     pub backend: Vec<String>,
     /// Only this state; may be given several times
-    #[arg(long, value_name = "STATE", hide_possible_values = false, value_parser = PossibleValuesParser::new(LockState::ALL.map(LockState::wire)))]
+    #[arg(long, value_name = "STATE", hide_possible_values = false, value_parser = PossibleValuesParser::new(LockState::ALL.map(LockState::as_str)))]
     pub state: Vec<String>,
     /// Only locks held by this owner; may be given several times
     #[arg(long, value_name = "OWNER")]
@@ -42,13 +42,13 @@ pub struct Args {
     /// resource, held, remaining, waiters or state; with - before it, descending [default: -state, worst first]
     #[arg(long, value_name = "ORDER", allow_hyphen_values = true, value_parser = parse_sort)]
     pub sort: Option<Sort>,
-    /// Most rows
+    /// Maximum number of rows
     #[arg(long, value_name = "ROWS", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
     /// Print JSON: {locks, total, complete, backends}; with --watch, one object a line
     #[arg(long)]
     pub json: bool,
-    /// Keep showing what changes, until Ctrl-C
+    /// Show changes until Ctrl-C
     #[arg(long)]
     pub watch: bool,
     #[command(flatten)]
@@ -62,7 +62,7 @@ fn parse_sort(text: &str) -> Result<Sort, String> {
     Sort::parse(text).ok_or_else(|| {
         format!(
             "one of {}, with - before it for descending",
-            SortKey::ALL.map(SortKey::wire).join(", ")
+            SortKey::ALL.map(SortKey::as_str).join(", ")
         )
     })
 }
@@ -74,7 +74,7 @@ impl Args {
         pairs.extend(self.prefix.iter().map(|prefix| ("prefix", prefix.clone())));
         pairs.extend(self.owner.iter().map(|owner| ("owner", owner.clone())));
         pairs.extend(self.state.iter().map(|state| ("state", state.clone())));
-        pairs.extend(self.sort.iter().map(|sort| ("sort", sort.wire())));
+        pairs.extend(self.sort.iter().map(|sort| ("sort", sort.to_query_value())));
         pairs
     }
 
@@ -82,11 +82,11 @@ impl Args {
         self.limit as usize
     }
 
-    pub(super) fn look(&self) -> Look {
-        Look {
+    pub(super) fn render_options(&self) -> RenderOptions {
+        RenderOptions {
             colour: terminal::colour(self.no_color.as_deref()),
             columns: terminal::size().map(|(columns, _)| columns),
-            ..Look::default()
+            ..RenderOptions::default()
         }
     }
 }
@@ -114,14 +114,14 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.json {
         print(&json(&page))?;
     } else if !page.locks.is_empty() {
-        let rows: Vec<Lock> = page.locks.iter().map(Lock::of).collect();
-        print(&(table::locks(&rows, args.look()).join("\n") + "\n"))?;
+        let rows: Vec<Lock> = page.locks.iter().map(Lock::parse).collect();
+        print(&(table::locks(&rows, args.render_options()).join("\n") + "\n"))?;
     }
     remarks(&page, args.json).iter().for_each(|remark| report(remark));
     Ok(if page.complete { Exit::Ok } else { Exit::Incomplete }.into())
 }
 
-/// All pages as one answer, on one line.
+/// All pages as one object, on one line.
 pub(super) fn json(page: &Page) -> String {
     let Page {
         locks,
@@ -135,38 +135,39 @@ pub(super) fn json(page: &Page) -> String {
     format!("{answer}\n")
 }
 
-/// What the table does not say: that there is nothing, that there is more, or that some of it is not known.
+/// Remarks below the table: no match, more rows, or incomplete data.
 fn remarks(page: &Page, json: bool) -> Vec<String> {
     let mut remarks = Vec::new();
     let shown = page.locks.len() as u64;
     if !json && shown == 0 && page.complete {
         remarks.push("no lock matches".to_owned());
     } else if !json && shown == 0 {
-        remarks.push("no lock that matches was seen, but the view is incomplete".to_owned());
+        remarks.push("no matching lock was found, but the view is incomplete".to_owned());
     } else if !json && shown < page.total {
         remarks.push(format!(
             "{} of {} shown; --limit shows more",
-            human::count(shown),
-            human::counted(page.total, "lock", "locks")
+            format::count(shown),
+            format::counted(page.total, "lock", "locks")
         ));
     }
     remarks.extend(incomplete(page));
     remarks
 }
 
-/// One sentence for each backend that is not live; at least one where the view is incomplete.
+/// One sentence for each backend that is not live; at least one if the data is incomplete.
 pub(super) fn incomplete(page: &Page) -> Vec<String> {
     if page.complete {
         return Vec::new();
     }
-    let backends: Vec<Backend> = page.backends.iter().map(Backend::of).collect();
+    let backends: Vec<Backend> = page.backends.iter().map(Backend::parse).collect();
     let mut sentences: Vec<String> = backends
         .iter()
         .filter(|backend| !backend.is_live())
         .map(sentence)
         .collect();
     if sentences.is_empty() {
-        sentences.push("the view is incomplete; the server does not say which backend is missing".to_owned());
+        sentences
+            .push("the view is incomplete; the server does not report which backend is missing".to_owned());
     }
     sentences
 }
@@ -174,7 +175,7 @@ pub(super) fn incomplete(page: &Page) -> Vec<String> {
 fn sentence(backend: &Backend) -> String {
     let status = backend.status.as_deref().unwrap_or("unknown");
     let mut text = match status {
-        "partial" => format!("{} was seen in part", backend.name),
+        "partial" => format!("{} was read only partly", backend.name),
         "starting" => format!("{} has not been read yet", backend.name),
         _ => format!("{} is {status}", backend.name),
     };
@@ -182,10 +183,10 @@ fn sentence(backend: &Backend) -> String {
         text.push_str(&format!(": {why}"));
     }
     if let Some(age) = backend.age_ms {
-        text.push_str(&format!(" (last seen {} ago)", human::duration(age)));
+        text.push_str(&format!(" (last seen {} ago)", format::duration(age)));
     }
-    if let Some(mend) = backend.mend() {
-        text.push_str(&format!(". Mend: {mend}"));
+    if let Some(remedy) = backend.remedy() {
+        text.push_str(&format!(". Remedy: {remedy}"));
     }
     domain::escape::visible(&text).into_owned()
 }
@@ -206,33 +207,36 @@ mod tests {
 
     #[test]
     fn an_empty_table_never_hides_a_backend_that_is_down() {
-        // Nothing to show, with all backends live and with one down: only the first says that there is no lock.
+        // An empty result, with all backends live and with one down: only the first states that no lock matches.
         let live = json!([{"name": "cache", "status": "live", "ageMs": 200}]);
         assert_eq!(remarks(&page(0, 0, true, &live), false), ["no lock matches"]);
         let down = json!([{"name": "cache", "status": "live"},
             {"name": "coord", "status": "down", "ageMs": 14_000,
-                "error": {"message": "cannot connect", "mend": "start it"}}]);
+                "error": {"message": "cannot connect", "remedy": "start it"}}]);
         let expected = [
-            "no lock that matches was seen, but the view is incomplete",
-            "coord is down: cannot connect (last seen 14.0 s ago). Mend: start it",
+            "no matching lock was found, but the view is incomplete",
+            "coord is down: cannot connect (last seen 14.0 s ago). Remedy: start it",
         ];
         assert_eq!(remarks(&page(0, 0, false, &down), false), expected);
     }
 
     #[test]
     fn rows_that_are_left_out_and_backends_seen_in_part_are_said() {
-        // One of two thousand shown; the coverage tells why; a hostile reason cannot move the cursor.
+        // One of two thousand shown; the coverage has the reason; a hostile reason cannot move the cursor.
         let part = json!([{"name": "cache", "status": "partial",
-            "coverage": {"partial": {"seen": 5, "of": 10, "why": "budget used up\u{1b}[2J"}}}]);
+            "coverage": {"partial": {"seen": 5, "of": 10, "why": "the scan timed out\u{1b}[2J"}}}]);
         let said = remarks(&page(1, 2000, false, &part), false);
         assert_eq!(said[0], "1 of 2,000 locks shown; --limit shows more");
-        assert_eq!(said[1], "cache was seen in part: budget used up\\u{1b}[2J");
+        assert_eq!(
+            said[1],
+            "cache was read only partly: the scan timed out\\u{1b}[2J"
+        );
         assert_eq!(remarks(&page(1, 2000, true, &part), true), Vec::<String>::new());
     }
 
     #[test]
     fn a_view_that_is_incomplete_for_no_stated_reason_says_at_least_that() {
-        // complete is false, and no backend is named.
+        // `complete` is false, and no backend is named.
         assert_eq!(incomplete(&page(0, 0, false, &json!([]))).len(), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! `leasehold man`: a page of the manual for each command, from the same words as `--help`.
+//! `leasehold man`: a man page for each command, generated from `--help`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use clap::CommandFactory as _;
 
 use super::Cli;
-use super::exit::Exit;
+use super::exit_code::Exit;
 use super::output::print;
 
 /// Write man pages: leasehold.1, leasehold-serve.1 and so on.
@@ -18,7 +18,7 @@ use super::output::print;
     "Exit codes: 0 done, 1 failure, 2 wrong usage.",
 ))]
 pub struct Args {
-    /// Folder for the pages; made where it is missing
+    /// Folder for the pages; created if missing
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 }
@@ -41,7 +41,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(Exit::Ok.into())
 }
 
-/// The folder may be one of the system's.
+/// The folder may contain other files.
 fn is_ours(path: &Path) -> bool {
     let name = path
         .file_name()

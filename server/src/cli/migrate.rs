@@ -1,31 +1,31 @@
-//! `leasehold migrate`: the store's tables brought up to date by hand, and its tokens lifted after a backup was put back.
+//! `leasehold migrate`: migrates the store's tables manually, and raises its tokens after a restore.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use secrecy::ExposeSecret as _;
 
-use super::exit::Exit;
+use super::exit_code::Exit;
 use super::output::{print, report};
-use crate::config::{Config, Sources};
-use crate::db::Db;
-use crate::lease::{self, LeaseOpenError};
+use config::{Config, ConfigSources};
+use lease::{self, LeaseOpenError};
+use runtime::db::Db;
 
-/// Bring the store's tables up to date; after a restored backup, lift every fencing token.
+/// Migrate the store's tables; after a restored backup, raise every fencing token.
 #[derive(Debug, clap::Args)]
 #[command(after_help = concat!(
-    "Starting a server migrates by itself: this is for those who want it done before, or apart. On Postgres servers may\n",
-    "run meanwhile; a store on SQLite must not be in use. With --raise-epoch no server may run on either.\n\n",
+    "Starting a server migrates by itself. Use this command to migrate earlier or with another account. On Postgres\n",
+    "servers may run meanwhile; a store on SQLite must not be in use. With --raise-epoch no server may run on either.\n\n",
     "Examples:\n",
     "  leasehold migrate --config leasehold.toml\n",
-    "  leasehold migrate --config leasehold.toml --raise-epoch   # after a backup was put back\n\n",
+    "  leasehold migrate --config leasehold.toml --raise-epoch   # after restoring a backup\n\n",
     "Exit codes: 0 done, 1 failure, 2 wrong usage or configuration.",
 ))]
 pub struct Args {
     /// Configuration file; without it, leasehold.toml in this folder, where there is one
     #[arg(long, value_name = "FILE", env = "LEASEHOLD_CONFIG")]
     config: Option<PathBuf>,
-    /// Lift every fencing token by 2^32, above any that the lost part of a restored store may have issued
+    /// Raise every fencing token by 2^32, above any that the lost part of a restored store may have issued
     #[arg(long)]
     raise_epoch: bool,
     /// Print JSON: {migrated, epoch?}
@@ -36,7 +36,7 @@ pub struct Args {
 /// # Errors
 /// Standard output cannot be written.
 pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let sources = Sources::gather(args.config.as_deref(), Vec::new());
+    let sources = ConfigSources::gather(args.config.as_deref(), Vec::new());
     let config = match sources.and_then(|sources| Config::load(&sources)) {
         Ok(config) => config,
         Err(errors) => {
@@ -59,7 +59,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         },
         false => None,
     };
-    print(&said(epoch, args.json))?;
+    print(&message(epoch, args.json))?;
     Ok(Exit::Ok.into())
 }
 
@@ -72,7 +72,7 @@ async fn migrate(store: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// With what to do about it.
+/// Adds the remedy.
 fn in_use(error: LeaseOpenError) -> anyhow::Error {
     let is_in_use = matches!(error, LeaseOpenError::InUse { .. });
     let error = anyhow::Error::from(error);
@@ -82,12 +82,12 @@ fn in_use(error: LeaseOpenError) -> anyhow::Error {
     }
 }
 
-fn said(epoch: Option<i64>, json: bool) -> String {
+fn message(epoch: Option<i64>, json: bool) -> String {
     match (epoch, json) {
         (Some(epoch), true) => format!("{}\n", serde_json::json!({"migrated": true, "epoch": epoch})),
         (None, true) => format!("{}\n", serde_json::json!({"migrated": true})),
         (Some(epoch), false) => format!(
-            "The tables are up to date. Every fencing token is lifted by 2^32: this is epoch {epoch}.\n"
+            "The tables are up to date. Every fencing token is raised by 2^32: this is epoch {epoch}.\n"
         ),
         (None, false) => "The tables are up to date.\n".to_owned(),
     }

@@ -1,20 +1,20 @@
-//! Standard output and standard error. A reader that went away (`leasehold locks | head`) is no failure.
+//! Standard output and standard error. A closed pipe (`leasehold locks | head`) is not a failure.
 
 use std::io::{self, Write};
 
-/// Writes to standard output, at once.
+/// Writes to standard output and flushes it.
 ///
 /// # Errors
-/// Whatever the output says.
+/// The output cannot be written.
 pub(super) fn write(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush())
 }
 
-/// Writes all there is to say.
+/// Writes the complete output of a command.
 ///
 /// # Errors
-/// Whatever the output says, except that nobody reads it any more.
+/// The output cannot be written; a closed pipe is not an error.
 pub(super) fn print(text: &str) -> io::Result<()> {
     match write(text) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -22,13 +22,13 @@ pub(super) fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// Writes to standard error as it is, without our name in front. There is nobody to tell when that fails.
+/// Writes to standard error without the program name. A failure cannot be reported.
 pub(super) fn print_error(text: &str) {
     let mut error = io::stderr().lock();
     let _ = error.write_all(text.as_bytes()).and_then(|()| error.flush());
 }
 
-/// Writes a message for people to standard error. There is nobody to tell when that fails.
+/// Writes an escaped message to standard error. A failure cannot be reported.
 pub fn report(message: &str) {
     let _ = writeln!(io::stderr().lock(), "leasehold: {message}");
 }

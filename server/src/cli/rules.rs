@@ -1,4 +1,5 @@
-//! `leasehold rules import|export`: alert rules as files, for review in git and for Prometheus. Asks a running server.
+//! `leasehold rules import|export`: alert rules as files, for review in git and for Prometheus, through a running
+//! server.
 
 mod export;
 mod import;
@@ -9,7 +10,7 @@ use clap::Subcommand;
 
 use super::client::{Client, ClientError};
 use super::connection::Connection;
-use super::exit::Exit;
+use super::exit_code::Exit;
 use super::output::report;
 
 /// Import and export alert rules.
@@ -19,7 +20,7 @@ use super::output::report;
     "  leasehold rules export > rules.toml\n",
     "  leasehold rules import rules.toml --dry-run\n",
     "  leasehold rules export --format prometheus > leasehold.rules.yml\n\n",
-    "Exit codes: 0 done, also where nothing was to be changed, 1 failure, 2 wrong usage or a rule that does not fit,\n",
+    "Exit codes: 0 done, also without changes, 1 failure, 2 wrong usage or an invalid rule,\n",
     "3 server unreachable.",
 ))]
 pub struct Args {

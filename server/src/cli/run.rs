@@ -1,20 +1,20 @@
-//! `leasehold run`: a command under a lease.
+//! `leasehold run`: runs a command while holding a lock.
 //!
-//! Three processes: this one acquires and renews; the command, in a process group of its own; and a watcher beside it
-//! ([`watcher`]) that is told each new deadline, and ends the command when this process is killed, stopped or hangs.
+//! Three processes: this one acquires and renews; the command in its own process group; and a watcher ([`watchdog`])
+//! that receives each new deadline and ends the command if this process is killed, stopped or hangs.
 //!
-//! **Invariant:** the command does not start before the watcher knows its process group, and none of its group runs
-//! past the lease's deadline and the grace, unless both of us were killed in the same moment: its first process gets
-//! SIGTERM from the kernel even then.
+//! **Invariant:** the command does not start before the watcher knows its process group, and no process of the group
+//! runs longer than the lease's deadline plus the grace period, unless both helper processes are killed at once:
+//! even then its first process gets SIGTERM from the kernel.
 
 mod command;
-pub mod gate;
-mod group;
-mod guard;
-mod held;
-mod say;
+pub mod exec_gate;
+mod process_group;
 mod signals;
-pub mod watcher;
+mod stderr;
+mod supervisor;
+pub mod watchdog;
+mod watchdog_client;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -23,10 +23,10 @@ use leasehold_client::{AcquireError, Client, Lease, Request};
 use rustix::process::Signal;
 use secrecy::ExposeSecret;
 
-use self::held::{Ended, Held};
 use self::signals::Signals;
+use self::supervisor::{Ended, SupervisedLease};
 use super::connection::Connection;
-use super::exit::Exit;
+use super::exit_code::Exit;
 use super::output::report;
 use domain::escape::visible;
 
@@ -43,33 +43,33 @@ use domain::escape::visible;
     "Examples:\n",
     "  leasehold run --resource billing:close --ttl 30s -- ./close-month.sh\n",
     "  leasehold run --resource backup --ttl 60s --wait 10m --grace 20s -- pg_dump -f /backup/orders\n\n",
-    "Exit codes: 0 to 255 as the command's, 128 and the signal's number where it died by one;\n",
+    "Exit codes: 0 to 255 as the command's, 128 plus the signal's number if a signal ended it;\n",
     "75 the lock was not obtained, 76 the lease was lost, 2 wrong usage,\n",
-    "126 the command cannot be run, 127 there is no such command.",
+    "126 the command cannot be run, 127 the command does not exist.",
 ))]
 pub struct Args {
-    /// The name of what is protected
+    /// Name of the resource to lock
     #[arg(long, value_name = "NAME")]
     pub resource: String,
-    /// How long the lock stays held when this machine falls silent; whole seconds
+    /// TTL of the lease: how long the lock stays held if this machine fails; whole seconds
     #[arg(long, value_name = "TIME", value_parser = parse_ttl)]
     pub ttl: Duration,
-    /// How long to stand in line for it
+    /// How long to wait for the lock
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = humantime::parse_duration)]
     pub wait: Duration,
-    /// How long the command may take to end after SIGTERM
+    /// Time between SIGTERM and SIGKILL for the command
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = humantime::parse_duration)]
     pub grace: Duration,
-    /// Who holds it, for people [default: HOST:PID]
+    /// Owner, for display [default: HOST:PID]
     #[arg(long, value_name = "ID")]
     pub owner: Option<String>,
     #[command(flatten)]
     pub connection: Connection,
-    /// Trace that the requests belong to, where there is one
+    /// Trace context for the requests, if any
     #[arg(long, value_name = "TRACEPARENT", env = "TRACEPARENT", hide = true)]
-    // Whatever it is, it keeps no command from running.
+    // An invalid value must not prevent the command.
     pub traceparent: Option<std::ffi::OsString>,
-    /// The command and its arguments
+    /// Command and arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<std::ffi::OsString>,
 }
@@ -124,19 +124,19 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
             Ok(lease) => lease,
             Err(error) => return Ok(not_obtained(&args, &error).into()),
         },
-        // A request that is cut off gives back what it was granted.
+        // A cancelled request releases its grant.
         signal = signals.terminating() => return Ok(died_by(signal)),
     };
     under(&args, &lease, signals).await
 }
 
 async fn under(args: &Args, lease: &Lease, signals: Signals) -> anyhow::Result<ExitCode> {
-    let held = Held::start(args, lease, signals).await;
+    let held = SupervisedLease::start(args, lease, signals).await;
     let ended = match held {
         Ok(held) => held.until_ended().await,
         Err(error) => Err(error),
     };
-    // Whatever happened, nothing of the command runs any more: the next owner need not wait.
+    // No process of the command is left: the next owner need not wait for the expiry.
     let released = tokio::time::timeout(release_within(&ended), lease.release()).await;
     if let (Ok(Err(error)), Ok(Ended::ByItself(_))) = (released, &ended) {
         report(&visible(&error.to_string()));
@@ -147,7 +147,7 @@ async fn under(args: &Args, lease: &Lease, signals: Signals) -> anyhow::Result<E
     }
 }
 
-/// A lost lease is given back for good measure only.
+/// Releasing a lost lease is only best effort.
 fn release_within(ended: &anyhow::Result<Ended>) -> Duration {
     match ended {
         Ok(Ended::ByItself(_)) => Duration::MAX,
@@ -165,7 +165,7 @@ fn not_obtained(args: &Args, error: &AcquireError) -> Exit {
     }
 }
 
-/// As a shell tells it.
+/// 128 plus the signal number, as in shells.
 fn died_by(signal: Signal) -> ExitCode {
     ExitCode::from(u8::try_from(128 + signal.as_raw()).unwrap_or(u8::MAX))
 }
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_ttl_is_whole_seconds() {
-        // The contract knows no parts of a second, and rounding would promise what is not so.
+        // The API has whole seconds, and rounding would change the promise.
         assert_eq!(parse_ttl("30s"), Ok(Duration::from_secs(30)));
         assert_eq!(parse_ttl("5m"), Ok(Duration::from_secs(300)));
         for bad in ["0s", "1500ms", "500ms", "30", "", "-1s"] {

@@ -8,18 +8,19 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::check_config;
-use super::exit::Exit;
+use super::exit_code::Exit;
 use super::output::{print, report};
-use crate::clock::Clock;
-use crate::config::{self, ConfigErrors, FlagSource, Loaded, Sources};
-use crate::serve::reload::{Reloaded, Reloader, Told};
+use crate::serve::reload::{ReloadReport, Reloaded, Reloader};
 use crate::serve::{self, Setup};
-use crate::{shutdown, tasks};
+use config::{self, ConfigErrors, ConfigSources, FlagSource, Loaded};
+use runtime::clock::Clock;
+use runtime::shutdown;
+use runtime::tasks;
 
 /// Serve the console.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = concat!(
-    "SIGHUP reads the configuration again: backends and log change at once, nothing else ends.\n\n",
+    "SIGHUP reloads the configuration: backends and log level change at once; connections and leases continue.\n\n",
     "Example:\n  leasehold serve --config leasehold.toml\n\n",
     "Exit codes: 0 stopped by Ctrl-C or SIGTERM, 1 failure, 2 wrong usage or configuration.",
 ))]
@@ -28,20 +29,20 @@ pub struct Args {
     #[arg(long, value_name = "FILE", env = "LEASEHOLD_CONFIG")]
     pub config: Option<PathBuf>,
     /// Address and port, instead of the configured ones
-    // A text: the configuration judges it, with its reasons.
+    // Text: validated by the configuration reader, with its messages.
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<String>,
 }
 
 impl Args {
-    fn load(&self, judge: fn(&Sources) -> Loaded) -> Result<Told, ConfigErrors> {
+    fn load(&self, judge: fn(&ConfigSources) -> Loaded) -> Result<ReloadReport, ConfigErrors> {
         let flags = self.listen.iter().map(|listen| FlagSource {
             key: "listen",
             name: "--listen",
             value: listen.clone(),
         });
-        let loaded = judge(&Sources::gather(self.config.as_deref(), flags.collect())?);
-        Ok(Told {
+        let loaded = judge(&ConfigSources::gather(self.config.as_deref(), flags.collect())?);
+        Ok(ReloadReport {
             config: loaded.config?,
             entries: loaded.entries,
         })
@@ -49,7 +50,7 @@ impl Args {
 }
 
 /// # Errors
-/// Whatever ends the server.
+/// The reason why the server ended.
 pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let told = match args.load(config::read) {
         Ok(told) => told,
@@ -58,17 +59,17 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
             return Ok(Exit::Usage.into());
         }
     };
-    crate::telemetry::start_pushing(&told.config.log, &told.config.telemetry)?;
-    serve::doors::limits::raise_open_files();
+    runtime::telemetry::start_pushing(&told.config.log, &told.config.telemetry)?;
+    serve::listener::limits::raise_open_files();
     let asked = shutdown::on_signal()?;
-    // From now on: a SIGHUP during the start waits, it does not end the process.
+    // Installed early: a SIGHUP during the start waits instead of ending the process.
     let hangups = signal(SignalKind::hangup())?;
     Box::pin(serve(args, told, asked, hangups)).await
 }
 
 async fn serve(
     args: Args,
-    told: Told,
+    told: ReloadReport,
     asked: CancellationToken,
     hangups: Signal,
 ) -> anyhow::Result<ExitCode> {
@@ -95,22 +96,22 @@ async fn serve(
     print(&format!("Leasehold: {home}\n"))?;
     if let Some(link) = serving.identity.setup_link().await? {
         print(&format!(
-            "Nobody can sign in yet. This link makes the first admin; it works once, within an hour:\n{home}/setup#{}\n",
+            "No user exists yet. This link creates the first admin; it works once, within an hour:\n{home}/setup#{}\n",
             link.expose()
         ))?;
     }
     let ended = serving.ended().await;
-    crate::telemetry::flush().await;
+    runtime::telemetry::flush().await;
     match ended {
         None => Ok(Exit::Ok.into()),
         Some(why) => Err(anyhow::anyhow!(why)),
     }
 }
 
-/// With each SIGHUP, one after the other.
+/// Reloads on each SIGHUP, one after the other.
 fn reload_on(hangups: Signal, args: Args, reloader: Arc<Reloader>, stop: CancellationToken) {
     let hangups = Arc::new(tokio::sync::Mutex::new(hangups));
-    tasks::keep("reload", stop, move || {
+    tasks::spawn_supervised("reload", stop, move || {
         let (hangups, args, reloader) = (hangups.clone(), args.clone(), reloader.clone());
         async move {
             while hangups.lock().await.recv().await.is_some() {
@@ -121,24 +122,24 @@ fn reload_on(hangups: Signal, args: Args, reloader: Arc<Reloader>, stop: Cancell
 }
 
 async fn reload(args: &Args, reloader: &Reloader) {
-    tracing::info!("SIGHUP: reading the configuration again");
-    let told = match args.load(check_config::judge) {
+    tracing::info!("SIGHUP: reloading the configuration");
+    let told = match args.load(check_config::load) {
         Ok(told) => told,
         Err(errors) => {
-            // One event per line: the log escapes line breaks.
-            for line in format!("the old configuration stays: {errors}").lines() {
+            // One log event per line, because the log escapes line breaks.
+            for line in format!("the previous configuration remains in effect: {errors}").lines() {
                 tracing::error!("{line}");
             }
             return reloader.refused(&errors).await;
         }
     };
     match reloader.apply(&told).await {
-        Ok(reloaded) => tell(&reloaded),
-        Err(error) => tracing::error!("the old configuration stays: {error}"),
+        Ok(reloaded) => log_reload(&reloaded),
+        Err(error) => tracing::error!("the previous configuration remains in effect: {error}"),
     }
 }
 
-fn tell(reloaded: &Reloaded) {
+fn log_reload(reloaded: &Reloaded) {
     let backends = &reloaded.backends;
     let mut parts = Vec::new();
     for (word, names) in [
@@ -152,14 +153,14 @@ fn tell(reloaded: &Reloaded) {
     }
     parts.extend(reloaded.log.iter().map(|filter| format!("log is {filter}")));
     if reloaded.client_secret {
-        parts.push("oidc.client_secret is another".to_owned());
+        parts.push("oidc.client_secret has changed".to_owned());
     }
     let done = if parts.is_empty() {
-        "nothing that can change without a restart has changed".to_owned()
+        "no setting that applies without a restart has changed".to_owned()
     } else {
         parts.join("; ")
     };
-    tracing::info!("the configuration was read again: {done}");
+    tracing::info!("the configuration was reloaded: {done}");
     for key in &reloaded.needs_restart {
         tracing::warn!(config.key = key, "{key} has changed and needs a restart");
     }

@@ -1,18 +1,17 @@
-//! Finds the ends of events in a stream of server-sent events. What an event says does not matter here: each is a
-//! hint to look again.
+//! Counts events in a stream of server-sent events. Their content does not matter: each one triggers a refresh.
 
-/// Bytes since the last event, with what is needed to see the next end.
+/// Parser state since the last event.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     line: Vec<u8>,
     has_data: bool,
 }
 
-/// A line longer than this is not kept: only its first bytes matter.
+/// Only the first bytes of a line matter; the rest is dropped.
 const LINE_BYTES_MAX: usize = 64;
 
 impl Events {
-    /// Takes a chunk; says how many events ended in it. Comments (keep-alives) are none.
+    /// Processes a chunk; returns how many events ended in it. Comments (keep-alives) do not count.
     pub(super) fn take(&mut self, chunk: &[u8]) -> usize {
         let mut ended = 0;
         for byte in chunk {
@@ -39,7 +38,7 @@ mod tests {
 
     #[test]
     fn events_are_counted_however_the_stream_is_cut() {
-        // Two events, a comment, a retry line; in one piece and byte by byte.
+        // Two events, a comment, a retry line; in one chunk and byte by byte.
         let stream = b": hello\n\nevent: revision\r\ndata: {\"revision\":1}\r\n\r\nretry: 1000\n\ndata: x\ndata: y\n\n";
         assert_eq!(Events::default().take(stream), 2);
         let mut events = Events::default();

@@ -1,21 +1,21 @@
-//! The table of locks, as text. Pure: rows in, lines out.
+//! The table of locks as text. Pure: rows in, lines out.
 //!
-//! No character of a name reaches the terminal that could move its cursor or deceive the eye, and what is not known
-//! reads `unknown`: never a blank, a zero or an old value without its mark.
+//! Characters that could move the cursor or mislead the reader are escaped, and unknown values read `unknown`: never
+//! blank, zero or an old value without a mark.
 
 use domain::escape::visible;
-use domain::human;
+use domain::format;
 use domain::state::{LockState, Severity};
 use serde_json::Value;
 
-use super::width::{cut, width};
-use super::wire::Lock;
+use super::api_types::Lock;
+use super::text_width::{cut, width};
 
-/// Longest cells, in columns; names keep both ends.
+/// Maximum widths in columns; names keep both ends.
 const RESOURCE_MAX: usize = 120;
 const OWNER_MAX: usize = 60;
 const CELL_MAX: usize = 40;
-/// A narrow terminal takes columns from owner and resource, down to these.
+/// Minimum widths on a narrow terminal.
 const RESOURCE_MIN: usize = 24;
 const OWNER_MIN: usize = 12;
 const GAP: usize = 2;
@@ -34,27 +34,27 @@ const RIGHT: [bool; 8] = [false, false, false, false, true, true, true, false];
 const RESOURCE: usize = 1;
 const OWNER: usize = 3;
 
-/// How to draw.
+/// Rendering options.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Look {
+pub(super) struct RenderOptions {
     pub(super) colour: bool,
-    /// Columns of the terminal, if it is one.
+    /// Width of the terminal, if it is one.
     pub(super) columns: Option<usize>,
-    /// Milliseconds since the rows were read: remaining time is never shown longer than it is.
+    /// Milliseconds since the rows were read: remaining times are reduced by it.
     pub(super) age_ms: i64,
     /// The server does not answer any more: every row is stale.
     pub(super) disconnected: bool,
 }
 
-/// Heads and rows, each line ended.
-pub(super) fn locks(rows: &[Lock], look: Look) -> Vec<String> {
+/// Header and rows with line ends.
+pub(super) fn locks(rows: &[Lock], look: RenderOptions) -> Vec<String> {
     let mut cells: Vec<[String; 8]> = rows.iter().map(|lock| cells(lock, look)).collect();
     fit(&mut cells, look.columns);
     let widths: [usize; 8] = std::array::from_fn(|column| widest(&cells, column));
     let mut lines = vec![line(&HEADS.map(str::to_owned), &widths, &RIGHT)];
     for (lock, cells) in rows.iter().zip(&cells) {
         let text = line(cells, &widths, &RIGHT);
-        // The word stands first: colour it alone, after the padding is counted.
+        // The state comes first: only it is coloured, after the padding was computed.
         let paint = if look.colour {
             colour(state_of(lock, look))
         } else {
@@ -68,7 +68,7 @@ pub(super) fn locks(rows: &[Lock], look: Look) -> Vec<String> {
     lines
 }
 
-/// Any other table: all columns to the left.
+/// Other tables: all columns left-aligned.
 pub(super) fn align(heads: &[&str], rows: &[Vec<String>]) -> String {
     let heads: Vec<String> = heads.iter().map(|head| (*head).to_owned()).collect();
     let shown: Vec<Vec<String>> = rows
@@ -99,7 +99,7 @@ fn widest(cells: &[[String; 8]], column: usize) -> usize {
     cells.chain([width(HEADS[column])]).max().unwrap_or_default()
 }
 
-/// Shortens owners, then resources, until the table fits, as far as that goes.
+/// Shortens owners, then resources, until the table fits or the minimums are reached.
 fn fit(cells: &mut [[String; 8]], columns: Option<usize>) {
     let Some(columns) = columns else { return };
     for (column, min) in [(OWNER, OWNER_MIN), (RESOURCE, RESOURCE_MIN)] {
@@ -117,7 +117,7 @@ fn fit(cells: &mut [[String; 8]], columns: Option<usize>) {
     }
 }
 
-fn cells(lock: &Lock, look: Look) -> [String; 8] {
+fn cells(lock: &Lock, look: RenderOptions) -> [String; 8] {
     let state = state_of(lock, look);
     [
         state.map_or_else(
@@ -127,18 +127,18 @@ fn cells(lock: &Lock, look: Look) -> [String; 8] {
         cut(&visible(&lock.resource), RESOURCE_MAX),
         cut(&visible(&lock.backend), CELL_MAX),
         owner(lock),
-        held(lock, look),
+        held_cell(lock, look),
         remaining(lock, look),
         match lock.waiter_count {
-            Some(count) => human::count(count),
-            None => missing(lock, "waiterCount", "none"),
+            Some(count) => format::count(count),
+            None => missing_cell(lock, "waiterCount", "none"),
         },
         token(lock),
     ]
 }
 
-/// The state to show; none where this version does not know the word.
-fn state_of(lock: &Lock, look: Look) -> Option<LockState> {
+/// The state to show; `None` if unknown to this version.
+fn state_of(lock: &Lock, look: RenderOptions) -> Option<LockState> {
     match &lock.state {
         _ if look.disconnected => Some(LockState::Stale),
         Some(state) => LockState::parse(state),
@@ -146,34 +146,38 @@ fn state_of(lock: &Lock, look: Look) -> Option<LockState> {
     }
 }
 
-fn is_stale(lock: &Lock, look: Look) -> bool {
+fn is_stale(lock: &Lock, look: RenderOptions) -> bool {
     state_of(lock, look) == Some(LockState::Stale)
 }
 
 fn owner(lock: &Lock) -> String {
     match (&lock.owner_id, lock.owner_count) {
         (Some(owner), Some(count)) if count > 1 => {
-            format!("{} +{}", cut(&visible(owner), OWNER_MAX), human::count(count - 1))
+            format!(
+                "{} +{}",
+                cut(&visible(owner), OWNER_MAX),
+                format::count(count - 1)
+            )
         }
         (Some(owner), _) => cut(&visible(owner), OWNER_MAX),
-        (None, _) => missing(lock, "ownerId", "none"),
+        (None, _) => missing_cell(lock, "ownerId", "none"),
     }
 }
 
-/// Time that was seen is a lower bound where the acquisition was not, or where nobody looks any more.
-fn held(lock: &Lock, look: Look) -> String {
+/// Observed time is a lower bound if the acquisition was not observed or the data is stale.
+fn held_cell(lock: &Lock, look: RenderOptions) -> String {
     match (lock.held_ms, lock.held_at_least_ms) {
-        (Some(ms), _) if !is_stale(lock, look) => human::duration(ms),
-        (Some(ms), _) | (None, Some(ms)) => format!("≥ {}", human::duration(ms)),
-        (None, None) => missing(lock, "heldMs", "none"),
+        (Some(ms), _) if !is_stale(lock, look) => format::duration(ms),
+        (Some(ms), _) | (None, Some(ms)) => format!("≥ {}", format::duration(ms)),
+        (None, None) => missing_cell(lock, "heldMs", "none"),
     }
 }
 
-fn remaining(lock: &Lock, look: Look) -> String {
+fn remaining(lock: &Lock, look: RenderOptions) -> String {
     match lock.remaining_ms.map(|ms| ms.saturating_sub(look.age_ms)) {
-        Some(ms) if is_stale(lock, look) => format!("≤ {}", human::duration(ms)),
-        Some(ms) => human::duration(ms),
-        None => missing(lock, "remainingMs", "no TTL"),
+        Some(ms) if is_stale(lock, look) => format!("≤ {}", format::duration(ms)),
+        Some(ms) => format::duration(ms),
+        None => missing_cell(lock, "remainingMs", "no TTL"),
     }
 }
 
@@ -182,16 +186,16 @@ fn token(lock: &Lock) -> String {
         Some(Value::String(token)) => cut(&visible(token), CELL_MAX),
         Some(Value::Number(token)) => token.to_string(),
         Some(_) => "unknown".to_owned(),
-        None => missing(lock, "fencingToken", "none"),
+        None => missing_cell(lock, "fencingToken", "none"),
     }
 }
 
-/// There is none, or we do not know.
-fn missing(lock: &Lock, field: &str, none: &str) -> String {
+/// Absent or unknown.
+fn missing_cell(lock: &Lock, field: &str, none: &str) -> String {
     if lock.is_absent(field) { none } else { "unknown" }.to_owned()
 }
 
-/// Of the terminal's own palette, so that it fits light and dark ones.
+/// Colours of the terminal's palette, so that they fit light and dark themes.
 fn colour(state: Option<LockState>) -> Option<&'static str> {
     match state?.severity() {
         Severity::Critical => Some("31"),
@@ -219,13 +223,13 @@ mod tests {
         let stale = json!({"backend": "coord", "resource": "job\u{1b}[2J\u{202e}x", "ownerId": "a\nb", "heldMs": 5000,
             "remainingMs": -372_000, "waiterCount": 0, "state": "stale", "absent": {"fencingToken": "none"}});
         let newer = json!({"backend": "x", "resource": "請求", "state": "melted", "heldMs": 0});
-        [known, unknown, stale, newer].iter().map(Lock::of).collect()
+        [known, unknown, stale, newer].iter().map(Lock::parse).collect()
     }
 
     #[test]
     fn a_table_says_unknown_none_and_bounds_in_words() {
-        // Known, unknown, absent, stale with bounds, hostile names, a state that this version does not know.
-        let lines = locks(&rows(), Look::default());
+        // Known, unknown, absent, stale with bounds, hostile names, an unknown state.
+        let lines = locks(&rows(), RenderOptions::default());
         let expected = "\
 STATE      RESOURCE                   BACKEND    HELD-BY             HELD   REMAINING  WAITERS  TOKEN
 contended  billing-close              orders-db  worker-7 +2  41 m 08 s      27.0 s    1,200  9007199254740993
@@ -239,15 +243,15 @@ melted     請求                       x          unknown          0.0 s     un
 
     #[test]
     fn columns_line_up_whatever_the_alphabet() {
-        // The backend's column begins at the same place in every line, counted in terminal columns.
-        let lines = locks(&rows(), Look::default());
+        // The backend column begins at the same terminal column in every line.
+        let lines = locks(&rows(), RenderOptions::default());
         let names = ["BACKEND", "orders-db", "cache", "coord", "x "];
         let starts: Vec<usize> = lines
             .iter()
             .zip(names)
             .map(|(line, name)| width(&line[..line.find(name).unwrap()]))
             .collect();
-        // "x " is also the end of the hostile name in its own line only, so each line is asked for its own backend.
+        // "x " also occurs at the end of the hostile name, so each line is checked for its own backend.
         assert!(
             starts.windows(2).all(|pair| pair[0] == pair[1]),
             "{starts:?}\n{}",
@@ -256,12 +260,12 @@ melted     請求                       x          unknown          0.0 s     un
     }
 
     #[test]
-    fn a_disconnected_table_shows_every_row_as_stale_and_lets_the_remaining_time_run_down() {
-        // 10 s after the last answer: nothing reads as live.
-        let look = Look {
+    fn disconnected_table_is_stale_and_its_time_left_falls() {
+        // 10 s after the last response: no row is shown as live.
+        let look = RenderOptions {
             age_ms: 10_000,
             disconnected: true,
-            ..Look::default()
+            ..RenderOptions::default()
         };
         let lines = locks(&rows(), look);
         assert!(
@@ -276,14 +280,14 @@ melted     請求                       x          unknown          0.0 s     un
 
     #[test]
     fn colours_surround_the_state_alone_and_only_when_asked() {
-        // No escape character without colour, even with hostile names; with colour, two per hued row.
-        let plain = locks(&rows(), Look::default()).join("\n");
+        // No escape character without colour, even with hostile names; with colour, two per coloured row.
+        let plain = locks(&rows(), RenderOptions::default()).join("\n");
         assert!(!plain.chars().any(|c| c.is_control() && c != '\n'));
         let painted = locks(
             &rows(),
-            Look {
+            RenderOptions {
                 colour: true,
-                ..Look::default()
+                ..RenderOptions::default()
             },
         );
         assert!(
@@ -295,15 +299,15 @@ melted     請求                       x          unknown          0.0 s     un
 
     #[test]
     fn a_narrow_terminal_takes_from_owner_and_resource() {
-        // 120 columns for names that want more.
+        // 120 columns for names that need more.
         let mut rows = rows();
         rows[0].resource = "tenant_123:".repeat(20);
         rows[1].owner_id = Some("host-".repeat(20));
         let lines = locks(
             &rows,
-            Look {
+            RenderOptions {
                 columns: Some(120),
-                ..Look::default()
+                ..RenderOptions::default()
             },
         );
         assert!(lines.iter().all(|line| width(line) <= 120), "{lines:#?}");

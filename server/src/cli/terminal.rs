@@ -1,4 +1,4 @@
-//! What standard output is: a terminal or not, how large, and whether colours are welcome.
+//! Properties of standard output: terminal, size, colours.
 
 use std::io::{self, IsTerminal};
 
@@ -14,12 +14,12 @@ pub(super) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Colours on a terminal, unless the person says no.
+/// Colours on a terminal, unless disabled by the user.
 pub(super) fn colour(no_color: Option<&str>) -> bool {
     is_terminal() && no_color.is_none_or(str::is_empty)
 }
 
-/// The other screen of the terminal, without a cursor and without wrapping of long lines; given back when dropped.
+/// The alternate screen of the terminal, without cursor and line wrapping; restored when dropped.
 pub(super) struct Screen(());
 
 impl Screen {
@@ -28,7 +28,7 @@ impl Screen {
         Ok(Self(()))
     }
 
-    /// Draws over what was there, line by line, so that nothing flickers.
+    /// Overwrites line by line, to avoid flicker.
     pub(super) fn draw(&self, lines: &[String]) -> io::Result<()> {
         let body: String = lines.iter().map(|line| format!("{line}\u{1b}[K\r\n")).collect();
         write(&format!("\u{1b}[H{}\u{1b}[J", body.trim_end_matches("\r\n")))

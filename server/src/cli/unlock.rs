@@ -1,9 +1,9 @@
-//! `leasehold unlock`: a forced unlock in two steps at a terminal, through a running server.
+//! `leasehold unlock`: a forced unlock in two steps on a terminal, through a running server.
 //!
-//! Every check is the server's. There is no way to confirm without naming the resource.
+//! All checks are made by the server. A confirmation always names the resource.
 
-mod ask;
-mod show;
+mod print;
+mod prompt;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -12,28 +12,28 @@ use domain::escape::visible;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use self::ask::Asked;
+use self::prompt::PromptResult;
 use super::client::{Client, ClientError, Reply};
 use super::connection::Connection;
-use super::exit::Exit;
+use super::exit_code::Exit;
 use super::output::{print, report};
 
-/// After an unknown outcome the server reads the lock again; it is asked for what it found this often, for so long.
+/// After an unknown outcome the server reads the lock again; interval and number of queries for its result.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 const LOOKS_MAX: u32 = 40;
 
-/// Release a lock by force: shows what would end, asks for its name, and acts on exactly that holding or nothing.
+/// Release a lock by force: shows the consequences, asks for its name, and releases only the holder that was shown.
 #[derive(Debug, clap::Args)]
 #[command(after_help = concat!(
-    "Scripts name the resource a second time with --confirm-resource; nothing confirms by itself. Without it, and without\n",
-    "a terminal, what would end is shown and nothing is done. A protected name wants a person and a second one: the console\n",
-    "does that, a token cannot.\n\n",
+    "Scripts repeat the name of the resource in --confirm-resource. Without it, and without a terminal, the\n",
+    "consequences are shown and nothing is done. A protected name needs a user and a second approver: use the\n",
+    "console, because a token cannot do that.\n\n",
     "Examples:\n",
     "  leasehold unlock orders-db tenant_123:close --reason \"stuck since 03:00, owner agrees\"\n",
     "  leasehold unlock cache lock:export --reason \"INC-2291, host is gone\" --confirm-resource lock:export --json\n\n",
     "Exit codes: 0 released, 1 failure, 2 wrong usage or not confirmed, 3 server unreachable,\n",
-    "5 refused: standard error says why, 6 holder changed: another holding stands there, 7 outcome unknown,\n",
-    "8 nobody holds it. With all but 0 and 7 nothing was released.",
+    "5 refused: standard error says why, 6 holder changed: another holder has the lock, 7 outcome unknown,\n",
+    "8 not held. Nothing was released, except with 0 and perhaps 7.",
 ))]
 pub struct Args {
     /// Name of the backend
@@ -42,26 +42,26 @@ pub struct Args {
     /// The resource, as `leasehold locks` shows it
     #[arg(value_name = "RESOURCE")]
     pub resource: String,
-    /// Why: at least 10 characters, recorded word for word, told to the holder where the backend can
+    /// Reason: at least 10 characters, recorded as written, shown to the holder where the backend supports it
     #[arg(long, value_name = "TEXT")]
     pub reason: String,
-    /// The resource once more, instead of typing it at the terminal
+    /// The resource again, instead of typing it on the terminal
     #[arg(long, value_name = "NAME")]
     pub confirm_resource: Option<String>,
-    /// Needed where two sources of the backend hold the same name
+    /// Required if two sources of the backend hold the same name
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
-    /// The unlock as JSON on standard output, and nothing else there
+    /// Print only the unlock, as JSON
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
     pub connection: Connection,
 }
 
-/// Why it does not go on.
+/// Why the unlock stops.
 enum Stop {
     Client(ClientError),
-    /// What to say, and how to end.
+    /// Message and exit code.
     Said(String, Exit),
     Output(std::io::Error),
 }
@@ -102,20 +102,20 @@ struct Flow {
 
 impl Flow {
     async fn run(self) -> Result<Exit, Stop> {
-        let generation = self.held().await?;
+        let generation = self.holder_text().await?;
         let unlock = self.begin(generation).await?;
         let id = text(&unlock, "unlockId");
         if id.is_empty() {
             return Err(Stop::Said(
-                "the server began nothing that has an id".to_owned(),
+                "the server's answer has no unlock id".to_owned(),
                 Exit::Failure,
             ));
         }
-        self.say(&show::looked(&unlock))?;
-        if unlock["tier"] == "protected" {
+        self.print(&print::looked(&unlock))?;
+        if unlock["protection"] == "protected" {
             self.cancel(&id).await;
             let (backend, name) = (&self.args.backend, text(&unlock, "resource"));
-            let why = unlock["tierReason"]["sentence"].as_str();
+            let why = unlock["protectionReason"]["sentence"].as_str();
             let message = format!(
                 "{name}: {}. It needs a user who has just authenticated, and a second one who approves. Do it at {}, on \
                  the page of {name} on {backend}. Nothing was released",
@@ -130,8 +130,8 @@ impl Flow {
         }
     }
 
-    /// The generation of what is held under this name.
-    async fn held(&self) -> Result<String, Stop> {
+    /// The generation of the holding under this name.
+    async fn holder_text(&self) -> Result<String, Stop> {
         let Args {
             backend,
             resource,
@@ -153,14 +153,14 @@ impl Flow {
         let found: Vec<&Value> = page.locks.iter().filter(is_it).collect();
         match found.as_slice() {
             [] => Err(Stop::Said(
-                format!("nobody holds {resource} on {backend}, as far as the server sees"),
+                format!("{resource} on {backend} is not held, as far as the server knows"),
                 Exit::NotHeld,
             )),
             [lock] => Ok(text(lock, "generation")),
             several => {
                 let sources: Vec<String> = several.iter().map(|lock| text(lock, "source")).collect();
                 let message = format!(
-                    "{resource} is held in several sources: say --source {}",
+                    "{resource} is held in several sources: pass --source {}",
                     sources.join(", or --source ")
                 );
                 Err(Stop::Said(message, Exit::Usage))
@@ -170,7 +170,8 @@ impl Flow {
 
     async fn begin(&self, generation: String) -> Result<Value, Stop> {
         if generation.is_empty() {
-            let message = "this holding cannot be told from the next one, so it is not unlocked";
+            let message =
+                "this holder cannot be distinguished from the next one, so the lock is not released";
             return Err(Stop::Said(message.to_owned(), Exit::Refused));
         }
         let body = json!({
@@ -185,7 +186,7 @@ impl Flow {
         }
     }
 
-    /// A script's word: once.
+    /// Confirms with the script's argument, once.
     async fn confirm_once(&self, id: &str, name: &str) -> Result<Exit, Stop> {
         match self.confirm(id, name).await? {
             Ok(unlock) => self.outcome(id, unlock).await,
@@ -200,17 +201,18 @@ impl Flow {
 
     async fn confirm_by_typing(&self, id: &str, unlock: &Value) -> Result<Exit, Stop> {
         loop {
-            let name = match ask::name(&show::question(unlock)).await {
-                Asked::Typed(name) => name,
-                Asked::NoTerminal => {
+            let name = match prompt::name(&print::question(unlock)).await {
+                PromptResult::Typed(name) => name,
+                PromptResult::NoTerminal => {
                     self.cancel(id).await;
-                    let message = "not confirmed: this is no terminal, and there is no --confirm-resource. Nothing was released";
+                    let message = "not confirmed: standard input is not a terminal, and --confirm-resource is \
+                        missing. Nothing was released";
                     return Err(Stop::Said(message.to_owned(), Exit::Usage));
                 }
-                Asked::GivenUp => {
+                PromptResult::GivenUp => {
                     self.cancel(id).await;
                     return Err(Stop::Said(
-                        "given up; nothing was released".to_owned(),
+                        "cancelled; nothing was released".to_owned(),
                         Exit::Usage,
                     ));
                 }
@@ -228,7 +230,7 @@ impl Flow {
         }
     }
 
-    /// Once sent, no answer is no failure: what came of it is asked for by its id.
+    /// After the confirmation was sent, a missing response is not a failure: the result is queried by id.
     async fn confirm(&self, id: &str, name: &str) -> Result<Result<Value, Reply>, Stop> {
         let path = format!("v1/unlocks/{id}/confirm");
         let body = json!({"resource": name});
@@ -237,7 +239,7 @@ impl Flow {
             Ok(reply) => Ok(Err(reply)),
             Err(ClientError::Unreachable { why, .. }) => {
                 report(&visible(&format!(
-                    "no answer to the confirmation ({why}); asking what came of it"
+                    "no answer to the confirmation ({why}); asking for the result"
                 )));
                 Ok(Ok(json!({"state": "outcome_unknown"})))
             }
@@ -249,7 +251,7 @@ impl Flow {
         let mut looks = 0;
         while matches!(unlock["state"].as_str(), Some("outcome_unknown" | "pending")) && looks < LOOKS_MAX {
             if looks == 0 {
-                report("the outcome is not known yet; the lock is read again");
+                report("the result is not known yet; the lock is being read again");
             }
             tokio::time::sleep(LOOK_EVERY).await;
             looks += 1;
@@ -265,7 +267,7 @@ impl Flow {
         if self.args.json {
             print(&format!("{unlock}\n"))?;
         } else {
-            print(&show::outcome(&unlock))?;
+            print(&print::outcome(&unlock))?;
         }
         Ok(match unlock["state"].as_str() {
             Some("released") => Exit::Ok,
@@ -284,13 +286,13 @@ impl Flow {
         looked.is_ok_and(|reply| reply.body["state"] == "pending")
     }
 
-    /// It runs out by itself when this does not reach the server.
+    /// Best effort: the intent expires by itself.
     async fn cancel(&self, id: &str) {
         let path = format!("v1/unlocks/{id}/cancel");
         let _runs_out = self.client.call(Method::POST, &path, Some(&json!({}))).await;
     }
 
-    fn say(&self, words: &str) -> Result<(), Stop> {
+    fn print(&self, words: &str) -> Result<(), Stop> {
         if self.args.json {
             super::output::print_error(words);
             return Ok(());
@@ -315,14 +317,14 @@ impl Flow {
             | "intent_expired" => Exit::Refused,
             _ => Exit::Failure,
         };
-        Stop::Said(show::problem(&reply.body), exit)
+        Stop::Said(print::problem(&reply.body), exit)
     }
 }
 
-/// Sources of one backend that may hold one name.
+/// Sources of one backend that may hold the same name.
 const SAME_NAME_MAX: usize = 50;
 
-/// A text field; empty when there is none.
+/// A string field; empty if absent.
 fn text(value: &Value, field: &str) -> String {
     value[field].as_str().unwrap_or_default().to_owned()
 }

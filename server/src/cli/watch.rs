@@ -1,5 +1,5 @@
-//! `leasehold locks --watch`: asks again when the server hints at a change, or after a while; shows how old everything
-//! is; and when the server stops answering, says so and shows every row as stale.
+//! `leasehold locks --watch`: queries again after change notifications or an interval; shows the age of all data;
+//! shows every row as stale when the server stops answering.
 
 mod view;
 
@@ -14,25 +14,26 @@ use futures::future::BoxFuture;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use super::api_types::Page;
 use super::client::{Client, ClientError};
-use super::exit::Exit;
+use super::exit_code::Exit;
 use super::locks::{Args, json};
 use super::output::{report, write};
 use super::sse::Events;
-use super::table::Look;
+use super::table::RenderOptions;
 use super::terminal::{self, Screen};
-use super::wire::Page;
-use crate::clock::Clock;
-use crate::{shutdown, tasks};
+use runtime::clock::Clock;
+use runtime::shutdown;
+use runtime::tasks;
 use view::View;
 
-/// Without a hint, the server is asked again after this, in milliseconds.
+/// Poll interval in milliseconds.
 const POLL_MS: i64 = 2_000;
-/// Never more often than this, in milliseconds.
+/// Minimum interval in milliseconds.
 const PAUSE_MS: i64 = 500;
-/// An answer that takes longer than this counts as a lost connection, in milliseconds.
+/// Response time in milliseconds after which the connection counts as lost.
 const PATIENCE_MS: i64 = 5_000;
-/// Ages on the screen move this often.
+/// Interval at which displayed ages are updated.
 const STEP: Duration = Duration::from_millis(250);
 const RECONNECT: Duration = Duration::from_secs(2);
 
@@ -42,7 +43,7 @@ pub(super) async fn run(args: &Args, client: Client) -> anyhow::Result<ExitCode>
     let clock = Clock::start();
     let stop = shutdown::on_signal()?;
     let query = args.query();
-    // The first answer decides whether there is anything to watch.
+    // The first response decides whether the watch starts.
     let first = tokio::select! {
         () = stop.cancelled() => return Ok(Exit::Ok.into()),
         first = client.inventory(&query, args.limit()) => first,
@@ -62,13 +63,13 @@ pub(super) async fn run(args: &Args, client: Client) -> anyhow::Result<ExitCode>
         None
     };
     let mut shown = Shown {
-        look: args.look(),
+        look: args.render_options(),
         json: args.json,
         screen,
         view: View::new(client.name(), page, clock.tick()),
     };
     match follow(&mut shown, args, &client, &clock, &hints, &stop).await {
-        // Nobody reads any more: there is nothing left to watch for.
+        // A closed pipe ends the watch.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         followed => followed?,
     }
@@ -120,7 +121,7 @@ async fn follow(
     }
 }
 
-/// Turns events into hints; connects again for ever, because polling goes on beside it.
+/// Turns events into notifications; reconnects without limit, because polling continues.
 async fn listen(client: Client, hints: Arc<Notify>) {
     loop {
         if let Ok(stream) = client.events().await {
@@ -136,9 +137,9 @@ async fn listen(client: Client, hints: Arc<Notify>) {
     }
 }
 
-/// The view and where it goes: a screen that ages, or lines that are only written when there is news.
+/// The view and its output: a screen with ages, or lines on each change.
 struct Shown {
-    look: Look,
+    look: RenderOptions,
     json: bool,
     screen: Option<Screen>,
     view: View,
@@ -160,7 +161,7 @@ impl Shown {
     fn age(&self, now: Tick) -> io::Result<()> {
         let Some(screen) = &self.screen else { return Ok(()) };
         let (columns, rows) = terminal::size().unwrap_or((80, 24));
-        let look = Look {
+        let look = RenderOptions {
             columns: Some(columns),
             ..self.look
         };

@@ -1,6 +1,6 @@
-//! Charts of the hydrated pages, made here as strings: what is asked of history, the ledger and the unlocks for them.
+//! Charts of the hydrated pages, rendered to strings from history, fencing rejections and unlocks.
 //!
-//! **Invariant:** a page never waits long for its charts and never fails because of them; what cannot be read is said.
+//! **Invariant:** charts never delay a page for long nor make it fail; unavailable data is shown as such.
 
 mod lock;
 mod overview;
@@ -8,25 +8,25 @@ mod overview;
 use std::sync::Arc;
 use std::time::Duration;
 
-use app::charts::frame::{self, Frame, Table};
-use app::charts::markup::Markup;
+use app::charts::chart_frame::{self, Frame, Table};
+use app::charts::html_writer::Markup;
 use app::charts::range_links::range_links;
 use app::links;
-use domain::charts::range::{Last, TimeRange};
+use domain::charts::range::{RangePreset, TimeRange};
 use domain::charts::scale::TimeScale;
 
 use crate::alerts::Alerts;
-use crate::clock::Clock;
 use crate::history::History;
-use crate::lease::LeaseService;
 use crate::unlock::Unlocks;
+use lease::LeaseService;
+use runtime::clock::Clock;
 
-/// How long a page waits for them.
+/// Timeout of a page's charts.
 const PATIENCE: Duration = Duration::from_millis(800);
 
-/// Where charts get their numbers. Cheap to clone.
+/// Data sources of charts. Cheap to clone.
 #[derive(Clone)]
-pub struct Sources {
+pub struct ChartSources {
     pub history: Arc<History>,
     pub leases: Arc<LeaseService>,
     pub unlocks: Arc<Unlocks>,
@@ -34,7 +34,7 @@ pub struct Sources {
     pub clock: Clock,
 }
 
-impl Sources {
+impl ChartSources {
     pub fn new(
         history: &Arc<History>,
         leases: &Arc<LeaseService>,
@@ -51,10 +51,10 @@ impl Sources {
     }
 }
 
-/// The time range of a page, read from its query string.
+/// The time range of a page, from its query string.
 struct Ranged {
     range: TimeRange,
-    /// Why what was asked for is not what is shown.
+    /// Why the requested range is not used.
     fault: Option<String>,
     pairs: Vec<(String, String)>,
     scale: TimeScale,
@@ -62,7 +62,7 @@ struct Ranged {
 }
 
 impl Ranged {
-    fn read(search: &str, otherwise: Last, now: i64) -> Self {
+    fn read(search: &str, otherwise: RangePreset, now: i64) -> Self {
         let pairs = links::pairs(search);
         let given = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let (range, fault) = match TimeRange::from_pairs(given, otherwise) {
@@ -73,7 +73,7 @@ impl Ranged {
             ),
         };
         let whole = range.scale(now);
-        // In steps that the eye cannot tell, so that a chart in which nothing happened stays the same string.
+        // Rounded to less than a pixel, so that a chart without changes stays identical.
         let step = (whole.length_ms() / 720).max(1_000);
         let now = (now / step + 1) * step;
         Self {
@@ -85,7 +85,7 @@ impl Ranged {
         }
     }
 
-    /// `last 6 h`, or what was wrong with what was asked for.
+    /// `last 6 h`, or what was wrong with the requested range.
     fn words(&self) -> String {
         match &self.fault {
             None => self.range.words(),
@@ -98,15 +98,15 @@ impl Ranged {
     }
 }
 
-/// A chart that could not be made.
+/// Placeholder of a chart that could not be made.
 fn unread(id: &'static str, title: &str) -> Markup {
     let mut drawing = Markup::new();
-    drawing.said(
+    drawing.text_element(
         "p",
         &[("class", "pad")],
-        "Not known: history could not be read in time. It is tried again with the next refresh.",
+        "Unknown: history could not be read in time. The next refresh tries again.",
     );
-    frame::frame(&Frame {
+    chart_frame::frame(&Frame {
         id,
         title: title.to_owned(),
         note: String::new(),

@@ -1,19 +1,19 @@
-//! Lease ids of the built-in service. The inventory does not carry them; a view gets the ids of the leases that belong to
-//! its principal, and no others.
+//! Lease ids of the built-in service. The inventory does not carry them; a view gets the ids of its own principal's
+//! leases only.
 
 use std::collections::HashMap;
 
-use domain::access::Right;
-use domain::detail::LockDetail;
-use domain::known::Known;
+use domain::access::Permission;
 use domain::lock::Lock;
+use domain::lock_detail::LockDetail;
 use domain::names::{BackendName, Resource};
 use domain::observation::RawField;
+use domain::reported::Reported;
 use domain::token::FencingToken;
 
 use super::{FRESH_PATIENCE, ServerConsole};
 
-/// The grant of a resource: its token is issued once.
+/// The grant of a resource; its token is unique.
 type Grant = (Resource, FencingToken);
 
 impl ServerConsole {
@@ -24,7 +24,7 @@ impl ServerConsole {
         let own = self.own_leases(&names).await;
         for lock in locks.iter_mut().filter(|lock| lock.id.backend == builtin) {
             if let Some(id) = own_lease(&own, lock) {
-                lock.lease_id = Known::Known(id);
+                lock.lease_id = Reported::Value(id);
             }
         }
     }
@@ -35,22 +35,22 @@ impl ServerConsole {
         if detail.lock.id.backend != BackendName::builtin() {
             return;
         }
-        if let (Known::Known(id), Known::Known(fresh)) = (&detail.lock.lease_id, &mut detail.fresh) {
+        if let (Reported::Value(id), Reported::Value(fresh)) = (&detail.lock.lease_id, &mut detail.fresh) {
             let (name, value) = ("lease_id".to_owned(), id.clone());
             fresh.raw.insert(0, RawField { name, value });
         }
     }
 
-    /// Without an answer in time none: the view says that ids are for their principal.
+    /// Empty if there is no answer in time: the view then states that ids are for their principal.
     async fn own_leases(&self, names: &[Resource]) -> HashMap<Grant, String> {
         let Some((who, sources)) = self.who.as_ref().zip(self.charts.as_ref()) else {
             return HashMap::new();
         };
-        if names.is_empty() || !who.grants.may_anywhere(Right::Lease) {
+        if names.is_empty() || !who.grants.may_anywhere(Permission::Lease) {
             return HashMap::new();
         }
         let principal = who.lease_principal();
-        let asked = sources.leases.held_of(names);
+        let asked = sources.leases.held_by_names(names);
         let Ok(Ok(read)) = tokio::time::timeout(FRESH_PATIENCE, asked).await else {
             return HashMap::new();
         };

@@ -1,16 +1,17 @@
-//! Each backend as its adapter finds it: reached, its version, what the account may and may not do, its clock, what is seen.
+//! Checks of each backend through its adapter: connection, version, permissions of the account, clock, scan.
 
-use domain::known::Known;
+use domain::duration::millis;
 use domain::observation::Coverage;
+use domain::reported::Reported;
 
 use super::certificates;
-use super::finding::{self, Finding};
-use crate::backends::connect::connect;
-use crate::backends::{Backend, BackendError, Batch, Budget, Pass, Probe, Sink};
-use crate::clock::Clock;
-use crate::config::BackendConfig;
+use super::check_result::{self, Finding};
+use backends::factory::connect;
+use backends::{Backend, BackendError, Batch, Budget, Pass, Probe, Sink};
+use config::BackendConfig;
+use runtime::clock::Clock;
 
-/// Counts what a pass hands over, and keeps nothing.
+/// Counts the locks of a scan.
 #[derive(Default)]
 struct Counted(usize);
 
@@ -28,7 +29,7 @@ pub(super) async fn examine(config: &BackendConfig, clock: &Clock) -> Vec<Findin
     let probe = match probed.unwrap_or_else(|_| Err(late(config.timeout))) {
         Ok(probe) => probe,
         Err(error) => {
-            findings.push(Finding::fault(&check, error.to_string(), error.mend()));
+            findings.push(Finding::fault(&check, error.to_string(), error.remedy()));
             return findings;
         }
     };
@@ -36,27 +37,27 @@ pub(super) async fn examine(config: &BackendConfig, clock: &Clock) -> Vec<Findin
     findings.extend(rights(&check, &probe));
     let mut counted = Counted::default();
     let budget = Budget {
-        time_max: config.budget,
+        time_max: config.scan_timeout,
     };
-    let patience = config.budget + config.timeout;
+    let patience = config.scan_timeout + config.timeout;
     let passed = tokio::time::timeout(patience, backend.observe(budget, &mut counted)).await;
     match passed.unwrap_or_else(|_| Err(late(patience))) {
         Ok(pass) => findings.extend(seen(&check, &pass, counted.0)),
-        Err(error) => findings.push(Finding::fault(&check, error.to_string(), error.mend())),
+        Err(error) => findings.push(Finding::fault(&check, error.to_string(), error.remedy())),
     }
     findings
 }
 
 fn late(after: std::time::Duration) -> BackendError {
     BackendError::NoAnswer {
-        after_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
+        after_ms: millis(after).unsigned_abs(),
     }
 }
 
 fn reached(check: &str, backend: &dyn Backend, probe: &Probe) -> Finding {
     let version = match &probe.version {
-        Known::Known(version) => version.clone(),
-        Known::Unknown(why) | Known::Absent(why) => format!("version unknown: {why}"),
+        Reported::Value(version) => version.clone(),
+        Reported::Unknown(why) | Reported::NotApplicable(why) => format!("version unknown: {why}"),
     };
     Finding::ok(check, format!("reached at {}: {version}", backend.address()))
 }
@@ -66,23 +67,25 @@ fn rights(check: &str, probe: &Probe) -> Vec<Finding> {
         .rights
         .iter()
         .map(|right| match (&right.allowed, right.wanted) {
-            (Known::Known(true), true) => Finding::ok(check, format!("may {}", right.what)),
-            (Known::Known(false), false) => {
-                Finding::ok(check, format!("may not, as it should be: {}", right.what))
+            (Reported::Value(true), true) => Finding::ok(check, format!("may {}", right.what)),
+            (Reported::Value(false), false) => {
+                Finding::ok(check, format!("denied, as intended: {}", right.what))
             }
-            (Known::Known(false), true) => {
-                Finding::fault(check, format!("may not, but must: {}", right.what), &right.mend)
-            }
-            (Known::Known(true), false) => Finding::warning(
+            (Reported::Value(false), true) => Finding::fault(
                 check,
-                format!("may, but a watcher should not: {}", right.what),
-                &right.mend,
+                format!("missing permission: {}", right.what),
+                &right.remedy,
             ),
-            (Known::Unknown(why) | Known::Absent(why), true) => {
-                Finding::fault(check, format!("{}: not known, {why}", right.what), &right.mend)
+            (Reported::Value(true), false) => Finding::warning(
+                check,
+                format!("excess permission for a read-only account: {}", right.what),
+                &right.remedy,
+            ),
+            (Reported::Unknown(why) | Reported::NotApplicable(why), true) => {
+                Finding::fault(check, format!("{}: unknown, {why}", right.what), &right.remedy)
             }
-            (Known::Unknown(why) | Known::Absent(why), false) => {
-                Finding::warning(check, format!("{}: not known, {why}", right.what), &right.mend)
+            (Reported::Unknown(why) | Reported::NotApplicable(why), false) => {
+                Finding::warning(check, format!("{}: unknown, {why}", right.what), &right.remedy)
             }
         });
     judged.collect()
@@ -94,24 +97,24 @@ fn seen(check: &str, pass: &Pass, locks: usize) -> Vec<Finding> {
         check,
         format!(
             "{} seen in {}",
-            domain::human::counted(locks as u64, "lock", "locks"),
-            domain::human::counted(sources as u64, "source", "sources")
+            domain::format::counted(locks as u64, "lock", "locks"),
+            domain::format::counted(sources as u64, "source", "sources")
         ),
     )];
     for source in &pass.sources {
         if let Some(fault) = &source.fault {
-            let found = format!("{} cannot be read whole", source.source);
+            let found = format!("{} cannot be read completely", source.source);
             findings.push(Finding::fault(check, found, fault));
         } else if source.coverage != Coverage::Complete {
             findings.push(Finding::warning(
                 check,
-                format!("{} was seen in part within the budget", source.source),
-                "raise `budget` of this backend, or narrow what it lists",
+                format!("{} was read only partly within `scan_timeout`", source.source),
+                "raise `scan_timeout` of this backend, or narrow its `patterns`, `prefixes` or lease tables",
             ));
         }
     }
-    if let Known::Known(reading) = &pass.clock {
-        findings.push(finding::clock(check, reading.offset_ms(), reading.error_ms));
+    if let Reported::Value(reading) = &pass.clock {
+        findings.push(check_result::clock(check, reading.offset_ms(), reading.error_ms));
     }
     findings
 }

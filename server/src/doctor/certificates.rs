@@ -1,5 +1,5 @@
-//! Certificates in files: our own, those that we show to backends and collectors, and the authorities that we believe. Each is
-//! read as the server reads it, fits its key, and is valid for some time yet.
+//! Checks of certificate files: the server's own, client certificates towards backends and collectors, and CA
+//! certificates. Each must be readable as the server reads it, match its key, and be valid for some time.
 
 use std::path::Path;
 
@@ -7,17 +7,17 @@ use chrono::{DateTime, Utc};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
-use super::finding::Finding;
+use super::check_result::Finding;
 use super::x509::{self, Validity};
-use crate::config::otel::{Otel, Push};
-use crate::config::tls::TlsConfig;
-use crate::config::{BackendConfig, Config, OidcConfig, ServerTls};
-use crate::serve::doors::tls::Certificate;
+use crate::serve::listener::tls::Certificate;
+use config::otel::{Otel, Push};
+use config::tls::TlsConfig;
+use config::{BackendConfig, Config, OidcConfig, ServerTls};
 
-/// Days. Most are renewed a month before, so that half of that says that the renewal does not work.
+/// Days. Most certificates are renewed a month before expiry; at half of that the renewal has probably failed.
 const LEFT_WARN: i64 = 14;
 
-/// The one that browsers see.
+/// The server's certificate.
 pub(super) fn own(config: &Config, now: DateTime<Utc>) -> Vec<Finding> {
     let renewed = "it is shown within seconds, without a restart";
     let tls = config.access.tls.as_ref();
@@ -25,7 +25,7 @@ pub(super) fn own(config: &Config, now: DateTime<Utc>) -> Vec<Finding> {
         .unwrap_or_default()
 }
 
-/// Those of one backend.
+/// The certificates of one backend.
 pub(super) fn of_backend(config: &BackendConfig, now: DateTime<Utc>) -> Vec<Finding> {
     let TlsConfig {
         ca_file,
@@ -48,18 +48,18 @@ pub(super) fn of_backend(config: &BackendConfig, now: DateTime<Utc>) -> Vec<Find
     findings
 }
 
-/// The authority of the identity provider.
+/// The CA of the identity provider.
 pub(super) fn of_provider(config: &OidcConfig, now: DateTime<Utc>) -> Option<Finding> {
     let file = config.ca_file.as_ref()?;
     Some(authority("oidc", file, RESTART, now))
 }
 
-/// Those of the collectors, as far as this environment names any.
+/// The certificates of the collectors in the `OTEL_*` variables.
 pub(super) fn of_collectors(otel: &Otel, now: DateTime<Utc>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for push in [&otel.metrics, &otel.traces, &otel.logs].into_iter().flatten() {
         for finding in of_collector(push, now) {
-            // Signals mostly share their files.
+            // Signals usually share their files.
             if !findings.contains(&finding) {
                 findings.push(finding);
             }
@@ -92,18 +92,18 @@ fn pair(check: &str, files: &ServerTls, renewed: &str, now: DateTime<Utc>) -> Ve
     match Certificate::load(files) {
         Ok(_) => {
             let shown = files.cert_file.display();
-            let fits = Finding::ok(check, format!("{shown} and its key fit together"));
-            // Those after the first lead to the authority and are its affair.
+            let fits = Finding::ok(check, format!("{shown} and its key match"));
+            // Later certificates of the file belong to the chain.
             vec![fits, valid(check, &files.cert_file, Wanted::First, renewed, now)]
         }
         Err(wrong) => {
             let found = format!("{} {}", wrong.path.display(), wrong.why);
-            vec![Finding::fault(check, found, wrong.mend)]
+            vec![Finding::fault(check, found, wrong.remedy)]
         }
     }
 }
 
-/// What is believed: one that is good is enough.
+/// CA certificates: one valid certificate is sufficient.
 fn authority(check: &str, file: &Path, renewed: &str, now: DateTime<Utc>) -> Finding {
     valid(check, file, Wanted::Longest, renewed, now)
 }
@@ -147,11 +147,11 @@ fn valid(check: &str, file: &Path, wanted: Wanted, renewed: &str, now: DateTime<
 
 fn judged(check: &str, file: &Path, validity: Validity, renewed: &str, now: DateTime<Utc>) -> Finding {
     let shown = file.display();
-    let mend = format!("renew {shown}; {renewed}");
+    let remedy = format!("renew {shown}; {renewed}");
     let day = validity.until.format("%Y-%m-%d");
     if now < validity.from {
         let from = validity.from.format("%Y-%m-%d %H:%M");
-        let found = format!("{shown} is valid from {from} UTC only");
+        let found = format!("{shown} is not valid before {from} UTC");
         return Finding::fault(
             check,
             found,
@@ -160,14 +160,14 @@ fn judged(check: &str, file: &Path, validity: Validity, renewed: &str, now: Date
     }
     let left = validity.until - now;
     if left <= chrono::TimeDelta::zero() {
-        let found = format!("{shown} was valid until {day}: whoever it is shown to refuses it");
-        return Finding::fault(check, found, mend);
+        let found = format!("{shown} expired on {day}: clients reject it");
+        return Finding::fault(check, found, remedy);
     }
     let days = left.num_days();
-    let many = domain::human::counted(days.unsigned_abs(), "day", "days");
+    let many = domain::format::counted(days.unsigned_abs(), "day", "days");
     let found = format!("{shown} is valid until {day}, {many} from now");
     match days {
-        ..=LEFT_WARN => Finding::warning(check, found, mend),
+        ..=LEFT_WARN => Finding::warning(check, found, remedy),
         _ => Finding::ok(check, found),
     }
 }
@@ -176,12 +176,12 @@ fn judged(check: &str, file: &Path, validity: Validity, renewed: &str, now: Date
 mod tests {
     use chrono::TimeDelta;
 
-    use super::super::finding::Level;
+    use super::super::check_result::Level;
     use super::*;
 
     #[test]
     fn a_certificate_is_judged_by_the_days_that_are_left() {
-        // Long valid, soon over, over a moment ago, and not yet begun.
+        // Long valid, expiring soon, expired a moment ago, and not yet valid.
         let from = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
         let until = from + TimeDelta::days(90);
         let level = |now| judged("x", Path::new("c.pem"), Validity { from, until }, "", now).level;

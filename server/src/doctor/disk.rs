@@ -1,18 +1,18 @@
-//! The folder of a store on SQLite: there, ours to write, with room, and on a disk of this machine.
+//! Checks of the folder of an SQLite store: exists, writable, free space, local disk.
 
 use std::path::Path;
 
 use rustix::fs::{Access, StatVfsMountFlags, access, statvfs};
 
-use super::finding::Finding;
-use crate::disk;
+use super::check_result::Finding;
+use runtime::disk;
 
 const CHECK: &str = "disk";
-/// Bytes. A store that cannot grow refuses leases; a million events of history take some 190 MB.
+/// Bytes. A full disk stops the lease service; a million events of history take about 190 MB.
 const FREE_WARN: u64 = 1 << 30;
 const FREE_FAULT: u64 = 64 << 20;
 
-/// Where files are shared with other machines, whose locks and syncs are not to be relied on.
+/// Network file systems, whose locks and syncs are not reliable.
 const NETWORK: [&str; 9] = [
     "nfs",
     "nfs4",
@@ -29,8 +29,8 @@ const MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
 pub(super) fn examine(folder: &Path) -> Vec<Finding> {
     let shown = folder.display();
     let Ok(folder) = folder.canonicalize() else {
-        let mend = format!("install -d -m 700 {shown} # as the user that serves");
-        return vec![Finding::fault(CHECK, format!("{shown} is not there"), mend)];
+        let remedy = format!("install -d -m 700 {shown} # as the user that serves");
+        return vec![Finding::fault(CHECK, format!("{shown} does not exist"), remedy)];
     };
     let mut findings = vec![writable(&folder)];
     findings.extend(room(&folder));
@@ -42,8 +42,8 @@ fn writable(folder: &Path) -> Finding {
     let shown = folder.display();
     let is_read_only = statvfs(folder).is_ok_and(|stat| stat.f_flag.contains(StatVfsMountFlags::RDONLY));
     if is_read_only {
-        let mend = format!("mount -o remount,rw {shown} # or write another `store`");
-        return Finding::fault(CHECK, format!("{shown} is mounted read-only"), mend);
+        let remedy = format!("mount -o remount,rw {shown} # or set another `store`");
+        return Finding::fault(CHECK, format!("{shown} is mounted read-only"), remedy);
     }
     match access(folder, Access::WRITE_OK | Access::EXEC_OK) {
         Ok(()) => Finding::ok(CHECK, format!("{shown} can be written")),
@@ -58,10 +58,10 @@ fn writable(folder: &Path) -> Finding {
 fn room(folder: &Path) -> Option<Finding> {
     let free = disk::free(folder)?;
     let found = format!("{} MB are free in {}", free >> 20, folder.display());
-    let mend = "make room, or keep less: [history] keep and keep_rollups";
+    let remedy = "free disk space, or lower `retention` and `rollup_retention` in [history]";
     Some(match free {
-        free if free < FREE_FAULT => Finding::fault(CHECK, found, mend),
-        free if free < FREE_WARN => Finding::warning(CHECK, found, mend),
+        free if free < FREE_FAULT => Finding::fault(CHECK, found, remedy),
+        free if free < FREE_WARN => Finding::warning(CHECK, found, remedy),
         _ => Finding::ok(CHECK, found),
     })
 }
@@ -73,18 +73,16 @@ fn kind(folder: &Path) -> Finding {
         return Finding::fault(
             CHECK,
             format!(
-                "{shown} is on a network file system ({kind}): SQLite's locks and syncs do not hold there"
+                "{shown} is on a network file system ({kind}): SQLite's locks and syncs are not reliable there"
             ),
-            "write a `store` on a disk of this machine, or store = \"postgres://…\"",
+            "set `store` to a path on a local disk, or store = \"postgres://…\"",
         );
     }
     if MEMORY.contains(&kind.as_str()) {
         return Finding::warning(
             CHECK,
-            format!(
-                "{shown} is in memory ({kind}): leases and tokens are gone when this machine starts again"
-            ),
-            "write a `store` on a disk: without it fencing tokens come again",
+            format!("{shown} is in memory ({kind}): leases and tokens are lost at a reboot"),
+            "set `store` to a path on a disk: otherwise fencing tokens repeat after a reboot",
         );
     }
     Finding::ok(CHECK, format!("{shown} is on {kind}"))
@@ -92,15 +90,15 @@ fn kind(folder: &Path) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use super::super::finding::Level;
+    use super::super::check_result::Level;
     use super::*;
 
     #[test]
     fn a_folder_that_is_not_there_comes_with_the_command_that_makes_it() {
-        // Nothing else is said about it.
+        // No further findings.
         let findings = examine(Path::new("/nowhere/at all"));
         assert_eq!(findings.len(), 1);
         assert_eq!(findings[0].level, Level::Fault);
-        assert!(findings[0].mend.as_ref().unwrap().starts_with("install -d "));
+        assert!(findings[0].remedy.as_ref().unwrap().starts_with("install -d "));
     }
 }

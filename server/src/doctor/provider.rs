@@ -1,11 +1,11 @@
-//! The identity provider, as a sign-in would find it.
+//! Checks of the identity provider, as for a sign-in.
 
 use super::certificates;
-use super::finding::Finding;
-use crate::clock::Clock;
-use crate::config::Config;
+use super::check_result::Finding;
 use crate::identity::limits::SKEW_MAX;
-use crate::identity::oidc::examine::{self, Examined};
+use crate::identity::oidc::check::{self, Examined};
+use config::Config;
+use runtime::clock::Clock;
 
 const CHECK: &str = "oidc";
 
@@ -16,21 +16,24 @@ pub(super) async fn examine(config: &Config, clock: &Clock) -> Vec<Finding> {
     let mut findings: Vec<Finding> = certificates::of_provider(oidc, clock.now().wall)
         .into_iter()
         .collect();
-    match examine::examine(oidc).await {
+    match check::examine(oidc).await {
         Ok(examined) => {
-            let keys = domain::human::counted(examined.keys as u64, "key", "keys");
+            let keys = domain::format::counted(examined.keys as u64, "key", "keys");
             findings.push(Finding::ok(
                 CHECK,
-                format!("{} describes itself, with {keys} that sign", oidc.issuer),
+                format!(
+                    "{} serves its discovery document and {keys} for signatures",
+                    oidc.issuer
+                ),
             ));
             findings.extend(clocks(&examined, clock));
         }
-        Err(unfit) => findings.push(Finding::fault(CHECK, unfit.why, unfit.mend)),
+        Err(unfit) => findings.push(Finding::fault(CHECK, unfit.why, unfit.remedy)),
     }
     findings
 }
 
-/// Beyond what a sign-in allows, each of them is refused.
+/// A larger difference makes every sign-in fail.
 fn clocks(examined: &Examined, clock: &Clock) -> Option<Finding> {
     let apart = examined.now? - clock.now().wall;
     let most = i64::try_from(SKEW_MAX.as_secs()).unwrap_or(i64::MAX);
@@ -39,11 +42,14 @@ fn clocks(examined: &Examined, clock: &Clock) -> Option<Finding> {
     } else {
         "ahead of"
     };
-    let found = format!("its clock is {} s {side} ours", apart.num_seconds().abs());
-    let mend = "timedatectl set-ntp true # here and there, whichever clock is wrong";
+    let found = format!(
+        "its clock is {} s {side} this server's",
+        apart.num_seconds().abs()
+    );
+    let remedy = "timedatectl set-ntp true # on the machine whose clock is wrong";
     Some(match apart.num_seconds().abs() {
-        s if s > most => Finding::fault(CHECK, format!("{found}: every sign-in would be refused"), mend),
-        s if s > most / 2 => Finding::warning(CHECK, found, mend),
+        s if s > most => Finding::fault(CHECK, format!("{found}: every sign-in fails"), remedy),
+        s if s > most / 2 => Finding::warning(CHECK, found, remedy),
         _ => Finding::ok(CHECK, found),
     })
 }

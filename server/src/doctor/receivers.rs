@@ -1,30 +1,30 @@
-//! Receivers of notifications: whether each can be reached, without telling it anything.
+//! Connectivity checks of notification receivers, without a message.
 
 use secrecy::ExposeSecret as _;
 
-use super::finding::Finding;
+use super::check_result::Finding;
 use super::secrets;
-use crate::config::Config;
-use crate::db::Db;
-use crate::notify::{self, Reached};
+use crate::notify::{self, Reachable};
+use config::Config;
+use runtime::db::Db;
 
 const CHECK: &str = "receivers";
 
-/// What is wrong with the store itself is told elsewhere.
+/// Faults of the store are reported by its own check.
 pub(super) async fn examine(config: &Config) -> Vec<Finding> {
-    let Ok(Some(db)) = Db::look(config.store.expose_secret()) else {
+    let Ok(Some(db)) = Db::open_read_only(config.store.expose_secret()) else {
         return Vec::new();
     };
     let reached = notify::reach(&db, &secrets::vault(config), &config.notify).await;
     db.close().await;
     match reached {
         Ok(reached) => reached.into_iter().map(finding).collect(),
-        // A store that nobody has served yet has none.
+        // A store that was never served has no such table.
         Err(sqlx::Error::Database(error)) if is_no_table(&*error) => Vec::new(),
         Err(error) => vec![Finding::warning(
             CHECK,
-            format!("not looked at: the store does not tell them: {error}"),
-            "mend the store first",
+            format!("not checked: the store could not list the receivers: {error}"),
+            "fix the store first",
         )],
     }
 }
@@ -33,13 +33,13 @@ fn is_no_table(error: &dyn sqlx::error::DatabaseError) -> bool {
     error.code().is_some_and(|code| code == "42P01") || error.message().starts_with("no such table")
 }
 
-fn finding(reached: Reached) -> Finding {
+fn finding(reached: Reachable) -> Finding {
     let check = format!("receiver {}", reached.receiver);
     match reached.fault {
         None => Finding::ok(&check, format!("{} answers", reached.address)),
         Some(fault) => {
-            let found = format!("{} is not reached: {}", reached.address, fault.why);
-            Finding::fault(&check, found, fault.mend)
+            let found = format!("{} cannot be reached: {}", reached.address, fault.why);
+            Finding::fault(&check, found, fault.remedy)
         }
     }
 }

@@ -1,47 +1,48 @@
-//! What opens receivers: whether it is sealed in the store, and whether this server's key opens it.
+//! Checks of receivers' secrets: whether they are encrypted, and whether this server's key decrypts them.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use secrecy::ExposeSecret as _;
 
-use super::finding::Finding;
-use crate::config::Config;
-use crate::db::Db;
-use crate::notify::Vault;
-use crate::notify::keys::{self, Held};
+use super::check_result::Finding;
+use crate::notify::SecretBox;
+use crate::notify::secret_keys::{self, SecretKeys};
+use config::Config;
+use runtime::db::Db;
 
 const CHECK: &str = "receivers' secrets";
-/// Others than its owner.
+/// Permission bits of group and others.
 const OTHERS: u32 = 0o077;
 
 pub(super) async fn examine(config: &Config) -> Vec<Finding> {
     let store = config.store.expose_secret();
-    let file = keys::key_file(store);
-    let known = match keys::known(&config.notify, file.as_deref()) {
+    let file = secret_keys::key_file(store);
+    let known = match secret_keys::known(&config.notify, file.as_deref()) {
         Ok(known) => known,
-        Err(why) => return vec![Finding::fault(CHECK, why, "put the file back from the backup")],
+        Err(why) => return vec![Finding::fault(CHECK, why, "restore the file from the backup")],
     };
-    let held = held(store).await;
+    let held = load_stored_keys(store).await;
     let mut findings: Vec<Finding> = file.as_deref().and_then(of_file).into_iter().collect();
     if known.is_empty() {
         findings.push(without_key(file.as_deref(), &held));
         return findings;
     }
-    let vault = Vault::of(&known);
+    let vault = SecretBox::from_keys(&known);
     let closed = held
         .iter()
         .filter_map(|one| Some((one, one.opens(&vault).err()?)));
     let mut closed: Vec<Finding> = closed
         .map(|(one, why)| {
-            let mend = "set secret_key_before in [notify] to the key that it was sealed with, or give address and secret anew";
-            Finding::fault(CHECK, format!("{} cannot be told anything: {why}", one.name), mend)
+            let remedy = "set previous_secret_key in [notify] to the key that encrypted it, or enter the address and \
+                secret again";
+            Finding::fault(CHECK, format!("{} cannot be notified: {why}", one.name), remedy)
         })
         .collect();
     if closed.is_empty() {
         closed.push(Finding::ok(
             CHECK,
-            "sealed in the store, and this server's key opens them",
+            "encrypted in the store; this server's key decrypts them",
         ));
     }
     findings.append(&mut closed);
@@ -54,51 +55,52 @@ fn of_file(file: &Path) -> Option<Finding> {
         let shown = file.display();
         Finding::warning(
             CHECK,
-            format!("others may read {shown}, which opens them"),
+            format!("other users may read {shown}, the key that decrypts them"),
             format!("chmod 600 {shown}"),
         )
     })
 }
 
-fn without_key(file: Option<&Path>, held: &[Held]) -> Finding {
-    let is_any_sealed = held.iter().any(|one| one.opens(&Vault::default()).is_err());
+fn without_key(file: Option<&Path>, held: &[SecretKeys]) -> Finding {
+    let is_any_sealed = held.iter().any(|one| one.opens(&SecretBox::default()).is_err());
     match file {
         _ if is_any_sealed => Finding::fault(
             CHECK,
-            "the key that sealed them is missing: nobody is told anything",
+            "the key that encrypted them is missing: no notification can be sent",
             match file {
                 Some(file) => format!(
-                    "put {} back from the backup, or set secret_key_file in [notify]",
+                    "restore {} from the backup, or set secret_key_file in [notify]",
                     file.display()
                 ),
-                None => "set secret_key_file in [notify] to the key that they were sealed with".to_owned(),
+                None => "set secret_key_file in [notify] to the key that encrypted them".to_owned(),
             },
         ),
         Some(file) => Finding::ok(
             CHECK,
-            format!("the next start makes {}, which seals them", file.display()),
+            format!("the next start creates {} and encrypts them", file.display()),
         ),
         None => Finding::warning(
             CHECK,
-            "there is no key: they lie in clear in the store",
-            "openssl rand -hex 32 > /etc/leasehold/secret_key # then secret_key_file in [notify], the same on every server",
+            "no key is set: they are stored unencrypted",
+            "openssl rand -hex 32 > /etc/leasehold/secret_key # then set secret_key_file in [notify], the same on \
+             every server",
         ),
     }
 }
 
-/// As far as the key is there.
-pub(super) fn vault(config: &Config) -> Vault {
-    let file = keys::key_file(config.store.expose_secret());
-    let known = keys::known(&config.notify, file.as_deref());
-    Vault::of(&known.unwrap_or_default())
+/// With the keys that are available.
+pub(super) fn vault(config: &Config) -> SecretBox {
+    let file = secret_keys::key_file(config.store.expose_secret());
+    let known = secret_keys::known(&config.notify, file.as_deref());
+    SecretBox::from_keys(&known.unwrap_or_default())
 }
 
-/// None where there are none, or no table yet: what is wrong with the store is said elsewhere.
-async fn held(store: &str) -> Vec<Held> {
-    let Ok(Some(db)) = Db::look(store) else {
+/// Empty without receivers or table: faults of the store are reported by its own check.
+async fn load_stored_keys(store: &str) -> Vec<SecretKeys> {
+    let Ok(Some(db)) = Db::open_read_only(store) else {
         return Vec::new();
     };
-    let held = keys::held(&db).await;
+    let held = secret_keys::load_stored_keys(&db).await;
     db.close().await;
     held.unwrap_or_default()
 }

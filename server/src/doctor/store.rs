@@ -1,37 +1,37 @@
-//! The store of leases, people and the record: its tables, its durability, whether tokens would come again, its clock.
+//! Checks of the store of leases, users and the audit log: tables, durability, rollback, clock.
 
 use std::path::{Path, PathBuf};
 
 use secrecy::ExposeSecret as _;
 
-use super::finding::{self, Finding};
-use super::{disk, door};
-use crate::clock::Clock;
-use crate::config::Config;
-use crate::db;
-use crate::db::schema::Standing;
-use crate::lease::examine::{self, AuditRights, Examined};
+use super::check_result::{self, Finding};
+use super::{disk, ingress};
+use config::Config;
+use lease::check::{self, AuditRights, Examined};
+use runtime::clock::Clock;
+use runtime::db;
+use runtime::db::schema::MigrationStatus;
 
 const CHECK: &str = "store";
 const MIGRATE: &str = "leasehold migrate # or start the server, which does the same";
 
 pub(super) async fn examine(config: &Config, clock: &Clock) -> Vec<Finding> {
     let now = clock.now().wall;
-    let mut findings: Vec<Finding> = door::time_of_day(now).into_iter().collect();
+    let mut findings: Vec<Finding> = ingress::time_of_day(now).into_iter().collect();
     let store = config.store.expose_secret();
     if let Some(path) = store.strip_prefix("sqlite:") {
         let path = Path::new(path.strip_prefix("//").unwrap_or(path));
         findings.extend(of_file(path, clock).await);
         return findings;
     }
-    match examine::postgres(store).await {
+    match check::postgres(store).await {
         Ok(examined) => {
             let version = examined.version.as_deref().unwrap_or("Postgres");
             findings.push(Finding::ok(CHECK, format!("reached: {version}")));
             findings.extend(of_all("store", &examined));
             findings.extend(examined.now.map(|theirs| {
                 let offset = (theirs - clock.now().wall).num_milliseconds();
-                finding::clock(CHECK, offset, 0)
+                check_result::clock(CHECK, offset, 0)
             }));
             findings.extend(of_roles(&examined));
         }
@@ -44,10 +44,13 @@ pub(super) async fn examine(config: &Config, clock: &Clock) -> Vec<Finding> {
     findings
 }
 
-/// One role that owns the tables and serves, or two.
+/// One role that owns the tables and serves, or separate roles.
 fn of_roles(examined: &Examined) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let is_behind = matches!(examined.standing, Standing::Fresh | Standing::Behind { .. });
+    let is_behind = matches!(
+        examined.standing,
+        MigrationStatus::Fresh | MigrationStatus::Behind { .. }
+    );
     if is_behind && !examined.may_migrate {
         findings.push(Finding::fault(
             CHECK,
@@ -74,7 +77,7 @@ fn of_roles(examined: &Examined) -> Vec<Finding> {
     findings
 }
 
-/// The file of leases and those beside it.
+/// The lease file and the other files of the store.
 async fn of_file(path: &Path, clock: &Clock) -> Vec<Finding> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let mut findings = disk::examine(folder.unwrap_or(Path::new(".")));
@@ -82,11 +85,11 @@ async fn of_file(path: &Path, clock: &Clock) -> Vec<Finding> {
     if !path.exists() {
         findings.push(Finding::ok(
             CHECK,
-            format!("{shown} is not there yet; the first start makes it"),
+            format!("{shown} does not exist yet; the first start creates it"),
         ));
         return findings;
     }
-    match examine::sqlite(path).await {
+    match check::sqlite(path).await {
         Ok(examined) => {
             findings.extend(of_all(&shown.to_string(), &examined));
             findings.extend(ahead(&examined, clock));
@@ -103,7 +106,7 @@ async fn of_one_beside(path: PathBuf) -> Option<Finding> {
     if !path.exists() {
         return None;
     }
-    Some(match examine::standing(&path).await {
+    Some(match check::standing(&path).await {
         Ok(standing) => of_tables(&path.display().to_string(), &standing),
         Err(error) => unreadable(&path, &error.to_string()),
     })
@@ -111,9 +114,9 @@ async fn of_one_beside(path: PathBuf) -> Option<Finding> {
 
 fn unreadable(path: &Path, why: &str) -> Finding {
     let shown = path.display();
-    let mend =
-        format!("ls -l {shown} # the user that serves must own it; if it is damaged, put back a backup");
-    Finding::fault(CHECK, format!("{shown} cannot be read: {why}"), mend)
+    let remedy =
+        format!("ls -l {shown} # the user that serves must own it; if it is damaged, restore a backup");
+    Finding::fault(CHECK, format!("{shown} cannot be read: {why}"), remedy)
 }
 
 fn of_all(shown: &str, examined: &Examined) -> Vec<Finding> {
@@ -121,66 +124,66 @@ fn of_all(shown: &str, examined: &Examined) -> Vec<Finding> {
     findings.push(match &examined.not_durable {
         Some(why) => Finding::fault(
             CHECK,
-            format!("it would not keep what it confirms: {why}"),
+            format!("its commits are not durable: {why}"),
             "ALTER ROLE leasehold SET synchronous_commit = on; -- and fsync = on in postgresql.conf, on the primary",
         ),
-        None => Finding::ok(CHECK, "what it confirms is on disk"),
+        None => Finding::ok(CHECK, "commits are durable"),
     });
     if let Some(why) = &examined.rewound {
         findings.push(Finding::fault(
             CHECK,
-            format!("it was rewound, by a restored backup perhaps: {why}"),
-            "leasehold migrate --raise-epoch # lifts every token above any that was lost",
+            format!("it was rewound, perhaps restored from a backup: {why}"),
+            "leasehold migrate --raise-epoch # raises every token above any that was lost",
         ));
     }
     findings
 }
 
-fn of_tables(shown: &str, standing: &Standing) -> Finding {
+fn of_tables(shown: &str, standing: &MigrationStatus) -> Finding {
     match standing {
-        Standing::Fresh => Finding::ok(
+        MigrationStatus::Fresh => Finding::ok(
             CHECK,
-            format!("{shown} has no tables yet; the first start makes them"),
+            format!("{shown} has no tables yet; the first start creates them"),
         ),
-        Standing::Current { version } => {
+        MigrationStatus::Current { version } => {
             Finding::ok(CHECK, format!("{shown} is at migration {version}, the newest"))
         }
-        Standing::Behind { version, missing } => {
-            let many = domain::human::counted(missing.len() as u64, "migration", "migrations");
+        MigrationStatus::Behind { version, missing } => {
+            let many = domain::format::counted(missing.len() as u64, "migration", "migrations");
             Finding::warning(
                 CHECK,
                 format!("{shown} is at migration {version}, {many} behind"),
                 MIGRATE,
             )
         }
-        Standing::Ahead { version } => Finding::warning(
+        MigrationStatus::Ahead { version } => Finding::warning(
             CHECK,
             format!("{shown} is at migration {version}, which is newer than this binary and only adds to it"),
             "install the newer version when the upgrade is done; this one works meanwhile",
         ),
-        Standing::TooNew { version, description } => Finding::fault(
+        MigrationStatus::TooNew { version, description } => Finding::fault(
             CHECK,
             format!(
-                "{shown} is at migration {version} ({description}), which takes away what this binary needs"
+                "{shown} is at migration {version} ({description}), which removes what this binary needs"
             ),
-            "install the newer version again, or put back a backup from before it",
+            "install the newer version again, or restore a backup from before the upgrade",
         ),
-        Standing::Dirty { version } => Finding::fault(
+        MigrationStatus::Dirty { version } => Finding::fault(
             CHECK,
-            format!("{shown}: migration {version} began and did not end"),
-            "put back the backup from before the upgrade, then: leasehold migrate",
+            format!("{shown}: migration {version} started but did not complete"),
+            "restore the backup from before the upgrade, then: leasehold migrate",
         ),
     }
 }
 
-/// The store's time never goes back: where it is ahead of ours, our clock went back or was put right.
+/// The store's time never goes back: if it is ahead of ours, our clock was set back or corrected.
 fn ahead(examined: &Examined, clock: &Clock) -> Option<Finding> {
     let ahead_ms = (examined.now? - clock.now().wall).num_milliseconds();
     (ahead_ms > 5_000).then(|| {
         Finding::fault(
             CHECK,
             format!(
-                "it has seen a time that is {} s ahead of ours: leases would live longer by that",
+                "its stored time is {} s ahead of this machine's clock: leases would live longer by that amount",
                 ahead_ms / 1_000
             ),
             "timedatectl set-ntp true # if this clock is right, wait until it has caught up",
@@ -188,7 +191,7 @@ fn ahead(examined: &Examined, clock: &Clock) -> Option<Finding> {
     })
 }
 
-/// An error with all that it came from, and no address that could hold a password.
+/// An error with its causes, without an address that could contain a password.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut out = error.to_string();
     let mut source = error.source();

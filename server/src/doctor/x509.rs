@@ -1,4 +1,4 @@
-//! Until when a certificate is valid: the two moments in its DER (RFC 5280, 4.1.2.5), and nothing else of it.
+//! Validity period of a certificate, from its DER (RFC 5280, 4.1.2.5).
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 
@@ -9,12 +9,12 @@ pub(super) struct Validity {
 }
 
 const SEQUENCE: u8 = 0x30;
-/// `[0]`: the version, which the oldest certificates lack.
+/// `[0]`: the version, which is absent in version 1.
 const VERSION: u8 = 0xa0;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 
-/// None: it is no certificate.
+/// `None` if it is not a certificate.
 pub(super) fn validity(der: &[u8]) -> Option<Validity> {
     let (certificate, _) = inner(der, SEQUENCE)?;
     let (mut signed, _) = inner(certificate, SEQUENCE)?;
@@ -39,7 +39,7 @@ fn inner(der: &[u8], wanted: u8) -> Option<(&[u8], &[u8])> {
     (tag == wanted).then_some((content, rest))
 }
 
-/// One element: its tag, what it holds, and what comes after it.
+/// One DER element: tag, content, and the rest.
 fn next(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&tag, rest) = der.split_first()?;
     let (&first, rest) = rest.split_first()?;
@@ -61,7 +61,7 @@ fn next(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
 fn time(tag: u8, content: &[u8]) -> Option<DateTime<Utc>> {
     let text = std::str::from_utf8(content).ok()?;
     let text = match tag {
-        // Two digits of the year: from 1950 to 2049.
+        // Two-digit years mean 1950 to 2049.
         UTC_TIME if text.get(..2)?.parse::<u8>().ok()? < 50 => format!("20{text}"),
         UTC_TIME => format!("19{text}"),
         GENERALIZED_TIME => text.to_owned(),
@@ -78,7 +78,7 @@ mod tests {
 
     use super::*;
 
-    /// By `openssl req -x509 -newkey ed25519 -nodes -subj /CN=x -days 9863`, in 2024: the second year does not fit into two
+    /// Made in 2024 by `openssl req -x509 -newkey ed25519 -nodes -subj /CN=x -days 9863`: the end year needs four
     /// digits.
     const PEM: &str = "-----BEGIN CERTIFICATE-----
 MIIBLjCB4aADAgECAhRtLNHj1kBUZqQ2dy8BR5la1NCJVzAFBgMrZXAwDDEKMAgG
@@ -92,7 +92,7 @@ tO0CcrCE55MM+fsqgjvO9zcO
 
     #[test]
     fn both_ways_of_writing_a_time_are_read() {
-        // Two digits of a year and four; every prefix of it is refused and nothing panics.
+        // Two-digit and four-digit years; every prefix is rejected without a panic.
         let der = CertificateDer::from_pem_slice(PEM.as_bytes()).unwrap();
         let validity = validity(&der).unwrap();
         assert_eq!(validity.from.to_rfc3339(), "2024-01-02T03:04:05+00:00");

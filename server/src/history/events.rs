@@ -1,17 +1,17 @@
-//! Reading events back as rows of history, for timelines, previews and advice.
+//! Reads stored events, for timelines, previews and recommendations.
 
 use chrono::DateTime;
-use domain::detail::EventKind;
-use domain::history::fold::RUN_MS_MAX;
+use domain::history::renewal_runs::RUN_MS_MAX;
 use domain::history::{HistoryEvent, Run};
+use domain::lock_detail::EventKind;
 use domain::names::{BackendName, OwnerId, Resource, Source};
 use domain::token::FencingToken;
 use sqlx::Row as _;
 
 use super::{History, limits};
-use crate::db::on_either;
+use runtime::db::on_either;
 
-/// Where the next page of [`History::events`] begins.
+/// Position of the next page of [`History::events`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct After {
     at: i64,
@@ -22,13 +22,13 @@ pub struct After {
 #[derive(Debug, Clone, Default)]
 pub struct EventPage {
     pub events: Vec<HistoryEvent>,
-    /// There may be more.
+    /// `None`: no further page.
     pub next: Option<After>,
 }
 
-const COLUMNS: &str = "at, id, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, run_count, run_until, sampled, waited_ms, not_before, stale_after_ms";
+const COLUMNS: &str = "at, id, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, run_count, run_until, is_sampled, waited_ms, not_before, stale_after_ms";
 
-/// When, its number, and the event, unless a later version wrote it.
+/// Time, id and event; `None` for an event of a newer version.
 macro_rules! read {
     ($row:expr) => {{
         let row = $row;
@@ -54,8 +54,8 @@ macro_rules! read {
     }};
 }
 impl History {
-    /// What happened to one lock from `from` until before `to`, oldest first, the newest `most` of it. Renewals that began
-    /// before and went on into that time are among it.
+    /// The newest `most` events of one lock from `from` until before `to`, oldest first, including runs of renewals
+    /// that began earlier.
     ///
     /// # Errors
     /// The store does not answer.
@@ -91,8 +91,7 @@ impl History {
         Ok(events)
     }
 
-    /// What happened to all locks, a page at a time, oldest first. Renewals that began up to an hour before `from` and went
-    /// on into it are among it.
+    /// Events of all locks by page, oldest first, including runs of renewals that began up to an hour before `from`.
     ///
     /// # Errors
     /// The store does not answer.
@@ -134,7 +133,7 @@ impl History {
     }
 }
 
-/// The columns of one row as both stores tell them.
+/// The columns of one row in both stores.
 struct Raw {
     at: i64,
     kind: String,
@@ -153,7 +152,7 @@ struct Raw {
 }
 
 impl Raw {
-    /// None: of a kind or a name that we do not know.
+    /// `None` for an unknown kind or an invalid name.
     fn event(self) -> Option<HistoryEvent> {
         DateTime::from_timestamp_millis(self.at)?;
         Some(HistoryEvent {

@@ -1,13 +1,13 @@
-//! Reads the latest grants of all locks, for the token ledger.
+//! Reads the latest grants of all locks, for fencing rejections.
 
-use domain::detail::EventKind;
 use domain::history::HistoryEvent;
 use domain::lease::NameRange;
+use domain::lock_detail::EventKind;
 use domain::names::{BackendName, OwnerId, Resource, Source};
 use domain::token::FencingToken;
 
 use super::History;
-use crate::db::on_either;
+use runtime::db::on_either;
 
 type Row = (
     i64,
@@ -20,7 +20,7 @@ type Row = (
 );
 
 impl History {
-    /// Grants of leases with a token, newest first. `places`: names on these backends alone; none: all.
+    /// Grants with a token, newest first. `places`: only names on these backends; `None`: all.
     ///
     /// # Errors
     /// The store does not answer.
@@ -63,7 +63,7 @@ impl History {
                 None => query.fetch_all(pool).await?,
                 Some((backend, names)) => {
                     let query = query.bind(backend.as_str()).bind(names.from.as_bytes());
-                    // Without an end: no name begins like this.
+                    // Upper bound: no name begins like this.
                     let end = names.to.as_deref().map_or(&[0xff; 8][..], str::as_bytes);
                     let query = query.bind(end);
                     query.fetch_all(pool).await?
@@ -72,12 +72,12 @@ impl History {
         }))
     }
 
-    /// Times that nobody watched, oldest first, as far as they reach into the range.
+    /// Gaps that overlap the range, oldest first.
     ///
     /// # Errors
     /// The store does not answer.
     pub async fn gaps(&self, from: i64, until: i64) -> Result<Vec<(i64, i64)>, sqlx::Error> {
-        let select = "SELECT began, ended FROM history_gaps WHERE ended >= $1 AND began <= $2 ORDER BY began LIMIT 1000";
+        let select = "SELECT started_at, ended_at FROM history_gaps WHERE ended_at >= $1 AND started_at <= $2 ORDER BY started_at LIMIT 1000";
         Ok(on_either!(&self.db, Db, |pool| {
             sqlx::query_as(select)
                 .bind(from)
@@ -87,7 +87,7 @@ impl History {
         }))
     }
 
-    /// Since when anything is known: the oldest row.
+    /// Time of the oldest row.
     ///
     /// # Errors
     /// The store does not answer.
@@ -99,7 +99,7 @@ impl History {
     }
 }
 
-/// What a later version wrote and this one does not understand is left out.
+/// Rows of a newer version are skipped.
 fn read(rows: Vec<Row>) -> Vec<HistoryEvent> {
     let read = rows
         .into_iter()

@@ -1,42 +1,43 @@
-//! Reads the rows of events in the order of their ids for previews: borrowed, only the columns that a rule looks at, only
-//! the rows of its scope, a range of ids at a time.
+//! Reads event rows in id order for previews: borrowed values, only the columns that rules use, only rows in scope,
+//! a range of ids at a time.
 //!
-//! Blocks its thread: SQLite is read here on a connection of its own, without a message to the driver's thread for each
+//! Blocks its thread: SQLite is read on a connection of its own, without a message to the driver's thread for each
+//! row; Postgres through the runtime.
 //! row, and Postgres through the runtime.
 
 use domain::alerts::{PastEvent, Rule};
-use domain::detail::EventKind;
 use domain::history::Run;
+use domain::lock_detail::EventKind;
 use domain::names::BackendName;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OpenFlags, params_from_iter};
 use sqlx::{AssertSqlSafe, PgPool, Row as _};
 use tokio::runtime::Handle;
 
-use crate::db::Db;
+use runtime::db::Db;
 
-/// Ids of one statement: a reader that is left ends with it.
+/// Ids per statement; a dropped reader stops after it.
 pub const IDS_PER_READ: i64 = 16_384;
-/// Bytes of the file that SQLite may map: without it each page is copied.
+/// Bytes of the file that SQLite may map; without mapping each page is copied.
 const MAPPED_BYTES: i64 = 1 << 30;
 
 const COLUMNS: &str = "at, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, run_count, run_until, ttl_seen_ms, stale_after_ms";
 
-/// Backend, source, name, and what happened.
+/// Backend, source, name and event.
 pub type EachEvent<'f> = dyn FnMut((&str, &str), &[u8], &PastEvent<'_>) + 'f;
 
-/// Which rows are read.
+/// Which rows to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventScope {
     kinds: Vec<EventKind>,
     /// Empty: all.
     backends: Vec<BackendName>,
-    /// The names begin with this.
+    /// Prefix of the names.
     prefix: Vec<u8>,
 }
 
 impl EventScope {
-    /// What any of these rules looks at.
+    /// The scope of all these rules together.
     pub fn of(rules: &[Rule]) -> Self {
         let mut kinds: Vec<EventKind> = Vec::new();
         for kind in rules
@@ -62,7 +63,7 @@ impl EventScope {
         }
     }
 
-    /// The statement of a range of ids, with `?` or `$1` for its values: the range, then those of the scope.
+    /// The statement for a range of ids, with `?` or `$1` parameters: the range, then the scope.
     fn select(&self, is_numbered: bool) -> (String, Vec<Value>) {
         let mut values = Vec::new();
         let mut place = |value: Value| {
@@ -75,7 +76,7 @@ impl EventScope {
         let kinds = self
             .kinds
             .iter()
-            .map(|kind| place(Value::Text(kind.wire().to_owned())));
+            .map(|kind| place(Value::Text(kind.as_str().to_owned())));
         let kinds = kinds.collect::<Vec<_>>().join(", ");
         let mut scope = format!(" AND kind IN ({kinds})");
         if !self.backends.is_empty() {
@@ -102,7 +103,7 @@ impl EventScope {
     }
 }
 
-/// The least bytes behind all that begin with these; none: there are none.
+/// The smallest byte string after all strings with this prefix; `None` if there is none.
 fn behind(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
     let mut end = prefix[..=last].to_vec();
@@ -122,7 +123,7 @@ enum Store {
 }
 
 impl EventReader {
-    /// To be opened and used on a thread that may block.
+    /// Must be opened and used on a blocking thread.
     ///
     /// # Errors
     /// The store does not answer.
@@ -142,7 +143,7 @@ impl EventReader {
         })
     }
 
-    /// Rows with an id behind `after` and up to `to`.
+    /// Rows with an id after `after` and up to `to`.
     ///
     /// # Errors
     /// The store does not answer.
@@ -169,7 +170,7 @@ impl EventReader {
         let range = [Value::Integer(after), Value::Integer(to)];
         let mut rows = statement.query(params_from_iter(range.iter().chain(&self.values)))?;
         while let Some(row) = rows.next()? {
-            // A later version may know more kinds.
+            // A newer version may know more kinds.
             let Some(kind) = EventKind::parse(row.get_ref(1)?.as_str()?) else {
                 continue;
             };

@@ -1,50 +1,53 @@
-//! Removes what is too old, or too much, a small step at a time.
+//! Deletes rows past their retention or above the limit, in small steps.
 
 use std::time::Duration;
 
 use super::limits::{EVENTS_MAX, PRUNED_AT_ONCE, PRUNED_MINUTES};
 use super::rollups::STEPS_S;
-use crate::config::HistoryConfig;
-use crate::db::{Db, on_either};
+use crate::janitor::delete_batch;
+use config::HistoryConfig;
+use domain::duration::millis;
+use runtime::db::{Db, on_either};
 
 const TOO_OLD: &str = "DELETE FROM lock_events WHERE id IN
     (SELECT id FROM lock_events WHERE at < $1 ORDER BY at LIMIT $2)";
 const TOO_MANY: &str = "DELETE FROM lock_events WHERE id IN
     (SELECT id FROM lock_events WHERE id <= (SELECT max(id) FROM lock_events) - $1 ORDER BY id LIMIT $2)";
-/// An hour of them at a time.
+/// One hour at a time.
 const OLD_SIGNALS: &str = "DELETE FROM lease_signals WHERE at < $1
     AND at < (SELECT min(at) FROM lease_signals) + 3600000";
-const OLD_GAPS: &str = "DELETE FROM history_gaps WHERE ended < $1";
+const OLD_GAPS: &str = "DELETE FROM history_gaps WHERE ended_at < $1";
 
-/// One step; whether there may be more to remove.
-pub(super) async fn step(db: &Db, now_ms: i64, keep: &HistoryConfig) -> Result<bool, sqlx::Error> {
-    let more_sums = sums(db, before(now_ms, keep.keep_rollups)).await?;
-    let oldest = before(now_ms, keep.keep);
-    let removed = remove(db, TOO_OLD, oldest).await? + remove(db, TOO_MANY, EVENTS_MAX).await?;
+/// One step; returns whether there may be more to delete.
+pub(super) async fn step(db: &Db, now_ms: i64, retention: &HistoryConfig) -> Result<bool, sqlx::Error> {
+    let more_sums = sums(db, before(now_ms, retention.rollup_retention)).await?;
+    let oldest = before(now_ms, retention.retention);
+    let more_old = delete_batch(db, TOO_OLD, &[oldest, PRUNED_AT_ONCE]).await?;
+    let more_surplus = delete_batch(db, TOO_MANY, &[EVENTS_MAX, PRUNED_AT_ONCE]).await?;
     let more_signals = on_either!(db, Db, |pool| {
         sqlx::query(OLD_GAPS).bind(oldest).execute(pool).await?;
         let query = sqlx::query(OLD_SIGNALS).bind(oldest);
         query.execute(pool).await?.rows_affected()
     });
-    Ok(more_sums || more_signals > 0 || removed >= PRUNED_AT_ONCE.unsigned_abs())
+    Ok(more_sums || more_signals > 0 || more_old || more_surplus)
 }
 
 fn before(now_ms: i64, keep: Duration) -> i64 {
-    now_ms.saturating_sub(i64::try_from(keep.as_millis()).unwrap_or(i64::MAX))
+    now_ms.saturating_sub(millis(keep))
 }
 
-/// The oldest hour of each kind of sums, where it is too old; whether there was one.
+/// Deletes the oldest hour of each step of roll-ups if it is past its retention; returns whether there was one.
 async fn sums(db: &Db, oldest: i64) -> Result<bool, sqlx::Error> {
     let mut removed = false;
     for step in STEPS_S {
         for (first, delete) in [
             (
-                "SELECT min(at) FROM history_rollups WHERE step = $1",
-                "DELETE FROM history_rollups WHERE step = $1 AND at >= $2 AND at < $3",
+                "SELECT min(at) FROM history_rollups WHERE step_seconds = $1",
+                "DELETE FROM history_rollups WHERE step_seconds = $1 AND at >= $2 AND at < $3",
             ),
             (
-                "SELECT min(at) FROM history_coverage WHERE step = $1",
-                "DELETE FROM history_coverage WHERE step = $1 AND at >= $2 AND at < $3",
+                "SELECT min(at) FROM history_coverage WHERE step_seconds = $1",
+                "DELETE FROM history_coverage WHERE step_seconds = $1 AND at >= $2 AND at < $3",
             ),
         ] {
             let first: Option<i64> = on_either!(db, Db, |pool| {
@@ -62,11 +65,4 @@ async fn sums(db: &Db, oldest: i64) -> Result<bool, sqlx::Error> {
         }
     }
     Ok(removed)
-}
-
-async fn remove(db: &Db, statement: &'static str, bound: i64) -> Result<u64, sqlx::Error> {
-    Ok(on_either!(db, Db, |pool| {
-        let query = sqlx::query(statement).bind(bound).bind(PRUNED_AT_ONCE);
-        query.execute(pool).await?.rows_affected()
-    }))
 }

@@ -1,49 +1,52 @@
-//! Writes down what the inventory saw change and what the lease service did, twice a second, in one transaction each time.
+//! Writes changes of the inventory and activity of the lease service, twice a second, in one transaction each time.
 //!
-//! What was seen is written by whoever has the turn. What a process did itself nobody else knows: it writes that in any case.
+//! The leader writes the changes. The activity of a process is known only to itself, so every process writes its
+//! own.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::detail::EventKind;
+use domain::duration::millis;
+use domain::lock_detail::EventKind;
 use domain::names::{BackendName, Resource, Source};
 use domain::observation::Tick;
 use tokio_util::sync::CancellationToken;
 
 use super::limits::{ALIVE_EVERY, GAP_MIN, OWN_MAX, PRUNE_EVERY, STANDBY, SUMS_EVERY, WRITE_EVERY};
-use super::rollups::gather::Gatherer;
+use super::rollups::aggregate::Gatherer;
 use super::runs::Runs;
 use super::signals::Signals;
-use super::turn::Turn;
 use super::{prune, store};
-use crate::clock::Clock;
-use crate::config::HistoryConfig;
-use crate::db::Db;
-use crate::inventory::{Change, Inventory, OTHER, Taken};
-use crate::lease::{LeaseService, TakenTally, Tallied, What};
+use crate::janitor::Janitor;
+use crate::leader_election::LeaderElection;
+use config::HistoryConfig;
+use inventory::{ChangeBatch, Inventory, LockChange, OTHER};
+use lease::{Activity, ActivityEntry, DrainedActivity, LeaseService};
+use runtime::clock::Clock;
+use runtime::db::Db;
 
 pub(super) struct Recorder {
     db: Db,
     inventory: Arc<Inventory>,
     leases: Arc<LeaseService>,
-    turn: Turn,
-    keep: HistoryConfig,
+    leader: LeaderElection,
+    retention: HistoryConfig,
     clock: Clock,
     runs: Runs,
     gathered: Gatherer,
-    /// Of the lease service of this process.
+    /// Counts of the local lease service.
     signals: Signals,
-    /// Of the lease service, for events, and not written yet.
-    own: Vec<Change>,
-    /// Since when this process watches, in milliseconds by our wall clock.
+    /// Events of the local lease service that are not yet written.
+    own: Vec<LockChange>,
+    /// Start of observation by this process, in milliseconds of the wall clock.
     watching_since: i64,
     /// This process wrote last.
     is_writer: bool,
     wrote: Option<Tick>,
     summed: Option<Tick>,
-    pruned: Option<Tick>,
-    /// The store was told to be unreachable.
+    janitor: Janitor,
+    /// The last write failed, which was logged.
     is_failing: bool,
 }
 
@@ -52,8 +55,8 @@ impl Recorder {
         db: Db,
         inventory: Arc<Inventory>,
         leases: Arc<LeaseService>,
-        turn: Turn,
-        keep: HistoryConfig,
+        leader: LeaderElection,
+        retention: HistoryConfig,
         clock: Clock,
     ) -> Self {
         let now_ms = clock.now().wall.timestamp_millis();
@@ -63,8 +66,8 @@ impl Recorder {
             db,
             inventory,
             leases,
-            turn,
-            keep,
+            leader,
+            retention,
             clock,
             runs: Runs::default(),
             gathered: Gatherer::new(now_ms),
@@ -73,7 +76,7 @@ impl Recorder {
             is_writer: false,
             wrote: None,
             summed: None,
-            pruned: None,
+            janitor: Janitor::new("history", PRUNE_EVERY),
             is_failing: false,
         }
     }
@@ -81,34 +84,34 @@ impl Recorder {
     pub(super) async fn run(mut self, stop: CancellationToken) {
         loop {
             let stopping = stop.cancelled();
-            // Either it is time, or the end: then what was seen last is written.
+            // Either the interval has passed, or the server stops and the final changes are written.
             let is_end = tokio::time::timeout(WRITE_EVERY, stopping).await.is_ok();
             Box::pin(self.round()).await;
             if is_end {
-                // What the round has just folded and added up.
+                // Forces the roll-ups of this round to be written.
                 self.summed = None;
                 Box::pin(self.round()).await;
                 break;
             }
         }
-        self.turn.give_up().await;
+        self.leader.resign().await;
         self.db.close().await;
     }
 
     async fn round(&mut self) {
         let mut taken = self.inventory.journal().take();
-        let token = self.turn.token().await;
+        let token = self.leader.token().await;
         let now = self.clock.now();
         let now_ms = now.wall.timestamp_millis();
         self.gathered
-            .look(now_ms, &self.inventory.watched(now), token.is_some());
-        let tally = self.leases.tally().take();
-        self.did(tally, now_ms);
+            .sample(now_ms, &self.inventory.watched(now), token.is_some());
+        let tally = self.leases.activity().drain();
+        self.add_activity(tally, now_ms);
         let sums_due = self.is_due(self.summed, SUMS_EVERY);
         let Some(token) = token else {
             self.is_writer = false;
             self.stand_by(&mut taken.changes);
-            self.inventory.journal().give_back(taken);
+            self.inventory.journal().requeue(taken);
             return self.write_own(sums_due).await;
         };
         let has_own = !self.own.is_empty() || self.signals.is_dirty();
@@ -118,39 +121,34 @@ impl Recorder {
             }
             self.wrote = Some(self.clock.tick());
         }
-        if self.is_due(self.pruned, PRUNE_EVERY) {
-            match prune::step(&self.db, self.clock.now().wall.timestamp_millis(), &self.keep).await {
-                // There may be more.
-                Ok(true) => {}
-                Ok(false) => self.pruned = Some(self.clock.tick()),
-                Err(error) => tracing::warn!("old history cannot be removed: {error}"),
-            }
-        }
+        let now = self.clock.now();
+        let delete = prune::step(&self.db, now.wall.timestamp_millis(), &self.retention);
+        self.janitor.run(now.tick, delete).await;
     }
 
     fn is_due(&self, last: Option<Tick>, every: Duration) -> bool {
-        let every = i64::try_from(every.as_millis()).unwrap_or(i64::MAX);
+        let every = millis(every);
         last.is_none_or(|last| self.clock.tick().since(last) >= every)
     }
 
-    /// Whoever writes may fall silent: what it missed is still known here.
-    fn stand_by(&self, changes: &mut VecDeque<Change>) {
+    /// Keeps recent changes, in case the leader fails and this process takes over.
+    fn stand_by(&self, changes: &mut VecDeque<LockChange>) {
         let oldest = self.clock.now().wall - STANDBY;
         while changes.front().is_some_and(|change| change.at < oldest) {
             changes.pop_front();
         }
     }
 
-    /// What the lease service did: all of it into the sums, what no reading can show into the events.
-    fn did(&mut self, tally: TakenTally, now_ms: i64) {
+    /// Adds the activity of the lease service to the roll-ups, and to the events what a scan cannot show.
+    fn add_activity(&mut self, tally: DrainedActivity, now_ms: i64) {
         let refused = self.gathered.tallied(&tally.all);
         self.signals.count(refused, self.leases.metrics(), now_ms);
-        self.gathered.settle(now_ms);
-        if tally.lost > 0 {
+        self.gathered.close_interval(now_ms);
+        if tally.dropped > 0 {
             tracing::warn!(
-                operations.lost = tally.lost,
-                "more was done than history could add up: {} operations are missing",
-                tally.lost
+                operations.dropped = tally.dropped,
+                "the activity log was full: {} operations are missing in history",
+                tally.dropped
             );
         }
         let room = OWN_MAX.saturating_sub(self.own.len());
@@ -159,20 +157,20 @@ impl Recorder {
         self.own.extend(events.take(room));
     }
 
-    fn failed(&mut self, error: &sqlx::Error, taken: Taken) {
-        self.tell(error);
+    fn failed(&mut self, error: &sqlx::Error, taken: ChangeBatch) {
+        self.log_error(error);
         self.is_writer = false;
-        self.inventory.journal().give_back(taken);
+        self.inventory.journal().requeue(taken);
     }
 
-    fn tell(&mut self, error: &sqlx::Error) {
+    fn log_error(&mut self, error: &sqlx::Error) {
         if !self.is_failing {
-            tracing::warn!("history cannot be written and is kept in memory: {error}");
+            tracing::warn!("history cannot be written and is buffered in memory: {error}");
         }
         self.is_failing = true;
     }
 
-    /// A transaction was committed.
+    /// Call after a commit.
     fn written(&mut self, with_sums: bool) {
         self.is_failing = false;
         self.own.clear();
@@ -184,7 +182,7 @@ impl Recorder {
         }
     }
 
-    /// It is not this server's turn: only what it did itself.
+    /// Not the leader: writes only its own activity.
     async fn write_own(&mut self, sums_due: bool) {
         let sums_due = sums_due && self.gathered.is_dirty();
         if self.own.is_empty() && !sums_due && !self.signals.is_dirty() {
@@ -204,38 +202,38 @@ impl Recorder {
                 self.inventory.journal().wrote();
                 self.written(sums_due);
             }
-            Err(error) => self.tell(&error),
+            Err(error) => self.log_error(&error),
         }
     }
 
-    async fn write(&mut self, token: i64, taken: &Taken, sums_due: bool) -> Result<(), sqlx::Error> {
+    async fn write(&mut self, token: i64, taken: &ChangeBatch, sums_due: bool) -> Result<(), sqlx::Error> {
         let now = self.clock.now().wall.timestamp_millis();
-        // A change is told by the clock as it was at the start: no gap begins before it.
+        // A change has the time of its scan's start: no gap begins before it.
         let newest = taken
             .changes
             .back()
             .map_or(now, |change| change.at.timestamp_millis());
         let now = now.max(newest);
         let mut tx = self.db.begin().await?;
-        let Some(alive_at) = store::claim(&mut tx, token, now).await? else {
-            // Another server has had a later turn already: ours is over, though we have not noticed yet.
-            self.turn.give_up().await;
+        let Some(last_write_at) = store::claim(&mut tx, token, now).await? else {
+            // Another replica became leader, which was not noticed yet.
+            self.leader.resign().await;
             return Ok(());
         };
         let mut written_before = None;
-        if let Some(alive_at) = alive_at.filter(|_| !self.is_writer) {
-            // Another process wrote before: up to then it is its history, from then on ours.
-            written_before = Some(alive_at);
+        if let Some(last_write_at) = last_write_at.filter(|_| !self.is_writer) {
+            // Another process wrote before: earlier changes belong to it.
+            written_before = Some(last_write_at);
             let first = taken.changes.front().map(|change| change.at.timestamp_millis());
             let again = self.watching_since.min(first.unwrap_or(i64::MAX));
-            if again - alive_at > i64::try_from(GAP_MIN.as_millis()).unwrap_or(i64::MAX) {
-                store::add_gap(&mut tx, alive_at, again, 0).await?;
+            if again - last_write_at > millis(GAP_MIN) {
+                store::add_gap(&mut tx, last_write_at, again, 0).await?;
             }
         }
         let is_new =
-            |change: &&Change| written_before.is_none_or(|before| change.at.timestamp_millis() > before);
-        let news: Vec<&Change> = taken.changes.iter().filter(is_new).collect();
-        let rows: Vec<&Change> = rows(&news).into_iter().chain(&self.own).collect();
+            |change: &&LockChange| written_before.is_none_or(|before| change.at.timestamp_millis() > before);
+        let news: Vec<&LockChange> = taken.changes.iter().filter(is_new).collect();
+        let rows: Vec<&LockChange> = rows(&news).into_iter().chain(&self.own).collect();
         store::insert(&mut tx, &rows, &self.leases).await?;
         let runs_due = sums_due || self.runs.has_ended();
         let has_news = !rows.is_empty() || self.runs.has_any(sums_due) || self.signals.is_dirty();
@@ -258,18 +256,18 @@ impl Recorder {
             self.runs.written(sums_due);
         }
         self.written(sums_due);
-        // Folded and added up now that what was taken cannot come back; written with the next sums.
+        // Folded only now that the changes cannot be returned to the queue; written with the next roll-ups.
         for change in news {
-            super::metered::changed(self.inventory.kind_of(&change.backend), change);
+            super::metrics::changed(self.inventory.kind_of(&change.backend), change);
             let beat = self.runs.take(change);
             self.gathered.change(change, beat);
         }
-        self.gathered.settle(now);
+        self.gathered.close_interval(now);
         Ok(())
     }
 }
 
-async fn lost(tx: &mut crate::db::Tx, taken: &Taken, now: i64) -> Result<(), sqlx::Error> {
+async fn lost(tx: &mut runtime::db::Tx, taken: &ChangeBatch, now: i64) -> Result<(), sqlx::Error> {
     let first_lost = taken
         .changes
         .back()
@@ -278,15 +276,15 @@ async fn lost(tx: &mut crate::db::Tx, taken: &Taken, now: i64) -> Result<(), sql
     store::add_gap(tx, first_lost, now, lost).await?;
     tracing::warn!(
         changes.lost = lost,
-        "more changed than history could keep: {lost} changes are missing"
+        "the history buffer was full: {lost} changes are missing"
     );
     Ok(())
 }
 
-/// What becomes a row at once: no renewals, and of a lock's line that changed several times the last alone.
-fn rows<'a>(news: &[&'a Change]) -> Vec<&'a Change> {
-    let is_line = |change: &Change| matches!(change.kind, EventKind::Waiting | EventKind::FewerWaiting);
-    let mut rows: Vec<Option<&Change>> = Vec::with_capacity(news.len());
+/// Changes that become a row: no renewals, and only the last of several queue lengths of a lock.
+fn rows<'a>(news: &[&'a LockChange]) -> Vec<&'a LockChange> {
+    let is_line = |change: &LockChange| matches!(change.kind, EventKind::Waiting | EventKind::FewerWaiting);
+    let mut rows: Vec<Option<&LockChange>> = Vec::with_capacity(news.len());
     let mut lines: HashMap<(&BackendName, &Source, &Resource), usize> = HashMap::new();
     for change in news.iter().filter(|change| change.kind != EventKind::Renewed) {
         let id = (&change.backend, &change.source, &change.resource);
@@ -302,12 +300,12 @@ fn rows<'a>(news: &[&'a Change]) -> Vec<&'a Change> {
     rows.into_iter().flatten().collect()
 }
 
-/// What no reading of the inventory shows.
-fn event_of(tallied: Tallied, now: chrono::DateTime<chrono::Utc>) -> Option<Change> {
+/// Activity that a scan does not show.
+fn event_of(tallied: ActivityEntry, now: chrono::DateTime<chrono::Utc>) -> Option<LockChange> {
     let (kind, owner, token, after) = match tallied.what {
-        What::Lost { owner, token, .. } => (EventKind::Lost, Some(owner), token, None),
-        What::Rejected { owner, token } => (EventKind::Rejected, owner, token, None),
-        What::Waited {
+        Activity::Lost { owner, token, .. } => (EventKind::Lost, Some(owner), token, None),
+        Activity::Rejected { owner, token } => (EventKind::Rejected, owner, token, None),
+        Activity::Waited {
             ms,
             granted: Some(granted),
             ..
@@ -320,15 +318,15 @@ fn event_of(tallied: Tallied, now: chrono::DateTime<chrono::Utc>) -> Option<Chan
                 after,
             )
         }
-        What::Granted { .. }
-        | What::Refused
-        | What::TimedOut
-        | What::Waited { .. }
-        | What::Released { .. }
-        | What::Expired { .. }
-        | What::Revoked { .. } => return None,
+        Activity::Granted { .. }
+        | Activity::Refused
+        | Activity::TimedOut
+        | Activity::Waited { .. }
+        | Activity::Released { .. }
+        | Activity::Expired { .. }
+        | Activity::Revoked { .. } => return None,
     };
-    Some(Change {
+    Some(LockChange {
         kind,
         at: after.map_or(now, |(at, _)| at),
         backend: BackendName::builtin(),
@@ -336,7 +334,7 @@ fn event_of(tallied: Tallied, now: chrono::DateTime<chrono::Utc>) -> Option<Chan
         resource: tallied.resource,
         owner: owner.map(|owner| owner.as_str().into()),
         token: Some(token.number()),
-        // Added up by its name before.
+        // Already counted by its template.
         template: OTHER.into(),
         ttl_ms: None,
         ttl_seen_ms: None,

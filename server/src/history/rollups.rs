@@ -1,10 +1,10 @@
-//! Sums over time for charts: gathered from the same changes that events are written from, at five steps at once, so that
-//! a month is read as quickly as an hour.
+//! Roll-ups for charts: aggregated from the same changes as events, at five steps at once, so that a month is read
+//! as fast as an hour.
 
-pub(super) mod gather;
-mod lines;
+pub(super) mod aggregate;
 pub(super) mod read;
+mod wait_inference;
 mod write;
 
-/// Lengths of what is summed up, in seconds: a minute, ten, an hour, six hours, a day.
+/// Step lengths in seconds: a minute, ten minutes, an hour, six hours, a day.
 pub(super) const STEPS_S: [i64; 5] = [60, 600, 3_600, 21_600, 86_400];

@@ -1,27 +1,27 @@
-//! Renewals on their way into history: folded in memory, written when a run ends and every few seconds while it goes on.
+//! Runs of renewals: combined in memory, written when a run ends and every few seconds while it continues.
 //!
-//! **Invariant:** what is written of a run never claims a renewal that was not seen. A process that is killed leaves the
-//! last few seconds of renewals out, and its next run begins a row of its own.
+//! **Invariant:** a stored run never contains a renewal that was not observed. A killed process loses the renewals
+//! of the last few seconds, and its successor starts a new row.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use domain::detail::EventKind;
-use domain::history::fold::{Beat, OpenRun};
+use domain::history::renewal_runs::{Beat, OpenRun};
+use domain::lock_detail::EventKind;
 use domain::names::{BackendName, Resource, Source};
 use sqlx::AssertSqlSafe;
 
+use super::bulk_insert::{pieces, values};
 use super::limits::RUNS_MAX;
-use super::values::{pieces, values};
-use crate::db::{Tx, on_either};
-use crate::inventory::Change;
+use inventory::LockChange;
+use runtime::db::{Tx, on_either};
 
 type Key = (BackendName, Source, Resource);
 
 #[derive(Debug, Default)]
 pub(super) struct Runs {
     open: HashMap<Key, Open>,
-    /// Ended and not written yet.
+    /// Ended and not yet written.
     ended: Vec<Row>,
 }
 
@@ -30,7 +30,7 @@ struct Open {
     owner: Option<Arc<str>>,
     token: Option<u64>,
     ttl_ms: Option<u32>,
-    /// The most that any renewal of the run left, where the TTL is not told.
+    /// The longest remaining time of any renewal of the run, if the TTL is unknown.
     ttl_seen_ms: Option<u32>,
     run: OpenRun,
     is_dirty: bool,
@@ -43,8 +43,8 @@ struct Row {
 }
 
 impl Runs {
-    /// What a change does to the run of its lock; how a renewal stood to those before it.
-    pub(super) fn take(&mut self, change: &Change) -> Option<Beat> {
+    /// Applies a change to the run of its lock; returns how a renewal relates to the previous ones.
+    pub(super) fn take(&mut self, change: &LockChange) -> Option<Beat> {
         let key = (
             change.backend.clone(),
             change.source.clone(),
@@ -79,12 +79,12 @@ impl Runs {
             return None;
         };
         let beat = open.run.beat(at);
-        // Another TTL is another row: what the lease had is told by it.
+        // Another TTL or owner starts another row.
         if beat.fits && open.ttl_ms == fresh.ttl_ms && open.owner == fresh.owner {
             open.ttl_seen_ms = open.ttl_seen_ms.max(fresh.ttl_seen_ms);
             open.is_dirty = true;
         } else {
-            // A clock that was set back begins no row where one stands.
+            // A clock that was set back must not start a row in the range of an existing one.
             fresh.run = OpenRun::begin(at.max(open.run.run.until + 1));
             let old = std::mem::replace(open, fresh);
             self.end(key, old);
@@ -102,12 +102,12 @@ impl Runs {
         !self.ended.is_empty()
     }
 
-    /// Whether [`write`](Self::write) would write anything.
+    /// Whether [`write`](Self::write) has rows.
     pub(super) fn has_any(&self, all: bool) -> bool {
         self.has_ended() || (all && self.open.values().any(|of| of.is_dirty))
     }
 
-    /// Those that ended, and with `all` those that go on.
+    /// Writes ended runs, and with `all` the open ones.
     pub(super) async fn write(&self, tx: &mut Tx, all: bool) -> Result<(), sqlx::Error> {
         let open = self.open.iter().filter(|(_, of)| all && of.is_dirty);
         let mut rows: Vec<(&Key, &Open)> = self.ended.iter().map(|row| (&row.key, &row.of)).collect();
@@ -118,7 +118,7 @@ impl Runs {
         Ok(())
     }
 
-    /// What [`write`](Self::write) has written is committed.
+    /// Call after the commit of [`write`](Self::write).
     pub(super) fn written(&mut self, all: bool) {
         self.ended.clear();
         if all {
@@ -143,7 +143,7 @@ async fn upsert(tx: &mut Tx, rows: &[(&Key, &Open)]) -> Result<(), sqlx::Error> 
         for ((backend, source, resource), of) in rows {
             query = query
                 .bind(of.run.began)
-                .bind(EventKind::Renewed.wire())
+                .bind(EventKind::Renewed.as_str())
                 .bind(backend.as_str())
                 .bind(source.as_str())
                 .bind(resource.as_bytes())

@@ -1,51 +1,36 @@
-//! Counts that no event tells, dated to the second: refused acquires by template, failed renewals, failed releases. Alert
-//! rules and previews read them; `lease_signals` keeps one row per minute.
+//! Counts without events, by second: refused acquires by template, failed renewals, failed releases. Read by alert
+//! rules and previews; `lease_signals` has one row per minute.
 //!
-//! **Invariant:** a row carries the part of the process that wrote it and is only replaced by that process with more, so the
-//! counts of several servers add up, and a killed server leaves its counts behind.
+//! **Invariant:** a row carries the id of the process that wrote it and is replaced only by that process with larger
+//! values, so counts of several replicas add up, and a killed server's counts remain.
 
 mod store;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::lease::LeaseMetrics;
+use lease::LeaseMetrics;
 
 pub use store::read;
 
-/// Length of a row, in milliseconds.
+/// Length of a row in milliseconds.
 const MINUTE_MS: i64 = 60_000;
-/// Rows stay in memory for as long as a change of the clock may still add to them, in milliseconds.
+/// How long rows stay in memory because a clock change may still add to them, in milliseconds.
 const KEPT_MS: i64 = 2 * MINUTE_MS;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SignalKind {
-    AcquireRefused,
-    RenewalFailed,
-    ReleaseFailed,
-}
-
-impl SignalKind {
-    const ALL: [Self; 3] = [Self::AcquireRefused, Self::RenewalFailed, Self::ReleaseFailed];
-
-    /// The name in the store.
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::AcquireRefused => "acquire_refused",
-            Self::RenewalFailed => "renewal_failed",
-            Self::ReleaseFailed => "release_failed",
-        }
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
+domain::wire_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum SignalKind {
+        AcquireRefused = "acquire_refused",
+        RenewalFailed = "renewal_failed",
+        ReleaseFailed = "release_failed",
     }
 }
 
-/// What was counted in one second by one server.
+/// A count of one second by one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signal {
-    /// Start of the second, in milliseconds since 1970.
+    /// Start of the second in milliseconds since 1970.
     pub at: i64,
     pub kind: SignalKind,
     /// Template of the names; empty for the lease service as a whole.
@@ -62,10 +47,10 @@ struct Minute {
     is_dirty: bool,
 }
 
-/// The part of this process, as far as it may still grow or is not written yet.
+/// Rows of this process that may still grow or are not yet written.
 #[derive(Debug)]
 pub(super) struct Signals {
-    part: String,
+    process_id: String,
     minutes: HashMap<RowKey, Minute>,
     /// Failed renewals and releases at the last round.
     failures: [u64; 2],
@@ -74,13 +59,13 @@ pub(super) struct Signals {
 impl Signals {
     pub(super) fn new(metrics: &LeaseMetrics) -> Self {
         Self {
-            part: format!("{:08x}", rand::random::<u32>()),
+            process_id: runtime::random::short_id(),
             minutes: HashMap::new(),
             failures: failures(metrics),
         }
     }
 
-    /// Adds refused acquires by template, and the failures since the last round.
+    /// Adds refused acquires by template, and failures since the last round.
     pub(super) fn count(&mut self, refused: HashMap<Arc<str>, u64>, metrics: &LeaseMetrics, now_ms: i64) {
         for (template, times) in refused {
             self.add(SignalKind::AcquireRefused, template, now_ms, times);
@@ -110,7 +95,7 @@ impl Signals {
         self.minutes.values().any(|minute| minute.is_dirty)
     }
 
-    /// A transaction with [`write`](Self::write) was committed.
+    /// Call after the commit of [`write`](Self::write).
     pub(super) fn written(&mut self, now_ms: i64) {
         self.minutes.retain(|(at, ..), minute| {
             minute.is_dirty = false;

@@ -1,34 +1,34 @@
-//! The statements of history.
+//! SQL statements of history.
 
 mod columns;
 
 use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
-use domain::detail::{EventKind, SeenEvent};
+use domain::lock_detail::{EventKind, SeenEvent};
 use domain::names::{BackendName, OwnerId, Resource, Source};
 use domain::token::FencingToken;
 use sqlx::{AssertSqlSafe, Row as _, Sqlite, Transaction};
 
-use super::values::{pieces, places};
-use crate::db::{Db, Tx, on_either};
-use crate::inventory::Change;
-use crate::lease::LeaseService;
+use super::bulk_insert::{pieces, places};
+use inventory::LockChange;
+use lease::LeaseService;
+use runtime::db::{Db, Tx, on_either};
 
-/// A time that nobody watched.
+/// A time without observation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Gap {
     pub(super) began: DateTime<Utc>,
     pub(super) ended: DateTime<Utc>,
 }
 
-/// Takes or keeps the turn in the store itself. None: somebody has had a later one. Otherwise when something was written
-/// last before this, if ever.
+/// Records the leader's fencing token. `None` if a newer leader exists; otherwise the time of the last write, if
+/// any.
 pub(super) async fn claim(tx: &mut Tx, token: i64, now_ms: i64) -> Result<Option<Option<i64>>, sqlx::Error> {
-    // Locks the row; what it says is read afterwards.
-    let lock = "UPDATE history_writer SET token = $1 WHERE token <= $1";
-    let read = "SELECT alive_at FROM history_writer";
-    let write = "UPDATE history_writer SET alive_at = $1";
+    // Locks the row; its values are read afterwards.
+    let lock = "UPDATE history_writer SET fencing_token = $1 WHERE fencing_token <= $1";
+    let read = "SELECT last_write_at FROM history_writer";
+    let write = "UPDATE history_writer SET last_write_at = $1";
     Ok(on_either!(tx, Tx, |tx| {
         let locked = sqlx::query(lock).bind(token).execute(&mut **tx).await?;
         match locked.rows_affected() {
@@ -44,10 +44,10 @@ pub(super) async fn claim(tx: &mut Tx, token: i64, now_ms: i64) -> Result<Option
 
 const COLUMNS: usize = 15;
 
-/// Everything but renewals, which are folded first.
+/// Inserts all changes except renewals, which are folded into runs.
 pub(super) async fn insert(
     tx: &mut Tx,
-    changes: &[&Change],
+    changes: &[&LockChange],
     leases: &LeaseService,
 ) -> Result<(), sqlx::Error> {
     match tx {
@@ -63,12 +63,12 @@ pub(super) async fn insert(
 
 async fn insert_rows(
     tx: &mut Transaction<'static, Sqlite>,
-    changes: &[&Change],
+    changes: &[&LockChange],
     leases: &LeaseService,
 ) -> Result<(), sqlx::Error> {
     let statement = format!(
-        "INSERT INTO lock_events (at, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, sampled, trace_id, waited_ms, ttl_seen_ms,
-            not_before, stale_after_ms)
+        "INSERT INTO lock_events (at, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters,
+            is_sampled, trace_id, waited_ms, ttl_seen_ms, not_before, stale_after_ms)
          VALUES {}",
         places(changes.len(), COLUMNS)
     );
@@ -76,7 +76,7 @@ async fn insert_rows(
     for change in changes {
         query = query
             .bind(change.at.timestamp_millis())
-            .bind(change.kind.wire())
+            .bind(change.kind.as_str())
             .bind(change.backend.as_str())
             .bind(change.source.as_str())
             .bind(change.resource.as_bytes())
@@ -95,8 +95,8 @@ async fn insert_rows(
     Ok(())
 }
 
-/// Which trace did it, as far as this process did it.
-fn trace_of(leases: &LeaseService, change: &Change) -> Option<String> {
+/// The trace id of the change, if this process made it.
+fn trace_of(leases: &LeaseService, change: &LockChange) -> Option<String> {
     let token = change
         .token
         .filter(|_| change.backend == BackendName::builtin())?;
@@ -105,10 +105,10 @@ fn trace_of(leases: &LeaseService, change: &Change) -> Option<String> {
         EventKind::Released | EventKind::Revoked => true,
         _ => return None,
     };
-    leases.traced().of(&change.resource, token, is_end)
+    leases.traced().find(&change.resource, token, is_end)
 }
 
-/// Postgres has no NUL in a text.
+/// Postgres rejects text with NUL.
 pub(super) fn without_nul(text: &str) -> Cow<'_, str> {
     if text.contains('\0') {
         text.replace('\0', "\u{fffd}").into()
@@ -118,7 +118,7 @@ pub(super) fn without_nul(text: &str) -> Cow<'_, str> {
 }
 
 pub(super) async fn add_gap(tx: &mut Tx, began: i64, ended: i64, lost: i64) -> Result<(), sqlx::Error> {
-    let insert = "INSERT INTO history_gaps (began, ended, lost) VALUES ($1, $2, $3)";
+    let insert = "INSERT INTO history_gaps (started_at, ended_at, events_lost) VALUES ($1, $2, $3)";
     on_either!(tx, Tx, |tx| {
         let query = sqlx::query(insert).bind(began).bind(ended).bind(lost);
         query.execute(&mut **tx).await?.rows_affected()
@@ -134,7 +134,7 @@ pub(super) async fn events(
     resource: &Resource,
     most: usize,
 ) -> Result<Vec<SeenEvent>, sqlx::Error> {
-    // Renewals are in the lock's cadence, and a line that grows shorter is no news.
+    // Renewals are shown as cadence, and a shorter queue is not shown.
     let select = "SELECT at, kind, owner_id, fencing_token, trace_id, waited_ms, not_before FROM lock_events
         WHERE backend = $1 AND resource = $2 AND (CAST($3 AS TEXT) IS NULL OR source = $3)
           AND kind NOT IN ('renewed', 'fewer_waiting')
@@ -148,7 +148,7 @@ pub(super) async fn events(
             .bind(i64::try_from(most).unwrap_or(i64::MAX));
         for row in query.fetch_all(pool).await? {
             let (kind, token): (String, Option<String>) = (row.try_get(1)?, row.try_get(3)?);
-            // A later version may know more kinds: what we cannot tell is left out.
+            // A newer version may know more kinds: skipped.
             let Some((kind, at)) = EventKind::parse(&kind).zip(moment(row.try_get(0)?)) else {
                 continue;
             };
@@ -166,9 +166,10 @@ pub(super) async fn events(
     Ok(events)
 }
 
-/// Those that ended after `since`, in milliseconds, newest first.
+/// Gaps that ended after `since` (milliseconds), newest first.
 pub(super) async fn gaps_since(db: &Db, since: i64, most: usize) -> Result<Vec<Gap>, sqlx::Error> {
-    let select = "SELECT began, ended FROM history_gaps WHERE ended >= $1 ORDER BY ended DESC LIMIT $2";
+    let select =
+        "SELECT started_at, ended_at FROM history_gaps WHERE ended_at >= $1 ORDER BY ended_at DESC LIMIT $2";
     let mut gaps = Vec::new();
     on_either!(db, Db, |pool| {
         let query = sqlx::query(select)

@@ -1,48 +1,44 @@
 //! `/v1/alerts`, `/v1/silences`, and in `alerts/rules.rs` `/v1/rules`: handlers parse, ask the alerts, answer.
 
-mod rules;
+pub(in crate::http) mod rules;
 
 use std::sync::Arc;
 
 use axum::Json;
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
-use domain::access::{Right, Visible};
+use domain::access::{Permission, Visible};
 use domain::alerts::SilenceDraft;
 use serde::de::DeserializeOwned;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-use super::audit::Desk;
-use super::people::{Asker, Id};
-use super::problem::Problem;
-use super::wire::alerts::{AckWire, AlertWire, AlertsWire, NewSilenceWire, SilenceWire, SilencesWire};
+use super::json_body;
 use crate::alerts::{AlertError, Alerts, path};
+use crate::http::current_user::ApiUser;
+use crate::http::dto::alerts::{AckDto, AlertDto, AlertsDto, NewSilenceDto, SilenceDto, SilencesDto};
+use crate::http::path_id::PathId;
+use crate::http::problem::Problem;
 
+/// Longest body of a rule or silence, in bytes.
 const BYTES_MAX: usize = 256 * 1024;
-
-pub(super) fn router<S: Clone + Send + Sync + 'static>(desk: &Desk) -> OpenApiRouter<S> {
-    OpenApiRouter::new()
-        .routes(routes!(list))
-        .routes(routes!(ack))
-        .routes(routes!(silences, silence))
-        .routes(routes!(end))
-        .with_state(desk.alerts.clone())
-        .merge(rules::router(desk))
-}
 
 impl From<AlertError> for Problem {
     fn from(error: AlertError) -> Self {
         match error {
-            AlertError::Invalid(faults) => match faults.first() {
-                Some(first) => Self::invalid(&first.field, format!("It {}", first.why)).with_mend(Some(
-                    faults
-                        .iter()
-                        .map(ToString::to_string)
-                        .collect::<Vec<_>>()
-                        .join("; "),
-                )),
+            AlertError::Invalid(errors) => match errors.first() {
+                Some(first) => Self::invalid(&first.field, format!("It {}", first.why))
+                    .with_remedy(Some(
+                        errors
+                            .iter()
+                            .map(ToString::to_string)
+                            .collect::<Vec<_>>()
+                            .join("; "),
+                    ))
+                    .with_errors(
+                        errors
+                            .iter()
+                            .map(|error| (error.field.clone(), error.why.clone())),
+                    ),
                 None => Self::invalid("rule", "It is not valid".to_owned()),
             },
             AlertError::NotFound(what) => Self::not_found(format!("there is no such {what}")),
@@ -56,20 +52,21 @@ impl From<AlertError> for Problem {
     }
 }
 
-async fn read<T: DeserializeOwned>(asker: &Asker, body: Body) -> Result<T, Problem> {
-    let bytes = to_bytes(body, BYTES_MAX).await;
-    let bytes = bytes.map_err(|_| asker.problem(Problem::invalid("body", "It is too large".to_owned())))?;
-    serde_json::from_slice(&bytes)
-        .map_err(|error| asker.problem(Problem::invalid("body", format!("It cannot be read: {error}"))))
+async fn read<T: DeserializeOwned>(user: &ApiUser, body: Body) -> Result<T, Problem> {
+    let read = json_body::read_up_to(BYTES_MAX, &user.headers, body).await;
+    read.map_err(|error| user.problem(error))
 }
 
-/// What is pending or fires, the gravest first; cut to what the caller may see.
-#[utoipa::path(get, path = "/v1/alerts", tag = "alerts", responses((status = 200, body = AlertsWire)))]
-async fn list(State(alerts): State<Arc<Alerts>>, asker: Asker) -> Result<Json<AlertsWire>, Problem> {
-    let visible = Visible::to(&asker.who.grants);
+/// Pending and firing alerts, most severe first, as far as the principal may see.
+#[utoipa::path(get, path = "/v1/alerts", tag = "alerts", responses((status = 200, body = AlertsDto)))]
+pub(in crate::http) async fn list(
+    State(alerts): State<Arc<Alerts>>,
+    user: ApiUser,
+) -> Result<Json<AlertsDto>, Problem> {
+    let visible = Visible::to(&user.who.grants);
     let open = alerts.open(&visible).await.map_err(AlertError::from);
-    let open = open.map_err(|error| asker.problem(error))?;
-    let wire = open.into_iter().map(|open| AlertWire {
+    let open = open.map_err(|error| user.problem(error))?;
+    let wire = open.into_iter().map(|open| AlertDto {
         id: open.kept.alert.id.to_string(),
         state: if open.kept.alert.is_firing() {
             "firing"
@@ -86,57 +83,60 @@ async fn list(State(alerts): State<Arc<Alerts>>, asker: Asker) -> Result<Json<Al
         acknowledged_by: open.kept.acked.map(|(_, by, _)| by),
         runbook: open.rule.runbook(),
     });
-    Ok(Json(AlertsWire {
+    Ok(Json(AlertsDto {
         alerts: wire.collect(),
     }))
 }
 
-/// Somebody has it in hand.
+/// Acknowledges an alert.
 #[utoipa::path(
-    post, path = "/v1/alerts/{id}/ack", tag = "alerts", params(("id" = String, Path)), request_body = AckWire,
+    post, path = "/v1/alerts/{id}/ack", tag = "alerts", params(("id" = String, Path)), request_body = AckDto,
     responses((status = 204), (status = 404, body = Problem, content_type = "application/problem+json"))
 )]
-async fn ack(
+pub(in crate::http) async fn ack(
     State(alerts): State<Arc<Alerts>>,
-    Id(id): Id,
-    asker: Asker,
+    PathId(id): PathId,
+    user: ApiUser,
     body: Body,
 ) -> Result<StatusCode, Problem> {
-    let ack: AckWire = read(&asker, body).await?;
+    let ack: AckDto = read(&user, body).await?;
     let id = id.parse().unwrap_or(0);
-    let done = alerts.acknowledge(&asker.who, id, &ack.note).await;
+    let done = alerts.acknowledge(&user.who, id, &ack.note).await;
     done.map(|()| StatusCode::NO_CONTENT)
-        .map_err(|error| asker.problem(error))
+        .map_err(|error| user.problem(error))
 }
 
-/// Those that are not over.
-#[utoipa::path(get, path = "/v1/silences", tag = "alerts", responses((status = 200, body = SilencesWire)))]
-async fn silences(State(alerts): State<Arc<Alerts>>, asker: Asker) -> Result<Json<SilencesWire>, Problem> {
+/// Silences that have not ended.
+#[utoipa::path(get, path = "/v1/silences", tag = "alerts", responses((status = 200, body = SilencesDto)))]
+pub(in crate::http) async fn silences(
+    State(alerts): State<Arc<Alerts>>,
+    user: ApiUser,
+) -> Result<Json<SilencesDto>, Problem> {
     let silences = alerts.silences().await.map_err(AlertError::from);
-    let silences = silences.map_err(|error| asker.problem(error))?;
-    let is_whole = asker.who.grants.may_everywhere(Right::View);
-    // Names of others' locks may stand in them.
-    let silences = silences.into_iter().filter(|_| is_whole).map(SilenceWire::from);
-    Ok(Json(SilencesWire {
+    let silences = silences.map_err(|error| user.problem(error))?;
+    let is_whole = user.who.grants.may_everywhere(Permission::View);
+    // They may hold names of locks outside the principal's scope.
+    let silences = silences.into_iter().filter(|_| is_whole).map(SilenceDto::from);
+    Ok(Json(SilencesDto {
         silences: silences.collect(),
     }))
 }
 
-/// Keeps alerts quiet for a while. The author is who asks.
+/// Silences alerts for a while. The principal is the author.
 #[utoipa::path(
-    post, path = "/v1/silences", tag = "alerts", request_body = NewSilenceWire,
+    post, path = "/v1/silences", tag = "alerts", request_body = NewSilenceDto,
     responses(
-        (status = 201, body = SilenceWire),
+        (status = 201, body = SilenceDto),
         (status = 400, body = Problem, content_type = "application/problem+json"),
         (status = 403, body = Problem, content_type = "application/problem+json")
     )
 )]
-async fn silence(
+pub(in crate::http) async fn silence(
     State(alerts): State<Arc<Alerts>>,
-    asker: Asker,
+    user: ApiUser,
     body: Body,
-) -> Result<(StatusCode, Json<SilenceWire>), Problem> {
-    let wire: NewSilenceWire = read(&asker, body).await?;
+) -> Result<(StatusCode, Json<SilenceDto>), Problem> {
+    let wire: NewSilenceDto = read(&user, body).await?;
     let draft = SilenceDraft {
         matchers: wire
             .matchers
@@ -146,9 +146,9 @@ async fn silence(
         lasts: wire.lasts,
         comment: wire.comment,
     };
-    let made = alerts.silence(&asker.who, &draft).await;
+    let made = alerts.silence(&user.who, &draft).await;
     made.map(|silence| (StatusCode::CREATED, Json(silence.into())))
-        .map_err(|error| asker.problem(error))
+        .map_err(|error| user.problem(error))
 }
 
 /// Ends a silence now.
@@ -156,9 +156,13 @@ async fn silence(
     delete, path = "/v1/silences/{id}", tag = "alerts", params(("id" = String, Path)),
     responses((status = 204), (status = 404, body = Problem, content_type = "application/problem+json"))
 )]
-async fn end(State(alerts): State<Arc<Alerts>>, Id(id): Id, asker: Asker) -> Result<StatusCode, Problem> {
-    let ended = alerts.end_silence(&asker.who, &id).await;
+pub(in crate::http) async fn end(
+    State(alerts): State<Arc<Alerts>>,
+    PathId(id): PathId,
+    user: ApiUser,
+) -> Result<StatusCode, Problem> {
+    let ended = alerts.end_silence(&user.who, &id).await;
     ended
         .map(|()| StatusCode::NO_CONTENT)
-        .map_err(|error| asker.problem(error))
+        .map_err(|error| user.problem(error))
 }

@@ -1,74 +1,24 @@
-//! The audit record over HTTP: `GET /v1/audit` and its export for programs, `/audit` for people. Handlers parse, ask the
-//! record, answer; each is cut to what the caller may read.
+//! The audit log over HTTP: `GET /v1/audit` and its export, cut to what the caller may read. The pages are in `pages/audit`.
 
-mod api;
-mod attention;
-mod export;
-mod fields;
-mod lines;
-mod page;
-mod review;
-mod row;
+pub(in crate::http) mod api;
+pub(in crate::http) mod export;
 
-use std::sync::Arc;
-
-use axum::Router;
-use axum::routing::{get, post};
 use domain::audit::{AuditQuery, Readable};
 use domain::query::QueryError;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-use super::problem::Problem;
-use super::settings::Settings;
-use crate::alerts::Alerts;
-use crate::audit::{Audit, Keeper};
-use crate::identity::Who;
-use crate::notify::Notifier;
-use crate::unlock::Unlocks;
+use crate::http::problem::Problem;
+use crate::identity::Principal;
 
-/// What the record's calls and pages ask.
-pub struct Desk {
-    pub settings: Arc<Settings>,
-    pub unlocks: Arc<Unlocks>,
-    pub notifier: Arc<Notifier>,
-    pub alerts: Arc<Alerts>,
-    pub keeper: Arc<Keeper>,
-}
+pub(super) type Pairs = Vec<(String, String)>;
 
-impl Desk {
-    fn audit(&self) -> &Audit {
-        &self.settings.gate.audit
-    }
-}
-
-/// All calls, with their description, for any outer state.
-pub(super) fn api<S: Clone + Send + Sync + 'static>(desk: Arc<Desk>) -> OpenApiRouter<S> {
-    OpenApiRouter::new()
-        .routes(routes!(api::list))
-        .routes(routes!(export::export))
-        .with_state(desk)
-}
-
-pub(super) fn pages(desk: Arc<Desk>) -> Router {
-    Router::new()
-        .route("/audit", get(page::show))
-        .route("/audit/{id}", get(row::show))
-        .route("/audit/unlocks/{id}/review", post(review::review))
-        .layer(axum::middleware::map_response(super::pages::set_headers))
-        .with_state(desk)
-}
-
-type Pairs = Vec<(String, String)>;
-
-fn pairs(query: Option<&str>) -> Pairs {
+pub(super) fn pairs(query: Option<&str>) -> Pairs {
     url::form_urlencoded::parse(query.unwrap_or_default().as_bytes())
         .into_owned()
         .collect()
 }
 
-/// What the caller asks for, as far as they may read.
-fn parse(pairs: &Pairs, who: &Who) -> Result<AuditQuery, QueryError> {
+/// The requested filter, limited to what the principal may read.
+pub(super) fn parse(pairs: &Pairs, who: &Principal) -> Result<AuditQuery, QueryError> {
     let given = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     Ok(AuditQuery {
         readable: Readable::to(&who.grants),
@@ -76,7 +26,7 @@ fn parse(pairs: &Pairs, who: &Who) -> Result<AuditQuery, QueryError> {
     })
 }
 
-fn unreadable(error: &sqlx::Error) -> Problem {
-    tracing::warn!("the audit record cannot be read: {error}");
+pub(super) fn unreadable(error: &sqlx::Error) -> Problem {
+    tracing::warn!("the audit log cannot be read: {error}");
     Problem::store_unavailable()
 }

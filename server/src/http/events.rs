@@ -13,8 +13,9 @@ use serde::Serialize;
 use tokio::sync::watch;
 use utoipa::ToSchema;
 
-use super::state::{AppState, InSight};
-use crate::inventory::{BackendSummary, Summary};
+use super::current_user::ApiUser;
+use super::state::AppState;
+use inventory::{BackendSummary, Summary};
 
 /// At most two hints a second, and at least one every five seconds so that a cut line shows.
 const GAP: Duration = Duration::from_millis(500);
@@ -41,7 +42,7 @@ pub struct BackendHint {
     name: String,
     status: &'static str,
     age_ms: Option<i64>,
-    poll_ms: i64,
+    poll_interval_ms: i64,
 }
 
 /// Hints that something changed: `hello` at once, then `revision`. `id` is the revision.
@@ -49,14 +50,14 @@ pub struct BackendHint {
     get, path = "/v1/events", tag = "inventory",
     responses((status = 200, body = Hint, content_type = "text/event-stream"))
 )]
-pub(super) async fn stream(
+pub(in crate::http) async fn stream(
     State(state): State<AppState>,
-    InSight(visible): InSight,
+    user: ApiUser,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
     let woken = state.inventory.subscribe();
     let start = Position {
         state,
-        visible,
+        visible: Visible::to(&user.who.grants),
         woken,
         changes: 0,
         revision: 0,
@@ -143,7 +144,7 @@ impl Position {
             },
             held_total: summary.held_total,
             attention_total: summary.attention_total,
-            alerts_overdue: self.state.evaluation.is_overdue(),
+            alerts_overdue: self.state.auth.evaluation.is_overdue(),
             backends: backends.map(backend_hint).collect(),
         }
     }
@@ -152,8 +153,8 @@ impl Position {
 fn backend_hint(backend: &BackendSummary) -> BackendHint {
     BackendHint {
         name: backend.name.to_string(),
-        status: backend.status.wire(),
+        status: backend.status.as_str(),
         age_ms: backend.age_ms,
-        poll_ms: backend.poll_ms,
+        poll_interval_ms: backend.poll_interval_ms,
     }
 }

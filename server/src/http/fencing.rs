@@ -1,4 +1,4 @@
-//! `POST /v1/fencing/check` and `POST /v1/fencing/rejections`: for resources that ask, and for those that compare
+//! `POST /v1/fencing/check` for resources that ask, `POST /v1/fencing/rejections` for resources that compare tokens
 //! themselves and report.
 
 use std::sync::Arc;
@@ -7,37 +7,39 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
-use chrono::{DateTime, Utc};
+use chrono::DateTime;
+use domain::lease::limits::TOKEN_MAX;
 use domain::lease::{Invalid, StoreTime, names};
 use domain::names::{OwnerId, Resource};
 use domain::token::FencingToken;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::lease::body::{BodyError, Fields};
-use super::lease::context::Context;
-use super::lease::wire::HolderWire;
-use super::problem::Problem;
-use crate::lease::{Checked, LeaseService, Report};
+use super::json_body::{self, BodyError, FieldErrors};
+use crate::http::lease::context::Context;
+use crate::http::lease::dto::HolderDto;
+use crate::http::problem::Problem;
+use lease::{Checked, LeaseService, Report};
 
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(title = "FencingCheck", example = json!({"resource": "billing:close:2026-04", "fencingToken": 7, "source": "ledger-db"}))]
-pub struct CheckWire {
+pub struct CheckDto {
     resource: String,
-    fencing_token: u64,
+    #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
+    fencing_token: i64,
     owner_id: Option<String>,
-    /// Who asks; enters the ledger with a refusal.
+    /// The resource that checks; recorded with a rejection.
     source: Option<String>,
 }
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(title = "FencingAnswer")]
-pub struct CheckedWire {
+pub struct CheckedDto {
     /// Only for the last token granted.
     accepted: bool,
-    /// `stale` (a newer one was granted) or `never_issued`.
+    /// `stale` (a newer token was granted) or `never_issued`.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
     fencing_token: u64,
@@ -45,40 +47,44 @@ pub struct CheckedWire {
     /// `held`, `expired`, `released`, `revoked` or `none`, so that a resource may be stricter.
     lease_state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    holder: Option<HolderWire>,
+    holder: Option<HolderDto>,
 }
 
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(title = "FencingRejection", example = json!({
     "resource": "billing:close:2026-04", "fencingToken": 7, "highestToken": 8, "source": "ledger-db",
     "at": "2026-04-30T23:59:01Z"
 }))]
-pub struct RejectionWire {
+pub struct RejectionDto {
     resource: String,
-    fencing_token: u64,
-    highest_token: Option<u64>,
+    #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
+    fencing_token: i64,
+    #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
+    highest_token: Option<i64>,
     owner_id: Option<String>,
     source: String,
-    at: Option<DateTime<Utc>>,
+    /// RFC 3339; absent: now.
+    #[schema(format = DateTime)]
+    at: Option<String>,
 }
 
-/// Whether a write under this token should be accepted. A refusal enters the ledger.
+/// Whether a write under this token should be accepted. A rejection is recorded.
 #[utoipa::path(
     post, path = "/v1/fencing/check", tag = "fencing",
-    request_body = CheckWire,
+    request_body = CheckDto,
     responses(
-        (status = 200, body = CheckedWire),
+        (status = 200, body = CheckedDto),
         (status = 400, body = Problem, content_type = "application/problem+json"),
         (status = 403, body = Problem, content_type = "application/problem+json", description = "`out_of_scope`"),
         (status = 503, body = Problem, content_type = "application/problem+json", description = "Do not accept the write")
     )
 )]
-pub(super) async fn check(
+pub(in crate::http) async fn check(
     State(service): State<Arc<LeaseService>>,
     context: Context,
     body: Body,
-) -> Result<Json<CheckedWire>, Problem> {
+) -> Result<Json<CheckedDto>, Problem> {
     let question = Question::parse(&context, body)
         .await
         .map_err(|error| context.problem(error))?;
@@ -92,14 +98,14 @@ pub(super) async fn check(
         .check(&context.caller, &resource, token, owner, source)
         .await;
     checked
-        .map(|it| Json(CheckedWire::from(it)))
+        .map(|it| Json(CheckedDto::from(it)))
         .map_err(|error| context.problem(error))
 }
 
-/// Enters what a resource refused by itself into the ledger.
+/// Records a write that a resource rejected by itself.
 #[utoipa::path(
     post, path = "/v1/fencing/rejections", tag = "fencing",
-    request_body = RejectionWire,
+    request_body = RejectionDto,
     responses(
         (status = 202, description = "Recorded"),
         (status = 400, body = Problem, content_type = "application/problem+json"),
@@ -107,7 +113,7 @@ pub(super) async fn check(
         (status = 503, body = Problem, content_type = "application/problem+json")
     )
 )]
-pub(super) async fn report(
+pub(in crate::http) async fn report(
     State(service): State<Arc<LeaseService>>,
     context: Context,
     body: Body,
@@ -130,56 +136,72 @@ struct Question {
 
 impl Question {
     async fn parse(context: &Context, body: Body) -> Result<Self, BodyError> {
-        let mut fields = Fields::read(&context.headers, body).await?;
-        let question = Self {
-            resource: names::resource(&fields.text("resource")?)?,
-            token: fields.token("fencingToken")?,
-            owner: owner(&mut fields)?,
-            source: source(&mut fields)?,
+        let body: CheckDto = json_body::read(&context.headers, body).await?;
+        let mut errors = FieldErrors::default();
+        let resource = errors.check(names::resource(&body.resource));
+        let token = errors.check(token("fencingToken", body.fencing_token));
+        let owner = errors.check(owner(body.owner_id));
+        let source = errors.check(body.source.map(source).transpose());
+        let (Some(resource), Some(token), Some(owner), Some(source)) = (resource, token, owner, source)
+        else {
+            return Err(errors.into());
         };
-        fields.end()?;
-        Ok(question)
+        Ok(Self {
+            resource,
+            token,
+            owner,
+            source,
+        })
     }
 }
 
 async fn parse(context: &Context, body: Body) -> Result<Report, BodyError> {
-    let mut fields = Fields::read(&context.headers, body).await?;
-    let report = Report {
-        resource: names::resource(&fields.text("resource")?)?,
-        token: fields.token("fencingToken")?,
-        highest: fields.optional_token("highestToken")?,
-        owner: owner(&mut fields)?,
-        source: source(&mut fields)?.ok_or_else(|| Invalid::new("source", "is required"))?,
-        at: moment(&mut fields)?,
+    let body: RejectionDto = json_body::read(&context.headers, body).await?;
+    let mut errors = FieldErrors::default();
+    let resource = errors.check(names::resource(&body.resource));
+    let presented = errors.check(token("fencingToken", body.fencing_token));
+    let highest = body.highest_token.map(|number| token("highestToken", number));
+    let highest = errors.check(highest.transpose());
+    let owner = errors.check(owner(body.owner_id));
+    let source = errors.check(source(body.source));
+    let at = errors.check(body.at.as_deref().map(moment).transpose());
+    let (Some(resource), Some(token), Some(highest), Some(owner), Some(source), Some(at)) =
+        (resource, presented, highest, owner, source, at)
+    else {
+        return Err(errors.into());
     };
-    fields.end()?;
-    Ok(report)
+    Ok(Report {
+        resource,
+        token,
+        highest,
+        owner,
+        source,
+        at,
+    })
 }
 
-fn owner(fields: &mut Fields) -> Result<Option<OwnerId>, Invalid> {
-    fields
-        .optional_text("ownerId")?
-        .map(|text| names::owner(&text))
-        .transpose()
+fn token(field: &str, number: i64) -> Result<FencingToken, Invalid> {
+    let fits = u64::try_from(number).ok().filter(|number| *number <= TOKEN_MAX);
+    fits.map(FencingToken::new)
+        .ok_or_else(|| Invalid::new(field, format!("must be 0 to {TOKEN_MAX}, but is {number}")))
 }
 
-fn source(fields: &mut Fields) -> Result<Option<String>, Invalid> {
-    let text = fields.optional_text("source")?;
-    text.map(|text| names::source(&text).map(str::to_owned))
-        .transpose()
+fn owner(text: Option<String>) -> Result<Option<OwnerId>, Invalid> {
+    text.map(|text| names::owner(&text)).transpose()
 }
 
-fn moment(fields: &mut Fields) -> Result<Option<StoreTime>, Invalid> {
-    let text = fields.optional_text("at")?;
-    let read = |text: String| {
-        DateTime::parse_from_rfc3339(&text)
-            .map(|at| StoreTime::from_ms(at.timestamp_millis()))
-            .map_err(|_| Invalid::new("at", "must be a time like 2026-04-30T23:59:01Z"))
-    };
-    text.map(read).transpose()
+fn source(text: String) -> Result<String, Invalid> {
+    names::source(&text)?;
+    Ok(text)
 }
 
-impl From<Checked> for CheckedWire {
+fn moment(text: &str) -> Result<StoreTime, Invalid> {
+    DateTime::parse_from_rfc3339(text)
+        .map(|at| StoreTime::from_ms(at.timestamp_millis()))
+        .map_err(|_| Invalid::new("at", "must be a time like 2026-04-30T23:59:01Z"))
+}
+
+impl From<Checked> for CheckedDto {
     fn from(checked: Checked) -> Self {
         Self {
             accepted: checked.accepted(),
@@ -187,7 +209,7 @@ impl From<Checked> for CheckedWire {
             fencing_token: checked.answer.presented.number(),
             highest_token: checked.answer.highest.number(),
             lease_state: checked.answer.lease_state,
-            holder: checked.now.holder.as_ref().map(HolderWire::new),
+            holder: checked.now.holder.as_ref().map(HolderDto::new),
         }
     }
 }

@@ -1,22 +1,23 @@
 //! `/healthz`: the process answers. `/readyz`: every backend was tried once, so that the view is not empty by haste, and
 //! the process is not about to end.
 //!
-//! Open to everybody, who read the status alone. Readers of everything also read which tasks panicked and which backends
-//! are awaited; what a panic said is on the Backends page.
+//! Public, but only the status. Readers of every backend also read which tasks panicked and which backends
+//! are awaited; the message of a panic is on the Backends page.
 
+use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::{Extension, Json};
 use chrono::{DateTime, Utc};
-use domain::access::Right;
+use domain::access::Permission;
 use domain::alerts::OVERDUE;
 use domain::backend::BackendStatus;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::state::AppState;
-use crate::identity::Who;
-use crate::tasks;
+use crate::http::current_user::ApiUser;
+use crate::http::state::AppState;
+use crate::identity::Principal;
+use runtime::tasks;
 
 /// All but the status is for readers of everything, and absent for all others.
 #[derive(Serialize, ToSchema)]
@@ -45,7 +46,7 @@ pub struct Health {
 #[serde(rename_all = "camelCase")]
 pub struct TaskHealth {
     name: String,
-    /// How often it was started again.
+    /// Number of restarts.
     restarts: u64,
     panicked_at: DateTime<Utc>,
     /// Since when it runs again; null while it rests before its next start.
@@ -53,8 +54,8 @@ pub struct TaskHealth {
 }
 
 impl Health {
-    fn new(status: &'static str, who: Option<&Who>, waiting: Vec<String>) -> Self {
-        let is_reader = who.is_some_and(|who| who.grants.may_everywhere(Right::View));
+    fn new(status: &'static str, who: &Principal, waiting: Vec<String>) -> Self {
+        let is_reader = who.grants.may_everywhere(Permission::View);
         Self {
             status,
             errors: Vec::new(),
@@ -79,8 +80,8 @@ impl From<tasks::Fallen> for TaskHealth {
 
 /// The process answers.
 #[utoipa::path(get, path = "/healthz", tag = "health", responses((status = 200, body = Health)))]
-pub(super) async fn alive(who: Option<Extension<Who>>) -> Json<Health> {
-    Json(Health::new("ok", who.as_deref(), Vec::new()))
+pub(in crate::http) async fn alive(user: ApiUser) -> Json<Health> {
+    Json(Health::new("ok", &user.who, Vec::new()))
 }
 
 /// Every backend was observed, or has failed, at least once, and the process is not about to end.
@@ -88,9 +89,9 @@ pub(super) async fn alive(who: Option<Extension<Who>>) -> Json<Health> {
     get, path = "/readyz", tag = "health",
     responses((status = 200, body = Health), (status = 503, body = Health))
 )]
-pub(super) async fn ready(
+pub(in crate::http) async fn ready(
     State(state): State<AppState>,
-    who: Option<Extension<Who>>,
+    user: ApiUser,
 ) -> (StatusCode, Json<Health>) {
     let waiting: Vec<String> = state
         .inventory
@@ -105,26 +106,26 @@ pub(super) async fn ready(
         "stopping"
     } else if !waiting.is_empty() {
         "starting"
-    } else if state.evaluation.is_overdue() {
+    } else if state.auth.evaluation.is_overdue() {
         "degraded"
     } else {
         "ok"
     };
-    // Leases go on without alerts: a balancer must not take every server out because nobody evaluates.
+    // Leases work without alert evaluation: a load balancer must not remove every server for it.
     let code = if matches!(status, "ok" | "degraded") {
         StatusCode::OK
     } else {
         StatusCode::SERVICE_UNAVAILABLE
     };
-    let is_overdue = state.evaluation.is_overdue();
-    let health = Health::new(status, who.as_deref(), waiting);
+    let is_overdue = state.auth.evaluation.is_overdue();
+    let health = Health::new(status, &user.who, waiting);
     let health = Health {
         errors: is_overdue.then(|| OVERDUE.to_owned()).into_iter().collect(),
         // For readers of everything, like the other details.
         alerts_evaluated_seconds_ago: health
             .waiting
             .is_some()
-            .then(|| state.evaluation.age_ms() / 1_000),
+            .then(|| state.auth.evaluation.age_ms() / 1_000),
         ..health
     };
     (code, Json(health))

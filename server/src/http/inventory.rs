@@ -3,17 +3,17 @@
 use app::console::ConsoleError;
 use axum::Json;
 use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, RawQuery};
-use axum::http::HeaderMap;
+use axum::extract::{Path, RawQuery, State};
 use domain::names::{BackendName, Source};
 use domain::query::{InventoryQuery, QueryError};
 
-use super::problem::Problem;
-use super::state::Seen;
-use super::wire::backend::BackendWire;
-use super::wire::detail::DetailWire;
-use super::wire::page::PageWire;
-use super::wire::prefix::PrefixWire;
+use super::current_user::ApiUser;
+use super::state::ConsoleFor;
+use crate::http::dto::backend::BackendDto;
+use crate::http::dto::lock_detail::DetailDto;
+use crate::http::dto::page::PageDto;
+use crate::http::dto::prefix::PrefixDto;
+use crate::http::problem::Problem;
 
 /// Locks in one list, worst first unless sorted otherwise.
 #[utoipa::path(
@@ -28,25 +28,25 @@ use super::wire::prefix::PrefixWire;
         ("sort" = Option<String>, Query,
             description = "resource, held, remaining, waiters or state; `-` before it for descending"),
         ("limit" = Option<u32>, Query, description = "1 to 1000, default 100"),
-        ("cursor" = Option<String>, Query, description = "`nextCursor` of the page before")
+        ("cursor" = Option<String>, Query, description = "`nextCursor` of the previous page")
     ),
     responses(
-        (status = 200, body = PageWire),
+        (status = 200, body = PageDto),
         (status = 400, body = Problem, content_type = "application/problem+json")
     )
 )]
-pub(super) async fn list(
-    Seen(console): Seen,
-    headers: HeaderMap,
+pub(in crate::http) async fn list(
+    State(console): State<ConsoleFor>,
+    user: ApiUser,
     RawQuery(query): RawQuery,
-) -> Result<Json<PageWire>, Problem> {
+) -> Result<Json<PageDto>, Problem> {
     let query = parse(query.as_deref().unwrap_or_default());
     let page = match query {
-        Ok(query) => console.inventory(query).await,
+        Ok(query) => console.principal(&user.who).inventory(query).await,
         Err(error) => Err(ConsoleError::BadQuery(error)),
     };
-    page.map(|page| Json(PageWire::from(page)))
-        .map_err(|error| Problem::from(error).with_request_id(&headers))
+    page.map(|page| Json(PageDto::from(page)))
+        .map_err(|error| user.problem(error))
 }
 
 fn parse(query: &str) -> Result<InventoryQuery, QueryError> {
@@ -63,17 +63,17 @@ fn parse(query: &str) -> Result<InventoryQuery, QueryError> {
         ("source" = Option<String>, Query, description = "Needed where two sources hold the same name")
     ),
     responses(
-        (status = 200, body = DetailWire),
+        (status = 200, body = DetailDto),
         (status = 404, body = Problem, content_type = "application/problem+json"),
         (status = 409, body = Problem, content_type = "application/problem+json")
     )
 )]
-pub(super) async fn detail(
-    Seen(console): Seen,
-    headers: HeaderMap,
+pub(in crate::http) async fn detail(
+    State(console): State<ConsoleFor>,
+    user: ApiUser,
     path: Result<Path<(String, String)>, PathRejection>,
     RawQuery(query): RawQuery,
-) -> Result<Json<DetailWire>, Problem> {
+) -> Result<Json<DetailDto>, Problem> {
     let named = path.map_err(|_| ConsoleError::NotFound {
         what: "no lock has a name that is not UTF-8".to_owned(),
     });
@@ -81,12 +81,14 @@ pub(super) async fn detail(
         Ok((which(&backend, query.as_deref().unwrap_or_default())?, resource))
     });
     let detail = match asked {
-        Ok(((backend, source), resource)) => console.lock(backend, source, resource).await,
+        Ok(((backend, source), resource)) => {
+            console.principal(&user.who).lock(backend, source, resource).await
+        }
         Err(error) => Err(error),
     };
     detail
-        .map(|it| Json(DetailWire::from(it)))
-        .map_err(|error| Problem::from(error).with_request_id(&headers))
+        .map(|it| Json(DetailDto::from(it)))
+        .map_err(|error| user.problem(error))
 }
 
 fn which(backend: &str, query: &str) -> Result<(BackendName, Option<Source>), ConsoleError> {
@@ -98,7 +100,7 @@ fn which(backend: &str, query: &str) -> Result<(BackendName, Option<Source>), Co
     let mut source = None;
     for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
         if name != "source" {
-            return Err(bad(&name, "is not a parameter; there is source".to_owned()));
+            return Err(bad(&name, "is not a parameter; allowed is source".to_owned()));
         }
         source = Some(Source::parse(&value).map_err(|error| bad("source", error.to_string()))?);
     }
@@ -110,36 +112,36 @@ fn which(backend: &str, query: &str) -> Result<(BackendName, Option<Source>), Co
     get, path = "/v1/prefixes", tag = "inventory",
     params(("prefix" = Option<String>, Query, description = "Literal; the tree splits behind each `:` and `/`")),
     responses(
-        (status = 200, body = PrefixWire),
+        (status = 200, body = PrefixDto),
         (status = 400, body = Problem, content_type = "application/problem+json")
     )
 )]
-pub(super) async fn prefixes(
-    Seen(console): Seen,
-    headers: HeaderMap,
+pub(in crate::http) async fn prefixes(
+    State(console): State<ConsoleFor>,
+    user: ApiUser,
     RawQuery(query): RawQuery,
-) -> Result<Json<PrefixWire>, Problem> {
+) -> Result<Json<PrefixDto>, Problem> {
     let mut prefix = String::new();
     for (name, value) in url::form_urlencoded::parse(query.as_deref().unwrap_or_default().as_bytes()) {
         if name != "prefix" {
-            let bad = QueryError::new(&name, "is not a parameter; there is prefix");
-            return Err(Problem::from(ConsoleError::BadQuery(bad)).with_request_id(&headers));
+            let bad = QueryError::new(&name, "is not a parameter; allowed is prefix");
+            return Err(user.problem(ConsoleError::BadQuery(bad)));
         }
         prefix = value.into_owned();
     }
-    let node = console.prefixes(prefix).await;
-    node.map(|it| Json(PrefixWire::from(it)))
-        .map_err(|error| Problem::from(error).with_request_id(&headers))
+    let node = console.principal(&user.who).prefixes(prefix).await;
+    node.map(|it| Json(PrefixDto::from(it)))
+        .map_err(|error| user.problem(error))
 }
 
-/// Every configured backend: how it answers, what it can tell, what this account may do.
-#[utoipa::path(get, path = "/v1/backends", tag = "inventory", responses((status = 200, body = Vec<BackendWire>)))]
-pub(super) async fn backends(
-    Seen(console): Seen,
-    headers: HeaderMap,
-) -> Result<Json<Vec<BackendWire>>, Problem> {
-    let backends = console.backends().await;
+/// Every configured backend: its state, its capabilities, the permissions of its account.
+#[utoipa::path(get, path = "/v1/backends", tag = "inventory", responses((status = 200, body = Vec<BackendDto>)))]
+pub(in crate::http) async fn backends(
+    State(console): State<ConsoleFor>,
+    user: ApiUser,
+) -> Result<Json<Vec<BackendDto>>, Problem> {
+    let backends = console.principal(&user.who).backends().await;
     backends
-        .map(|all| Json(all.into_iter().map(BackendWire::from).collect()))
-        .map_err(|error| Problem::from(error).with_request_id(&headers))
+        .map(|all| Json(all.into_iter().map(BackendDto::from).collect()))
+        .map_err(|error| user.problem(error))
 }

@@ -1,16 +1,15 @@
 //! The lease API: `/v1/locks`, `/v1/resources`, `/v1/fencing`. Handlers parse, call the service, answer.
 //!
-//! The guard puts a [`Standing`](super::access::Standing) into the request's extensions. Where there is no guard, whoever
-//! serves may put a [`Caller`](crate::lease::Caller) there; without one everything is open.
+//! The authentication layer puts a [`SessionGuard`](crate::http::auth::SessionGuard) into the extensions. Without that layer
+//! a [`LeaseCaller`](lease::LeaseCaller) may be there; without either everything is open.
 
-mod acquire;
-pub(super) mod body;
+pub(in crate::http) mod acquire;
 pub(super) mod context;
+pub mod dto;
 pub mod events;
-mod read;
-mod release;
-mod renew;
-pub mod wire;
+pub(in crate::http) mod read;
+pub(in crate::http) mod release;
+pub(in crate::http) mod renew;
 
 use std::sync::Arc;
 
@@ -20,7 +19,7 @@ use utoipa::OpenApi as _;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::lease::LeaseService;
+use lease::LeaseService;
 
 /// All nine calls, with their description, for any outer state.
 pub fn router<S: Clone + Send + Sync + 'static>(service: Arc<LeaseService>) -> OpenApiRouter<S> {
@@ -31,14 +30,15 @@ pub fn router<S: Clone + Send + Sync + 'static>(service: Arc<LeaseService>) -> O
         .routes(routes!(read::list))
         .routes(routes!(read::resource))
         .routes(routes!(events::events))
-        .routes(routes!(super::fencing::check))
-        .routes(routes!(super::fencing::report))
+        .routes(routes!(crate::http::fencing::check))
+        .routes(routes!(crate::http::fencing::report))
         .with_state(service)
 }
 
-/// The lease API alone, with its description and everything that answers go through.
+/// The lease API alone, without authentication: for tests of the lease service.
 pub fn standalone(service: Arc<LeaseService>) -> Router {
-    let api = OpenApiRouter::with_openapi(super::api::Description::openapi()).merge(router(service));
+    let api =
+        OpenApiRouter::with_openapi(crate::http::openapi::Description::openapi()).merge(router(service));
     let (router, description) = api.split_for_parts();
     let description = Arc::new(description);
     let described = axum::routing::get(move || {
@@ -47,7 +47,7 @@ pub fn standalone(service: Arc<LeaseService>) -> Router {
     });
     let router = router
         .route("/v1/openapi.json", described)
-        .fallback(super::problem::no_such_route)
-        .method_not_allowed_fallback(super::problem::no_such_method);
+        .fallback(crate::http::problem::no_such_route)
+        .method_not_allowed_fallback(crate::http::problem::no_such_method);
     super::with_layers(router, Identity::new())
 }

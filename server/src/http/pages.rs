@@ -3,15 +3,25 @@
 //! The pages get the console through Leptos' context and nothing else. Deliberately knows no data.
 
 pub mod accept;
+pub(in crate::http) mod alerts;
+pub(in crate::http) mod audit;
+pub(in crate::http) mod contention;
+pub(in crate::http) mod docs;
+pub(in crate::http) mod fencing;
+pub(in crate::http) mod reauthenticate;
+pub(in crate::http) mod receivers;
+pub(super) mod response;
+pub(in crate::http) mod settings;
+pub(in crate::http) mod sign_in;
 pub mod site;
+pub(in crate::http) mod unlock;
 
 use app::api::error::SetStatus;
 use app::app::{AlertsOverdue, App, MayAudit, WhoLooks, shell};
 use axum::Router;
 use axum::http::request::Parts;
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::map_response;
-use axum::response::Response;
 use axum::routing::get;
 use leptos::nonce::use_nonce;
 use leptos::prelude::{LeptosOptions, provide_context, use_context};
@@ -20,29 +30,11 @@ use std::sync::Arc;
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 
-use domain::access::Right;
+use domain::access::Permission;
 
-use super::state::ConsoleFor;
-use crate::identity::Who;
-
-/// What holds for every answer of this router that does not say otherwise.
-const HEADERS: [(HeaderName, &str); 6] = [
-    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    (header::REFERRER_POLICY, "same-origin"),
-    (
-        HeaderName::from_static("cross-origin-opener-policy"),
-        "same-origin",
-    ),
-    (
-        HeaderName::from_static("cross-origin-resource-policy"),
-        "same-origin",
-    ),
-    (
-        header::CONTENT_SECURITY_POLICY,
-        "default-src 'none'; frame-ancestors 'none'",
-    ),
-    (header::CACHE_CONTROL, "no-store"),
-];
+use crate::http::security_headers;
+use crate::http::state::ConsoleFor;
+use crate::identity::Principal;
 
 /// All pages, ready to be merged with the API.
 pub fn router(console: ConsoleFor) -> Router {
@@ -51,15 +43,15 @@ pub fn router(console: ConsoleFor) -> Router {
         .site_pkg_dir("pkg")
         .build();
     let context = move || {
-        // Without a request, as when the list of routes is made, there is nobody to answer.
+        // No request exists while the list of routes is built.
         if let Some(parts) = use_context::<Parts>() {
-            provide_context(console.of(&parts.extensions));
-            if let Some(who) = parts.extensions.get::<Who>() {
+            provide_context(console.from_extensions(&parts.extensions));
+            if let Some(who) = parts.extensions.get::<Principal>() {
                 provide_context(WhoLooks(who.name().to_owned()));
                 if who.alerts_overdue {
                     provide_context(AlertsOverdue);
                 }
-                if who.may_anywhere(Right::AuditRead) {
+                if who.may_anywhere(Permission::AuditRead) {
                     provide_context(MayAudit);
                 }
             }
@@ -78,7 +70,7 @@ pub fn router(console: ConsoleFor) -> Router {
         .leptos_routes_with_context(&options, generate_route_list(App), context.clone(), page.clone())
         .fallback(render_app_async_with_context(context, page))
         .layer(CompressionLayer::new().quality(CompressionLevel::Fastest))
-        .layer(map_response(set_headers))
+        .layer(map_response(security_headers::add_all))
         .with_state(options)
 }
 
@@ -97,24 +89,9 @@ fn set_policy() {
     let (Some(answer), Some(nonce)) = (use_context::<ResponseOptions>(), use_nonce()) else {
         return;
     };
-    let policy = format!(
-        "default-src 'none'; script-src 'self' 'nonce-{nonce}' 'wasm-unsafe-eval'; style-src 'self'; \
-         img-src 'self'; font-src 'self'; connect-src 'self'; form-action 'self'; \
-         frame-ancestors 'none'; object-src 'none'; base-uri 'none'"
-    );
-    if let Ok(policy) = HeaderValue::try_from(policy) {
+    if let Some(policy) = security_headers::policy_with_nonce(&nonce) {
         answer.insert_header(header::CONTENT_SECURITY_POLICY, policy);
     }
-}
-
-pub(super) async fn set_headers(mut response: Response) -> Response {
-    for (name, value) in HEADERS {
-        response
-            .headers_mut()
-            .entry(name)
-            .or_insert(HeaderValue::from_static(value));
-    }
-    response
 }
 
 #[cfg(test)]

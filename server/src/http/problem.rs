@@ -7,14 +7,13 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use domain::lease::How;
-use domain::lease::limits::BODY_BYTES_MAX;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::REQUEST_ID;
-use super::lease::body::BodyError;
-use super::wire::unlock::HoldingWire;
-use crate::lease::LeaseError;
+use crate::http::REQUEST_ID;
+use crate::http::dto::unlock::HoldingDto;
+use crate::http::json_body::BodyError;
+use lease::LeaseError;
 
 /// RFC 9457 problem details.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -31,31 +30,43 @@ pub struct Problem {
     /// The parameter at fault, when there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<String>,
+    /// Every field at fault, when there are several; `field` is the first of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<FieldErrorDto>,
     /// Sources that hold the name, with code `ambiguous_source`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sources: Vec<String>,
-    /// Who revoked the lease, why, and under which record; with code `revoked`.
+    /// Who revoked the lease, the reason and the audit entry; with code `revoked`.
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     audit_id: Option<String>,
-    /// What is left of a lease that cannot live longer; with code `lifetime_reached`.
+    /// Time left of a lease at its maximum lifetime; with code `lifetime_reached`.
     #[serde(skip_serializing_if = "Option::is_none")]
     remaining_ms: Option<i64>,
-    /// Whose holding an operator looked at, and whose it is now; with code `holder_changed`.
+    /// The reviewed and the present holder; with code `holder_changed`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    before: Option<Box<HoldingWire>>,
+    before: Option<Box<HoldingDto>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    now: Option<Box<HoldingWire>>,
+    now: Option<Box<HoldingDto>>,
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    mend: Option<String>,
+    remedy: Option<String>,
     request_id: String,
     /// Goes into `Retry-After`, in seconds.
     #[serde(skip)]
     retry_after_s: Option<u32>,
+}
+
+/// One of several fields at fault.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(title = "FieldError")]
+pub struct FieldErrorDto {
+    field: String,
+    /// Continues the name of the field.
+    detail: String,
 }
 
 impl Problem {
@@ -67,6 +78,7 @@ impl Problem {
             code,
             detail: detail.into(),
             field: None,
+            errors: Vec::new(),
             sources: Vec::new(),
             by: None,
             reason: None,
@@ -74,7 +86,7 @@ impl Problem {
             remaining_ms: None,
             before: None,
             now: None,
-            mend: None,
+            remedy: None,
             request_id: String::new(),
             retry_after_s: None,
         }
@@ -97,6 +109,18 @@ impl Problem {
         }
     }
 
+    /// Lists the invalid fields with their errors, if there is more than one.
+    pub(super) fn with_errors(self, errors: impl IntoIterator<Item = (String, String)>) -> Self {
+        let errors = errors.into_iter();
+        let mut errors: Vec<_> = errors
+            .map(|(field, detail)| FieldErrorDto { field, detail })
+            .collect();
+        if errors.len() < 2 {
+            errors.clear();
+        }
+        Self { errors, ..self }
+    }
+
     pub(super) fn with_sources(self, sources: &[domain::names::Source]) -> Self {
         Self {
             sources: sources.iter().map(ToString::to_string).collect(),
@@ -104,7 +128,7 @@ impl Problem {
         }
     }
 
-    pub(super) fn with_holders(self, before: Option<HoldingWire>, now: Option<HoldingWire>) -> Self {
+    pub(super) fn with_holders(self, before: Option<HoldingDto>, now: Option<HoldingDto>) -> Self {
         Self {
             before: before.map(Box::new),
             now: now.map(Box::new),
@@ -112,8 +136,8 @@ impl Problem {
         }
     }
 
-    pub(super) fn with_mend(self, mend: Option<String>) -> Self {
-        Self { mend, ..self }
+    pub(super) fn with_remedy(self, remedy: Option<String>) -> Self {
+        Self { remedy, ..self }
     }
 
     pub(super) fn unauthenticated(detail: &str) -> Self {
@@ -123,8 +147,8 @@ impl Problem {
     /// A session that authenticated too long ago for what it asks.
     pub(super) fn needs_reauthentication() -> Self {
         let detail = "this change needs authentication within the last 15 minutes";
-        Self::unlock(StatusCode::FORBIDDEN, "needs_reauthentication", detail).with_mend(Some(
-            "Give your password at /prove, or sign in again, and send it once more.".to_owned(),
+        Self::unlock(StatusCode::FORBIDDEN, "needs_reauthentication", detail).with_remedy(Some(
+            "Give your password at /prove or sign in again, then repeat the request.".to_owned(),
         ))
     }
 
@@ -133,17 +157,18 @@ impl Problem {
     }
 
     pub(super) fn needs_https(home: &str) -> Self {
-        let mend = Some(format!("Use {home}."));
-        let detail = "This came in clear, neither by HTTPS nor through a declared proxy: nothing was done";
-        Self::new(StatusCode::FORBIDDEN, "needs_https", detail).with_mend(mend)
+        let remedy = Some(format!("Use {home}."));
+        let detail =
+            "Nothing was changed: the request came by plain HTTP, not by HTTPS or through a declared proxy";
+        Self::new(StatusCode::FORBIDDEN, "needs_https", detail).with_remedy(remedy)
     }
 
     /// It was sent to a name that is not one of this server's.
     pub(super) fn misdirected(home: &str) -> Self {
-        let mend =
+        let remedy =
             format!("Use {home}, or add this name to allowed_hosts in the configuration of the server.");
-        let detail = "This server does not answer requests for this host: nothing was done";
-        Self::new(StatusCode::MISDIRECTED_REQUEST, "misdirected", detail).with_mend(Some(mend))
+        let detail = "Nothing was changed: this server does not answer requests for this host";
+        Self::new(StatusCode::MISDIRECTED_REQUEST, "misdirected", detail).with_remedy(Some(remedy))
     }
 
     pub(super) fn not_found(detail: String) -> Self {
@@ -174,7 +199,7 @@ impl Problem {
             ..Self::new(
                 StatusCode::TOO_MANY_REQUESTS,
                 "too_many_streams",
-                format!("You have {max} event streams open already, which is the most"),
+                format!("You have {max} event streams open, which is the limit; close one first"),
             )
         }
     }
@@ -185,21 +210,21 @@ impl Problem {
             ..Self::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "store_unavailable",
-                "The console's store is unavailable: nothing was done",
+                "The console's store is unavailable: nothing was changed",
             )
         }
     }
 
     pub(super) fn no_such_route(uri: &axum::http::Uri) -> Self {
         let detail = format!(
-            "There is no {} here; /v1/openapi.json lists what there is",
+            "No resource has the path {}; /v1/openapi.json lists all paths",
             uri.path()
         );
         Self::new(StatusCode::NOT_FOUND, "no_such_route", detail)
     }
 
     pub(super) fn no_such_method(method: &axum::http::Method) -> Self {
-        let detail = format!("{method} is not possible here; /v1/openapi.json lists what is");
+        let detail = format!("{method} is not allowed here; /v1/openapi.json lists the methods");
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "no_such_method", detail)
     }
 
@@ -224,16 +249,16 @@ impl From<ConsoleError> for Problem {
                 ..Self::new(
                     StatusCode::CONFLICT,
                     "ambiguous_source",
-                    "Several sources of this backend hold the name; say which with ?source=",
+                    "Several sources of this backend hold the name; set ?source=",
                 )
             },
             ConsoleError::Busy { retry_after_s } => Self {
                 retry_after_s: Some(retry_after_s),
-                mend: Some("Ask again later, or narrow the search with a prefix.".to_owned()),
+                remedy: Some("Retry later, or narrow the search with a prefix.".to_owned()),
                 ..Self::new(
                     StatusCode::SERVICE_UNAVAILABLE,
                     "overloaded",
-                    "As many searches run as this server takes at once",
+                    "The limit of concurrent searches is reached",
                 )
             },
         }
@@ -272,9 +297,9 @@ impl From<LeaseError> for Problem {
             LeaseError::Lost(how @ (How::Released | How::Expired)) => {
                 let detail = match how {
                     How::Released => "This lease was released",
-                    _ => "This lease ran out",
+                    _ => "This lease expired",
                 };
-                Self::new(StatusCode::GONE, how.wire(), detail)
+                Self::new(StatusCode::GONE, how.as_str(), detail)
             }
             LeaseError::LifetimeReached { remaining_ms } => Self {
                 remaining_ms: Some(remaining_ms),
@@ -291,13 +316,22 @@ impl From<LeaseError> for Problem {
 impl From<BodyError> for Problem {
     fn from(error: BodyError) -> Self {
         match error {
-            BodyError::Invalid(invalid) => LeaseError::Invalid(invalid).into(),
-            BodyError::TooLarge => Self {
+            BodyError::Invalid(errors) => {
+                let detail = errors
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join("; ");
+                let first = errors.first().map_or("body", |first| &first.field);
+                Self::invalid(first, detail)
+                    .with_errors(errors.into_iter().map(|error| (error.field, error.message)))
+            }
+            BodyError::TooLarge { bytes_max } => Self {
                 field: Some("body".to_owned()),
                 ..Self::new(
                     StatusCode::PAYLOAD_TOO_LARGE,
                     "body_too_large",
-                    format!("The body may have at most {BODY_BYTES_MAX} bytes"),
+                    format!("The body may have at most {bytes_max} bytes"),
                 )
             },
             BodyError::NotJson => Self {
@@ -348,7 +382,7 @@ pub(super) fn from_panic(_: Box<dyn std::any::Any + Send + 'static>) -> Response
     let problem = Problem::new(
         StatusCode::INTERNAL_SERVER_ERROR,
         "internal",
-        "This is a bug of Leasehold; the log tells more",
+        "This is a bug in Leasehold; the server's log has the cause",
     );
-    super::settled(problem.into_response())
+    super::security_headers::add(problem.into_response())
 }

@@ -1,4 +1,4 @@
-//! `/v1/receivers` and `/v1/notifications`: who is told, and what is on its way. Handlers parse, ask the notifier, answer.
+//! `/v1/receivers` and `/v1/notifications`.
 
 use std::sync::Arc;
 
@@ -8,30 +8,19 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use domain::lease::Invalid;
 use secrecy::SecretString;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-use super::lease::body::{BodyError, Fields};
-use super::people::{Asker, Id};
-use super::problem::Problem;
-use super::wire::receivers::{
-    NewReceiverWire, NotificationWire, NotificationsWire, ReceiverChangeWire, ReceiverWire, ReceiversWire,
-    TrialWire, TrialsWire,
+use super::json_body::{self, BodyError};
+use crate::http::current_user::ApiUser;
+use crate::http::dto::receivers::{
+    NewReceiverDto, NotificationDto, NotificationsDto, ReceiverChangeDto, ReceiverDto, ReceiversDto,
+    TrialDto, TrialsDto,
 };
+use crate::http::path_id::PathId;
+use crate::http::problem::Problem;
 use crate::notify::limits::LISTED_MAX;
-use crate::notify::{DeliveryState, Kind, NewReceiver, Notifier, NotifyError, Wanted};
+use crate::notify::{DeliveryState, NewReceiver, Notifier, NotifyError, ReceiverKind, Wanted};
 
-pub(super) fn router<S: Clone + Send + Sync + 'static>(notifier: Arc<Notifier>) -> OpenApiRouter<S> {
-    OpenApiRouter::new()
-        .routes(routes!(list, add))
-        .routes(routes!(change, remove))
-        .routes(routes!(try_out))
-        .routes(routes!(notifications))
-        .routes(routes!(retry))
-        .with_state(notifier)
-}
-
-/// What each refusal is in HTTP.
+/// The status of each error.
 pub(super) fn status(error: &NotifyError) -> StatusCode {
     match error {
         NotifyError::Invalid { .. } => StatusCode::UNPROCESSABLE_ENTITY,
@@ -49,9 +38,9 @@ impl From<NotifyError> for Problem {
         let text = error.to_string();
         let plain = |code| Self::unlock(status(&error), code, &text);
         match &error {
-            NotifyError::Invalid { field, mend, .. } => {
+            NotifyError::Invalid { field, remedy, .. } => {
                 let problem = Self::unlock(StatusCode::BAD_REQUEST, "invalid", &text);
-                problem.with_field(field).with_mend(Some(mend.clone()))
+                problem.with_field(field).with_remedy(Some(remedy.clone()))
             }
             NotifyError::NotFound { .. } => plain("not_found"),
             NotifyError::Exists { .. } => plain("exists").with_field("name"),
@@ -64,149 +53,144 @@ impl From<NotifyError> for Problem {
 }
 
 /// Every receiver, by name. Secrets are not shown.
-#[utoipa::path(get, path = "/v1/receivers", tag = "alerts", responses((status = 200, body = ReceiversWire)))]
-async fn list(State(notifier): State<Arc<Notifier>>, asker: Asker) -> Result<Json<ReceiversWire>, Problem> {
-    let receivers = notifier.receivers().await.map_err(|error| asker.problem(error))?;
-    let receivers = receivers.into_iter().map(ReceiverWire::from).collect();
-    Ok(Json(ReceiversWire { receivers }))
+#[utoipa::path(get, path = "/v1/receivers", tag = "alerts", responses((status = 200, body = ReceiversDto)))]
+pub(in crate::http) async fn list(
+    State(notifier): State<Arc<Notifier>>,
+    user: ApiUser,
+) -> Result<Json<ReceiversDto>, Problem> {
+    let receivers = notifier.receivers().await.map_err(|error| user.problem(error))?;
+    let receivers = receivers.into_iter().map(ReceiverDto::from).collect();
+    Ok(Json(ReceiversDto { receivers }))
 }
 
-/// Adds one.
+/// Adds a receiver.
 #[utoipa::path(
-    post, path = "/v1/receivers", tag = "alerts", request_body = NewReceiverWire,
+    post, path = "/v1/receivers", tag = "alerts", request_body = NewReceiverDto,
     responses(
         (status = 201),
         (status = 400, body = Problem, content_type = "application/problem+json"),
         (status = 409, body = Problem, content_type = "application/problem+json", description = "`exists`, `too_many`")
     )
 )]
-async fn add(State(notifier): State<Arc<Notifier>>, asker: Asker, body: Body) -> Result<StatusCode, Problem> {
-    let new = read_new(&asker.headers, body)
+pub(in crate::http) async fn add(
+    State(notifier): State<Arc<Notifier>>,
+    user: ApiUser,
+    body: Body,
+) -> Result<StatusCode, Problem> {
+    let new = read_new(&user.headers, body)
         .await
-        .map_err(|error| asker.problem(error))?;
-    let added = Box::pin(notifier.add(&asker.who, new)).await;
+        .map_err(|error| user.problem(error))?;
+    let added = Box::pin(notifier.add(&user.who, new)).await;
     added
         .map(|()| StatusCode::CREATED)
-        .map_err(|error| asker.problem(error))
+        .map_err(|error| user.problem(error))
 }
 
 async fn read_new(headers: &HeaderMap, body: Body) -> Result<NewReceiver, BodyError> {
-    let mut fields = Fields::read(headers, body).await?;
-    let name = fields.text("name")?;
-    let kind = Kind::parse(&fields.text("kind")?).ok_or_else(|| Invalid::new("kind", bad_kind()))?;
-    let urls = fields.optional_texts("urls")?.unwrap_or_default();
-    let secret = fields.optional_text("secret")?;
-    fields.end()?;
+    let body: NewReceiverDto = json_body::read(headers, body).await?;
+    let kind = ReceiverKind::parse(&body.kind).ok_or_else(|| Invalid::new("kind", bad_kind()))?;
     Ok(NewReceiver {
-        name,
+        name: body.name,
         kind,
-        urls: urls.into_iter().map(SecretString::from).collect(),
-        secret: secret.map(SecretString::from),
+        urls: body.urls.into_iter().map(SecretString::from).collect(),
+        secret: body.secret.map(SecretString::from),
     })
 }
 
 pub(super) fn bad_kind() -> String {
-    format!("is one of {}", Kind::ALL.map(Kind::wire).join(", "))
+    format!(
+        "must be one of {}",
+        ReceiverKind::ALL.map(ReceiverKind::as_str).join(", ")
+    )
 }
 
-/// Other addresses, another secret, or both.
+/// Changes the addresses, the secret, or both.
 #[utoipa::path(
     put, path = "/v1/receivers/{name}", tag = "alerts", params(("name" = String, Path)),
-    request_body = ReceiverChangeWire,
+    request_body = ReceiverChangeDto,
     responses(
         (status = 204),
         (status = 400, body = Problem, content_type = "application/problem+json"),
         (status = 404, body = Problem, content_type = "application/problem+json")
     )
 )]
-async fn change(
+pub(in crate::http) async fn change(
     State(notifier): State<Arc<Notifier>>,
-    Id(name): Id,
-    asker: Asker,
+    PathId(name): PathId,
+    user: ApiUser,
     body: Body,
 ) -> Result<StatusCode, Problem> {
-    let given = read_change(&asker.headers, body).await;
-    let (urls, secret) = given.map_err(|error| asker.problem(error))?;
-    let changed = Box::pin(notifier.change(&asker.who, &name, &urls, secret)).await;
+    let body: ReceiverChangeDto = user.read(body).await?;
+    let urls: Vec<_> = body.urls.into_iter().flatten().map(SecretString::from).collect();
+    let secret = body.secret.map(SecretString::from);
+    let changed = Box::pin(notifier.change(&user.who, &name, &urls, secret)).await;
     changed
         .map(|()| StatusCode::NO_CONTENT)
-        .map_err(|error| asker.problem(error))
+        .map_err(|error| user.problem(error))
 }
 
-async fn read_change(
-    headers: &HeaderMap,
-    body: Body,
-) -> Result<(Vec<SecretString>, Option<SecretString>), BodyError> {
-    let mut fields = Fields::read(headers, body).await?;
-    let urls = fields.optional_texts("urls")?.unwrap_or_default();
-    let secret = fields.optional_text("secret")?;
-    fields.end()?;
-    let urls = urls.into_iter().map(SecretString::from).collect();
-    Ok((urls, secret.map(SecretString::from)))
-}
-
-/// Takes one away, with what was on its way to it.
+/// Removes a receiver and its undelivered messages.
 #[utoipa::path(
     delete, path = "/v1/receivers/{name}", tag = "alerts", params(("name" = String, Path)),
     responses((status = 204), (status = 404, body = Problem, content_type = "application/problem+json"))
 )]
-async fn remove(
+pub(in crate::http) async fn remove(
     State(notifier): State<Arc<Notifier>>,
-    Id(name): Id,
-    asker: Asker,
+    PathId(name): PathId,
+    user: ApiUser,
 ) -> Result<StatusCode, Problem> {
-    let removed = notifier.remove(&asker.who, &name).await;
+    let removed = notifier.remove(&user.who, &name).await;
     removed
         .map(|()| StatusCode::NO_CONTENT)
-        .map_err(|error| asker.problem(error))
+        .map_err(|error| user.problem(error))
 }
 
-/// Sends a message that says of itself that it is a test, and answers with what was sent and what came back.
+/// Sends a test message, and answers with the request and the response.
 #[utoipa::path(
     post, path = "/v1/receivers/{name}/test", tag = "alerts", params(("name" = String, Path)),
     responses(
-        (status = 200, body = TrialsWire),
+        (status = 200, body = TrialsDto),
         (status = 404, body = Problem, content_type = "application/problem+json")
     )
 )]
-async fn try_out(
+pub(in crate::http) async fn try_out(
     State(notifier): State<Arc<Notifier>>,
-    Id(name): Id,
-    asker: Asker,
-) -> Result<Json<TrialsWire>, Problem> {
-    let trials = Box::pin(notifier.try_out(&asker.who, &name)).await;
-    let trials = trials.map_err(|error| asker.problem(error))?;
-    let trials = trials.into_iter().map(TrialWire::from).collect();
-    Ok(Json(TrialsWire { trials }))
+    PathId(name): PathId,
+    user: ApiUser,
+) -> Result<Json<TrialsDto>, Problem> {
+    let trials = Box::pin(notifier.try_out(&user.who, &name)).await;
+    let trials = trials.map_err(|error| user.problem(error))?;
+    let trials = trials.into_iter().map(TrialDto::from).collect();
+    Ok(Json(TrialsDto { trials }))
 }
 
-/// Messages on their way, delivered, and given up; newest first.
+/// Pending, delivered and dead messages; newest first.
 #[utoipa::path(
     get, path = "/v1/notifications", tag = "alerts",
     params(
         ("state" = Option<String>, Query, description = "`pending`, `delivered` or `dead`"),
         ("receiver" = Option<String>, Query, description = "Name of a receiver"),
-        ("before" = Option<String>, Query, description = "Those below this id: `nextCursor` of the page above"),
+        ("before" = Option<String>, Query, description = "Entries below this id: `nextCursor` of the previous page"),
         ("limit" = Option<u32>, Query, description = "1 to 200, default 200")
     ),
     responses(
-        (status = 200, body = NotificationsWire),
+        (status = 200, body = NotificationsDto),
         (status = 400, body = Problem, content_type = "application/problem+json")
     )
 )]
-async fn notifications(
+pub(in crate::http) async fn notifications(
     State(notifier): State<Arc<Notifier>>,
-    asker: Asker,
+    user: ApiUser,
     RawQuery(query): RawQuery,
-) -> Result<Json<NotificationsWire>, Problem> {
-    let wanted = wanted(query.as_deref().unwrap_or_default())
-        .map_err(|error| asker.problem(BodyError::from(error)))?;
+) -> Result<Json<NotificationsDto>, Problem> {
+    let wanted =
+        wanted(query.as_deref().unwrap_or_default()).map_err(|error| user.problem(BodyError::from(error)))?;
     let found = notifier.deliveries(&wanted).await;
-    let found = found.map_err(|error| asker.problem(error))?;
+    let found = found.map_err(|error| user.problem(error))?;
     let is_full = i64::try_from(found.len()).is_ok_and(|count| Some(count) == wanted.limit);
     let last = found.last().filter(|_| is_full).map(|one| one.id.to_string());
-    Ok(Json(NotificationsWire {
-        notifications: found.into_iter().map(NotificationWire::from).collect(),
+    Ok(Json(NotificationsDto {
+        notifications: found.into_iter().map(NotificationDto::from).collect(),
         next_cursor: last,
     }))
 }
@@ -224,9 +208,9 @@ fn wanted(query: &str) -> Result<Wanted, Invalid> {
         match &*field {
             _ if value.is_empty() => {}
             "state" => {
-                let words = || DeliveryState::ALL.map(DeliveryState::wire).join(", ");
+                let words = || DeliveryState::ALL.map(DeliveryState::as_str).join(", ");
                 let state = DeliveryState::parse(&value);
-                let state = state.ok_or_else(|| Invalid::new("state", format!("is one of {}", words())));
+                let state = state.ok_or_else(|| Invalid::new("state", format!("must be one of {}", words())));
                 wanted.state = Some(state?);
             }
             // Postgres takes no text that has one, and no name has.
@@ -248,18 +232,18 @@ fn wanted(query: &str) -> Result<Wanted, Invalid> {
         (status = 409, body = Problem, content_type = "application/problem+json", description = "`not_dead`")
     )
 )]
-async fn retry(
+pub(in crate::http) async fn retry(
     State(notifier): State<Arc<Notifier>>,
-    Id(id): Id,
-    asker: Asker,
+    PathId(id): PathId,
+    user: ApiUser,
 ) -> Result<StatusCode, Problem> {
-    let retried = notifier.retry(&asker.who, number(&id)).await;
+    let retried = notifier.retry(&user.who, number(&id)).await;
     retried
         .map(|()| StatusCode::NO_CONTENT)
-        .map_err(|error| asker.problem(error))
+        .map_err(|error| user.problem(error))
 }
 
-/// What is no number is the number of none.
+/// -1, which no notification has, when it is not a number.
 pub(super) fn number(id: &str) -> i64 {
     id.parse().unwrap_or(-1)
 }

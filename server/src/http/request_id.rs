@@ -2,7 +2,6 @@
 
 use axum::extract::Request as AxumRequest;
 use axum::http::{HeaderName, HeaderValue, Request};
-use domain::hex;
 use tower_http::request_id::{MakeRequestId, RequestId};
 
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -16,7 +15,7 @@ pub(super) struct RandomId;
 
 impl MakeRequestId for RandomId {
     fn make_request_id<B>(&mut self, _: &Request<B>) -> Option<RequestId> {
-        let id = hex::text(&rand::random::<[u8; 16]>());
+        let id = runtime::random::id();
         HeaderValue::try_from(id).ok().map(RequestId::new)
     }
 }

@@ -1,92 +1,75 @@
-//! `/v1/me`, `/v1/roles`, `/v1/sessions`, `/v1/read-only`: who asks, what roles there are, where people are signed in.
-
-use std::sync::Arc;
+//! `/v1/me`, `/v1/roles`, `/v1/sessions`, `/v1/read-only`.
 
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
-use domain::access::{Right, Role};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use domain::access::{Permission, Role};
 
-use super::lease::body::{BodyError, Fields};
-use super::people::{Asker, Id};
-use super::problem::Problem;
-use super::settings::Settings;
-use super::wire::people::{MeWire, ReadOnlyWire, RoleWire, RolesWire, SessionWire, SessionsWire};
+use crate::http::current_user::ApiUser;
+use crate::http::dto::users::{MeDto, ReadOnlyDto, RoleDto, RolesDto, SessionDto, SessionsDto};
+use crate::http::path_id::PathId;
+use crate::http::problem::Problem;
+use crate::http::state::AppState;
 
-pub(super) fn router<S: Clone + Send + Sync + 'static>(settings: Arc<Settings>) -> OpenApiRouter<S> {
-    OpenApiRouter::new()
-        .routes(routes!(me))
-        .routes(routes!(roles))
-        .routes(routes!(list))
-        .routes(routes!(end))
-        .routes(routes!(set_read_only))
-        .with_state(settings)
+/// The principal of the request and its grants.
+#[utoipa::path(get, path = "/v1/me", tag = "users", responses((status = 200, body = MeDto)))]
+pub(in crate::http) async fn me(user: ApiUser) -> Json<MeDto> {
+    Json(MeDto::from(&user.who))
 }
 
-/// Who asks, and what they may do.
-#[utoipa::path(get, path = "/v1/me", tag = "people", responses((status = 200, body = MeWire)))]
-async fn me(asker: Asker) -> Json<MeWire> {
-    Json(MeWire::from(&asker.who))
+/// All roles with their permissions.
+#[utoipa::path(get, path = "/v1/roles", tag = "users", responses((status = 200, body = RolesDto)))]
+pub(in crate::http) async fn roles() -> Json<RolesDto> {
+    let roles = Role::ALL.map(RoleDto::from).to_vec();
+    Json(RolesDto { roles })
 }
 
-/// The one table of rights.
-#[utoipa::path(get, path = "/v1/roles", tag = "people", responses((status = 200, body = RolesWire)))]
-async fn roles() -> Json<RolesWire> {
-    let roles = Role::ALL.map(RoleWire::from).to_vec();
-    Json(RolesWire { roles })
-}
-
-/// Sessions that live: everybody's for admins, else one's own.
-#[utoipa::path(get, path = "/v1/sessions", tag = "people", responses((status = 200, body = SessionsWire)))]
-async fn list(State(settings): State<Arc<Settings>>, asker: Asker) -> Result<Json<SessionsWire>, Problem> {
-    let known = settings.gate.identity.sessions().await;
-    let known = known.map_err(|error| asker.problem(error))?;
-    let sees_all = asker.who.may_anywhere(Right::Administer);
+/// Live sessions: all of them for admins, otherwise your own.
+#[utoipa::path(get, path = "/v1/sessions", tag = "users", responses((status = 200, body = SessionsDto)))]
+pub(in crate::http) async fn list(
+    State(state): State<AppState>,
+    user: ApiUser,
+) -> Result<Json<SessionsDto>, Problem> {
+    let known = state.auth.identity.sessions().await;
+    let known = known.map_err(|error| user.problem(error))?;
+    let sees_all = user.who.may_anywhere(Permission::Administer);
     let seen = known
         .into_iter()
-        .filter(|session| sees_all || session.person_id == asker.who.id());
-    let sessions = seen.map(SessionWire::from).collect();
-    Ok(Json(SessionsWire { sessions }))
+        .filter(|session| sees_all || session.user_id == user.who.id());
+    let sessions = seen.map(SessionDto::from).collect();
+    Ok(Json(SessionsDto { sessions }))
 }
 
-/// Ends a session: one's own or, for admins, anybody's. Its streams end within a second.
+/// Ends a session: your own or, for admins, any. Its streams end within a second.
 #[utoipa::path(
-    delete, path = "/v1/sessions/{id}", tag = "people", params(("id" = String, Path)),
+    delete, path = "/v1/sessions/{id}", tag = "users", params(("id" = String, Path)),
     responses((status = 204), (status = 404, body = Problem, content_type = "application/problem+json"))
 )]
-async fn end(State(settings): State<Arc<Settings>>, Id(id): Id, asker: Asker) -> Result<StatusCode, Problem> {
-    let may_any = asker.who.may_anywhere(Right::Administer);
-    let ended = settings
-        .gate
-        .identity
-        .end_session_if(&asker.who, &id, may_any)
-        .await;
+pub(in crate::http) async fn end(
+    State(state): State<AppState>,
+    PathId(id): PathId,
+    user: ApiUser,
+) -> Result<StatusCode, Problem> {
+    let may_any = user.who.may_anywhere(Permission::Administer);
+    let ended = state.auth.identity.end_session_if(&user.who, &id, may_any).await;
     ended
         .map(|()| StatusCode::NO_CONTENT)
-        .map_err(|error| asker.problem(error))
+        .map_err(|error| user.problem(error))
 }
 
-/// The one switch that stops every forced unlock.
+/// Switches all forced unlocks off or on.
 #[utoipa::path(
-    put, path = "/v1/read-only", tag = "people", request_body = ReadOnlyWire,
-    responses((status = 200, body = ReadOnlyWire), (status = 400, body = Problem, content_type = "application/problem+json"))
+    put, path = "/v1/read-only", tag = "users", request_body = ReadOnlyDto,
+    responses((status = 200, body = ReadOnlyDto), (status = 400, body = Problem, content_type = "application/problem+json"))
 )]
-async fn set_read_only(
-    State(settings): State<Arc<Settings>>,
-    asker: Asker,
+pub(in crate::http) async fn set_read_only(
+    State(state): State<AppState>,
+    user: ApiUser,
     body: Body,
-) -> Result<Json<ReadOnlyWire>, Problem> {
-    let read = async {
-        let mut fields = Fields::read(&asker.headers, body).await?;
-        let read_only = fields.flag("readOnly")?;
-        fields.end()?;
-        Ok::<_, BodyError>(read_only)
-    };
-    let read_only = read.await.map_err(|error| asker.problem(error))?;
-    let set = settings.gate.identity.set_read_only(&asker.who, read_only).await;
-    set.map_err(|error| asker.problem(error))?;
-    Ok(Json(ReadOnlyWire { read_only }))
+) -> Result<Json<ReadOnlyDto>, Problem> {
+    let ReadOnlyDto { read_only } = user.read(body).await?;
+    let set = state.auth.identity.set_read_only(&user.who, read_only).await;
+    set.map_err(|error| user.problem(error))?;
+    Ok(Json(ReadOnlyDto { read_only }))
 }

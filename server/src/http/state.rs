@@ -1,78 +1,132 @@
-//! What handlers share.
+//! The one state of the application, and the parts of it that handlers ask for by type.
 
-use std::convert::Infallible;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use app::console::SharedConsole;
-use axum::extract::{FromRef, FromRequestParts};
+use axum::extract::FromRef;
 use axum::http::Extensions;
-use axum::http::request::Parts;
-use domain::access::Visible;
+use domain::access::Permission;
+use domain::names::BackendName;
 use tokio_util::sync::CancellationToken;
 
-use crate::alerts::Evaluation;
-use crate::clock::Clock;
+use super::auth::Authenticator;
+use crate::alerts::Alerts;
+use crate::audit::ChainVerifier;
 use crate::console::ServerConsole;
 use crate::history::History;
-use crate::identity::Who;
-use crate::inventory::Inventory;
-use crate::shutdown::Readiness;
+use crate::identity::{Directory, Principal, Secret};
+use crate::notify::Notifier;
+use crate::unlock::Unlocks;
+use backends::BackendRegistry;
+use inventory::Inventory;
+use lease::LeaseService;
+use runtime::clock::Clock;
+use runtime::shutdown::Readiness;
 
-#[derive(Clone, FromRef)]
-pub struct AppState {
+/// Everything that handlers call. One pointer: axum clones it for each request.
+#[derive(Clone)]
+pub struct AppState(Arc<Services>);
+
+pub struct Services {
+    pub auth: Arc<Authenticator>,
     pub console: ConsoleFor,
     pub inventory: Arc<Inventory>,
+    /// The configured backends and the built-in one.
+    pub backends: Arc<BackendRegistry>,
     pub history: Arc<History>,
+    pub leases: Arc<LeaseService>,
+    pub unlocks: Arc<Unlocks>,
+    pub notifier: Arc<Notifier>,
+    pub alerts: Arc<Alerts>,
+    pub chain_verifier: Arc<ChainVerifier>,
     pub clock: Clock,
     pub readiness: Arc<Readiness>,
-    pub evaluation: Arc<Evaluation>,
     /// Ends open event streams, which graceful shutdown would wait for.
     pub stop: CancellationToken,
 }
 
-type Cut = dyn Fn(Option<&Who>) -> SharedConsole + Send + Sync;
+impl AppState {
+    pub fn new(services: Services) -> Self {
+        Self(Arc::new(services))
+    }
+}
 
-/// The console, as far as whoever asks may see. Cheap to clone.
+impl Deref for AppState {
+    type Target = Services;
+
+    fn deref(&self) -> &Services {
+        &self.0
+    }
+}
+
+macro_rules! from_ref {
+    ($($field:ident: $part:ty,)*) => {
+        $(impl FromRef<AppState> for $part {
+            fn from_ref(state: &AppState) -> Self {
+                state.$field.clone()
+            }
+        })*
+    };
+}
+
+from_ref! {
+    auth: Arc<Authenticator>,
+    console: ConsoleFor,
+    leases: Arc<LeaseService>,
+    unlocks: Arc<Unlocks>,
+    notifier: Arc<Notifier>,
+    alerts: Arc<Alerts>,
+}
+
+impl Services {
+    /// Milliseconds since 1970.
+    pub(super) fn now(&self) -> i64 {
+        self.clock.now().wall.timestamp_millis()
+    }
+
+    pub(super) fn directory(&self) -> Arc<Directory> {
+        self.auth.identity.directory()
+    }
+
+    /// Names of the backends on which the principal has this permission somewhere.
+    pub(super) fn backend_choices(&self, who: &Principal, permission: Permission) -> Vec<String> {
+        let is_visible = |name: &String| {
+            let name = BackendName::parse(name);
+            name.is_ok_and(|name| !who.scope_on(permission, &name).is_nothing())
+        };
+        let names = self.backends.names();
+        names.into_iter().filter(is_visible).collect()
+    }
+
+    /// The address that signs a user in once.
+    pub(super) fn sign_in_link(&self, secret: &Secret) -> String {
+        format!("{}/sign-in?link={}", self.auth.home, secret.expose())
+    }
+}
+
+type Scoped = dyn Fn(Option<&Principal>) -> SharedConsole + Send + Sync;
+
+/// Makes the console that a principal may see. Cheap to clone.
 #[derive(Clone)]
-pub struct ConsoleFor(Arc<Cut>);
+pub struct ConsoleFor(Arc<Scoped>);
 
 impl ConsoleFor {
-    /// The same for everybody: where nobody has to sign in.
+    /// The same console for every principal: for pages without authentication.
     pub fn everybody(console: SharedConsole) -> Self {
         Self(Arc::new(move |_| console.clone()))
     }
 
-    /// Cut to what the caller may see; who is not known sees nothing.
+    /// Limited to the grants of the principal; without one it shows nothing.
     pub fn caller(console: ServerConsole) -> Self {
         Self(Arc::new(move |who| Arc::new(console.seen_by(who))))
     }
 
-    pub fn of(&self, extensions: &Extensions) -> SharedConsole {
-        (self.0)(extensions.get::<Who>())
+    pub(super) fn principal(&self, who: &Principal) -> SharedConsole {
+        (self.0)(Some(who))
     }
-}
 
-/// The console for the caller of this request.
-pub(super) struct Seen(pub(super) SharedConsole);
-
-impl FromRequestParts<AppState> for Seen {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Infallible> {
-        Ok(Self(state.console.of(&parts.extensions)))
-    }
-}
-
-/// Which names the caller of this request may see. Everything, where nobody has to sign in.
-pub(super) struct InSight(pub(super) Visible);
-
-impl<S: Sync> FromRequestParts<S> for InSight {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let who = parts.extensions.get::<Who>();
-        Ok(Self(
-            who.map_or_else(Visible::default, |who| Visible::to(&who.grants)),
-        ))
+    pub fn from_extensions(&self, extensions: &Extensions) -> SharedConsole {
+        (self.0)(extensions.get::<Principal>())
     }
 }

@@ -1,6 +1,5 @@
-//! `/v1/tokens`: what programs sign in with. A token is shown once, when it is made.
+//! `/v1/tokens`: API tokens. A token is shown once, when it is created.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
@@ -8,72 +7,71 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use domain::lease::Invalid;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-use super::lease::body::{BodyError, Fields};
-use super::people::{Asker, Id, grants};
-use super::problem::Problem;
-use super::settings::Settings;
-use super::wire::people::{MadeTokenWire, NewTokenWire, TokenWire, TokensWire};
+use super::json_body::{self, BodyError, FieldErrors};
+use crate::http::current_user::ApiUser;
+use crate::http::dto::users::{MadeTokenDto, NewTokenDto, TokenDto, TokensDto, parse_grants};
+use crate::http::path_id::PathId;
+use crate::http::problem::Problem;
+use crate::http::state::AppState;
 use crate::identity::NewToken;
 
 /// Ten years.
 const EXPIRES_SECONDS_MAX: i64 = 315_360_000;
 
-pub(super) fn router<S: Clone + Send + Sync + 'static>(settings: Arc<Settings>) -> OpenApiRouter<S> {
-    OpenApiRouter::new()
-        .routes(routes!(list, create))
-        .routes(routes!(revoke))
-        .with_state(settings)
+/// All tokens, newest first, revoked ones included.
+#[utoipa::path(get, path = "/v1/tokens", tag = "users", responses((status = 200, body = TokensDto)))]
+pub(in crate::http) async fn list(
+    State(state): State<AppState>,
+    user: ApiUser,
+) -> Result<Json<TokensDto>, Problem> {
+    let tokens = state.auth.identity.tokens().await;
+    let tokens = tokens.map_err(|error| user.problem(error))?;
+    let tokens = tokens.into_iter().map(TokenDto::from).collect();
+    Ok(Json(TokensDto { tokens }))
 }
 
-/// All of them, newest first, revoked ones too.
-#[utoipa::path(get, path = "/v1/tokens", tag = "people", responses((status = 200, body = TokensWire)))]
-async fn list(State(settings): State<Arc<Settings>>, asker: Asker) -> Result<Json<TokensWire>, Problem> {
-    let tokens = settings.gate.identity.tokens().await;
-    let tokens = tokens.map_err(|error| asker.problem(error))?;
-    let tokens = tokens.into_iter().map(TokenWire::from).collect();
-    Ok(Json(TokensWire { tokens }))
-}
-
-/// Makes one. The answer is the only place where it ever stands.
+/// Creates a token. Only this answer shows it.
 #[utoipa::path(
-    post, path = "/v1/tokens", tag = "people", request_body = NewTokenWire,
+    post, path = "/v1/tokens", tag = "users", request_body = NewTokenDto,
     responses(
-        (status = 201, body = MadeTokenWire),
+        (status = 201, body = MadeTokenDto),
         (status = 400, body = Problem, content_type = "application/problem+json"),
         (status = 409, body = Problem, content_type = "application/problem+json", description = "`exists`")
     )
 )]
-async fn create(
-    State(settings): State<Arc<Settings>>,
-    asker: Asker,
+pub(in crate::http) async fn create(
+    State(state): State<AppState>,
+    user: ApiUser,
     body: Body,
-) -> Result<(StatusCode, Json<MadeTokenWire>), Problem> {
-    let (new, predecessor) = new_token(&asker.headers, body)
+) -> Result<(StatusCode, Json<MadeTokenDto>), Problem> {
+    let (new, predecessor) = new_token(&user.headers, body)
         .await
-        .map_err(|error| asker.problem(error))?;
-    let identity = &settings.gate.identity;
+        .map_err(|error| user.problem(error))?;
+    let identity = &state.auth.identity;
     let made = match predecessor {
-        Some(predecessor) => identity.create_successor(&asker.who, new, &predecessor).await,
-        None => identity.create_token(&asker.who, new).await,
+        Some(predecessor) => identity.create_successor(&user.who, new, &predecessor).await,
+        None => identity.create_token(&user.who, new).await,
     };
-    let token = made.map_err(|error| asker.problem(error))?.expose().to_owned();
-    Ok((StatusCode::CREATED, Json(MadeTokenWire { token })))
+    let token = made.map_err(|error| user.problem(error))?.expose().to_owned();
+    Ok((StatusCode::CREATED, Json(MadeTokenDto { token })))
 }
 
 /// The token, and the id or name of the one that it succeeds.
 async fn new_token(headers: &HeaderMap, body: Body) -> Result<(NewToken, Option<String>), BodyError> {
-    let mut fields = Fields::read(headers, body).await?;
-    let new = NewToken {
-        name: fields.text("name")?,
-        grants: grants(&mut fields)?,
-        expires_in: expires(fields.optional_whole("expiresInSeconds")?)?,
+    let body: NewTokenDto = json_body::read(headers, body).await?;
+    let mut errors = FieldErrors::default();
+    let grants = errors.check(parse_grants(body.grants));
+    let expires_in = errors.check(expires(body.expires_in_seconds));
+    let (Some(grants), Some(expires_in)) = (grants, expires_in) else {
+        return Err(errors.into());
     };
-    let predecessor = fields.optional_text("successorOf")?;
-    fields.end()?;
-    Ok((new, predecessor))
+    let new = NewToken {
+        name: body.name,
+        grants,
+        expires_in,
+    };
+    Ok((new, body.successor_of))
 }
 
 fn expires(seconds: Option<i64>) -> Result<Option<Duration>, Invalid> {
@@ -87,18 +85,18 @@ fn expires(seconds: Option<i64>) -> Result<Option<Duration>, Invalid> {
     ))
 }
 
-/// It is refused at once here, within a second elsewhere. A second time it changes nothing.
+/// Revokes a token: at once on this server, within a second on others. Idempotent.
 #[utoipa::path(
-    delete, path = "/v1/tokens/{id}", tag = "people", params(("id" = String, Path, description = "Id or name")),
+    delete, path = "/v1/tokens/{id}", tag = "users", params(("id" = String, Path, description = "Id or name")),
     responses((status = 204), (status = 404, body = Problem, content_type = "application/problem+json"))
 )]
-async fn revoke(
-    State(settings): State<Arc<Settings>>,
-    Id(id): Id,
-    asker: Asker,
+pub(in crate::http) async fn revoke(
+    State(state): State<AppState>,
+    PathId(id): PathId,
+    user: ApiUser,
 ) -> Result<StatusCode, Problem> {
-    let revoked = settings.gate.identity.revoke_token(&asker.who, &id).await;
+    let revoked = state.auth.identity.revoke_token(&user.who, &id).await;
     revoked
         .map(|()| StatusCode::NO_CONTENT)
-        .map_err(|error| asker.problem(error))
+        .map_err(|error| user.problem(error))
 }

@@ -1,4 +1,4 @@
-//! Commits a change of users, tokens or rights: with its audit entry and with what receivers are sent, or not at all.
+//! Commits a change of users, tokens or permissions together with its audit entry and its notifications.
 
 use domain::audit::Action;
 use serde_json::Value;
@@ -6,17 +6,17 @@ use serde_json::Value;
 use super::Identity;
 use super::error::IdentityError;
 use super::notice::AccessChange;
-use super::who::Who;
+use super::principal::Principal;
 use crate::audit::Entry;
-use crate::db::Tx;
 use crate::notify::enqueue;
+use runtime::db::Tx;
 
 impl Identity {
-    /// Commits a change of people or tokens together with its record.
+    /// Commits a change together with its audit entry.
     pub(super) async fn record(
         &self,
         tx: Tx,
-        who: &Who,
+        who: &Principal,
         action: Action,
         before: Option<Value>,
         after: Option<Value>,
@@ -25,11 +25,11 @@ impl Identity {
             .await
     }
 
-    /// The same with what every receiver is sent: in the one transaction, or not at all.
+    /// Commits a change together with its audit entry and its notifications.
     pub(super) async fn record_and_notify(
         &self,
         mut tx: Tx,
-        who: &Who,
+        who: &Principal,
         (action, before, after): (Action, Option<Value>, Option<Value>),
         change: Option<AccessChange<'_>>,
     ) -> Result<(), IdentityError> {

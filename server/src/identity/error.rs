@@ -1,32 +1,32 @@
-//! Why it was not done.
+//! Errors of users, tokens and sign-in.
 
 use thiserror::Error;
 
 #[derive(Debug, Error)]
 pub enum IdentityError {
-    /// Names the field and what it must be.
+    /// Names the field and the rule.
     #[error("{field}: {why}")]
     Invalid { field: &'static str, why: String },
     #[error("{what} {name:?} exists already")]
     Exists { what: &'static str, name: String },
     #[error("there is no {what} {name:?}")]
     NotFound { what: &'static str, name: String },
-    /// The same for an unknown name, a wrong password and somebody who was disabled.
-    #[error("name or password is not right")]
+    /// The same for an unknown name, a wrong password and a disabled user.
+    #[error("the name or the password is wrong")]
     WrongPassword,
-    /// Refused before the password was looked at.
+    /// Refused before the password was checked.
     #[error("too many failed sign-ins; try again in {wait_s} s")]
     TooManyGuesses { wait_s: u64 },
-    #[error("this link was used, or is too old; ask for a new one")]
+    #[error("this link is used or expired; ask an admin for a new one")]
     BadLink,
-    #[error("the last admin cannot be taken away: nobody could give the right back")]
+    #[error("the last enabled admin cannot lose the role admin; grant it to another user first")]
     LastAdmin,
-    #[error("the machine gives no random numbers")]
+    #[error("the operating system returned no random numbers; see the server's log and try again")]
     NoChance,
     /// The queue for password hashing is full.
     #[error("too many sign-ins at once; try again in {wait_s} s")]
     Busy { wait_s: u64 },
-    #[error("the store of people is unavailable")]
+    #[error("the console's store is unavailable: users cannot be read or written")]
     Store(#[from] sqlx::Error),
 }
 
@@ -38,7 +38,7 @@ impl IdentityError {
         }
     }
 
-    /// When to try again, where that is known; the value of `Retry-After`.
+    /// Value of `Retry-After`, if known.
     pub const fn retry_after_s(&self) -> Option<u64> {
         match self {
             Self::TooManyGuesses { wait_s } | Self::Busy { wait_s } => Some(*wait_s),

@@ -1,7 +1,7 @@
-//! The queue for password hashing: bounded in length and time, with a share reserved for known people.
+//! The queue for password hashing: bounded in length and time, with a share reserved for known users.
 //!
-//! A flood of attempts fills the shared part alone. Who has a session, or signed in from the same source before, has a
-//! queue and a permit apart. What an attempt counts for is in `throttle`.
+//! A flood of attempts fills only the shared part. Users with a session, or who signed in from the same source
+//! before, have a queue and a permit of their own. Attempts are counted in `throttle`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,17 +31,16 @@ pub(super) struct HashingQueue {
 
 /// A place in the queue, kept until the hash is computed.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct QueueSlot {
     share: Share,
     _permit: OwnedSemaphorePermit,
 }
 
-/// The permit to compute one hash. It belongs to the thread that computes, so that a client that leaves does not free it
-/// early.
+/// Permit for one hash. Owned by the computing thread, so that a disconnecting client does not free it early.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct HashingPermit {
     evaluated: Arc<AtomicU64>,
-    _place: Place,
+    _place: QueueSlot,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -61,13 +60,13 @@ impl Default for HashingQueue {
 impl HashingQueue {
     /// # Errors
     /// `Busy`: the queue is full.
-    pub(super) fn enter(&self, share: Share) -> Result<Place, IdentityError> {
+    pub(super) fn enter(&self, share: Share) -> Result<QueueSlot, IdentityError> {
         let places = match share {
             Share::Anyone => &self.places,
             Share::Known => &self.reserved_places,
         };
         let permit = places.clone().try_acquire_owned().map_err(|_| busy())?;
-        Ok(Place {
+        Ok(QueueSlot {
             share,
             _permit: permit,
         })
@@ -77,7 +76,7 @@ impl HashingQueue {
     ///
     /// # Errors
     /// `Busy`: there was none in time.
-    pub(super) async fn turn(&self, place: Place) -> Result<Turn, IdentityError> {
+    pub(super) async fn turn(&self, place: QueueSlot) -> Result<HashingPermit, IdentityError> {
         let shared = self.shared.clone().acquire_owned();
         let permit = async {
             match place.share {
@@ -90,28 +89,28 @@ impl HashingQueue {
             }
         };
         let permit = in_time(permit).await?.map_err(|_| busy())?;
-        Ok(Turn {
+        Ok(HashingPermit {
             evaluated: self.evaluated.clone(),
             _place: place,
             _permit: permit,
         })
     }
 
-    /// Hashes since the start.
+    /// Hashes computed since the start.
     pub(super) fn evaluated(&self) -> u64 {
         self.evaluated.load(Ordering::Relaxed)
     }
 }
 
-impl Turn {
-    /// Called once for each hash.
+impl HashingPermit {
+    /// Call once per hash.
     pub(super) fn count(&self) {
         self.evaluated.fetch_add(1, Ordering::Relaxed);
     }
 }
 
 /// # Errors
-/// `Busy`: it took longer than anyone may wait in this queue.
+/// `Busy`: it took longer than the queue's time limit.
 pub(super) async fn in_time<T>(work: impl Future<Output = T>) -> Result<T, IdentityError> {
     tokio::time::timeout(HASH_QUEUE_WAIT_MAX, work)
         .await
@@ -136,12 +135,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_full_queue_refuses_at_once_and_reserves_a_share() {
-        // One computes and 31 wait; the next anonymous attempt is refused, a known person gets the reserved permit.
+        // One hash computes and 31 wait; the next anonymous attempt is refused, a known user gets the reserved
+        // permit.
         let queue = HashingQueue::default();
         let first = queue.enter(Share::Anyone).unwrap();
         let computing = queue.turn(first).await.unwrap();
         computing.count();
-        let _waiting: Vec<Place> = (1..HASH_QUEUE_MAX)
+        let _waiting: Vec<QueueSlot> = (1..HASH_QUEUE_MAX)
             .map(|_| queue.enter(Share::Anyone).unwrap())
             .collect();
         let refused = queue.enter(Share::Anyone).unwrap_err();

@@ -1,66 +1,67 @@
-//! Limits of people and sessions, with their units.
+//! Limits of users and sessions, with their units.
 
 use std::time::Duration;
 
-/// A session without a request ends after this.
+/// Idle timeout of a session.
 pub const SESSION_IDLE: Duration = Duration::from_secs(30 * 60);
-/// And after this in any case.
+/// Maximum lifetime of a session.
 pub const SESSION_MAX: Duration = Duration::from_secs(12 * 3600);
-/// How often a session's last request is written down.
+/// Interval at which the last request of a session is stored.
 pub const SESSION_SEEN_EVERY: Duration = Duration::from_secs(60);
-/// "Just signed in": good for what asks for it again.
+/// Age limit of "fresh" authentication, required for sensitive steps.
 pub const FRESH: Duration = Duration::from_secs(15 * 60);
-/// Whoever created a user, or gave them a link, a password or an approving role, is not independent of them for this long.
+/// After creating a user, or giving them a link, a password or an approving role, a principal is not independent of
+/// them for this long.
 pub const INDEPENDENT_AFTER: Duration = Duration::from_secs(24 * 3600);
-/// A one-time link may be opened for this long.
+/// Lifetime of a one-time link.
 pub const LINK_MAX: Duration = Duration::from_secs(60 * 60);
-/// From being sent to the identity provider to coming back.
+/// Time limit of a sign-in through the identity provider.
 pub const FLOW_MAX: Duration = Duration::from_secs(10 * 60);
-/// Ways to the provider that are remembered; of more, the oldest are forgotten.
+/// Sign-ins in progress that are stored; the oldest are dropped.
 pub const FLOWS_MAX: i64 = 10_000;
-/// How far the provider's clock may be from ours.
+/// Allowed difference between the provider's clock and ours.
 pub const SKEW_MAX: Duration = Duration::from_secs(60);
-/// One answer of the provider.
+/// Timeout of one request to the provider.
 pub const PROVIDER_PATIENCE: Duration = Duration::from_secs(5);
 pub const PROVIDER_ANSWER_BYTES_MAX: usize = 256 * 1024;
-/// How long what it says of itself is good for.
+/// Cache lifetime of the provider's metadata.
 pub const PROVIDER_KEPT: Duration = Duration::from_secs(10 * 60);
-/// How often its keys are asked for at most, when it signs with one that we do not know.
+/// Minimum interval between key reloads caused by an unknown key.
 pub const PROVIDER_KEYS_EVERY: Duration = Duration::from_secs(60);
-/// How long it is not asked again after it did not answer.
+/// Pause after the provider did not answer.
 pub const PROVIDER_AWAY: Duration = Duration::from_secs(5);
-/// Words of the claim that brings roles.
+/// Values of the roles claim.
 pub const WORDS_MAX: usize = 1_000;
-/// People of the same name at the provider.
+/// Users with the same name at the provider.
 pub const NAMESAKES_MAX: usize = 999;
-/// How often a server looks whether another one, or a command, changed something.
+/// Interval at which a server checks for changes by other replicas or commands.
 pub const DIRECTORY_LOOK: Duration = Duration::from_millis(500);
 /// After a read for a missing token or user that found nothing new: the pause before the next such read.
 pub const REREAD_PAUSE: Duration = Duration::from_millis(20);
 
-/// How often a stream that stays open looks whether its session's or its token's time is over.
+/// Interval at which an open stream checks that its session or token is still valid.
 pub const STREAM_LOOK: Duration = Duration::from_secs(5);
-/// How often it is written down that tokens were used: other servers know it by then.
+/// Interval at which token use is stored, and thereby visible to other replicas.
 pub const TOKEN_USED_EVERY: Duration = Duration::from_secs(3);
 
 /// Characters of a password.
 pub const PASSWORD_CHARS_MIN: usize = 12;
-/// Longer ones would let anybody make us hash for long.
+/// Limits the cost of hashing one password.
 pub const PASSWORD_BYTES_MAX: usize = 1024;
-/// Bytes of a person's or a token's name.
+/// Bytes of a user's or a token's name.
 pub const NAME_BYTES_MAX: usize = 64;
-/// Tokens of one chain of successors whose leases the latest inherits. Each of them would have to be replaced within the
-/// lifetime of one lease before this is reached.
+/// Tokens in a chain of successors whose leases the latest inherits. To exceed it, each would have to be replaced
+/// within the lifetime of one lease.
 pub const PREDECESSORS_MAX: usize = 100;
-/// Passwords hashed at once for anyone: each costs 19 MiB and a core.
+/// Concurrent hashes for all clients: each costs 19 MiB and a core.
 pub const HASHES_SHARED: usize = 1;
-/// And for people who are known: with a session, or at a source from which they signed in before.
+/// Concurrent hashes for known users: with a session, or at a source from which they signed in before.
 pub const HASHES_RESERVED: usize = 1;
-/// Attempts that wait for a hash, of each of the two kinds.
+/// Attempts waiting for a hash, per kind.
 pub const HASH_QUEUE_MAX: usize = 32;
 /// Longest wait in that queue.
 pub const HASH_QUEUE_WAIT_MAX: Duration = Duration::from_secs(2);
-/// After a full queue, when to try again.
+/// Value of `Retry-After` when the queue is full.
 pub const HASH_QUEUE_RETRY: Duration = Duration::from_secs(2);
 
 /// A burst of attempts, and the time after which one more is allowed.
@@ -81,27 +82,27 @@ impl Rate {
 
 /// Failed sign-ins from one source: an IPv4 address or an IPv6 /64.
 pub const SOURCE_RATE: Rate = Rate::new(5, 60_000);
-/// At one name, from all sources where it never signed in.
+/// Failed sign-ins for one name, from all sources where it never signed in.
 pub const NAME_RATE: Rate = Rate::new(20, 10_000);
-/// From all such sources, at all names.
+/// Failed sign-ins from all such sources, for all names.
 pub const EVERYONE_RATE: Rate = Rate::new(100, 200);
-/// At one name, from one source where it signed in before.
+/// Failed sign-ins for one name, from one source where it signed in before.
 pub const PAIR_RATE: Rate = Rate::new(5, 60_000);
 /// Failed re-authentications in one session.
 pub const SESSION_RATE: Rate = Rate::new(5, 60_000);
-/// Sign-ins through the provider that one source begins without coming back, and answers of its that are refused.
+/// Sign-ins through the provider that one source begins and does not finish, and refused answers.
 pub const PROVIDER_RATE: Rate = Rate::new(60, 2_000);
-/// One-time links from one source that do not work.
+/// Invalid one-time links from one source.
 pub const LINK_RATE: Rate = Rate::new(10, 6_000);
-/// Buckets that are remembered; of more, the oldest is dropped.
+/// Buckets in memory; the oldest is dropped.
 pub const BUCKETS_MAX: usize = 10_000;
-/// Attempts that wait for others of the same bucket to end.
+/// Attempts waiting for concurrent attempts of the same bucket.
 pub const BUCKET_WAITERS_MAX: u32 = 8;
-/// Sources and names that are remembered for a successful sign-in.
+/// Sources and names of successful sign-ins in memory.
 pub const KNOWN_PAIRS_MAX: usize = 10_000;
-/// How far back they are read at the start.
+/// How far back they are read at start.
 pub const KNOWN_PAIRS_SINCE: Duration = Duration::from_secs(30 * 24 * 3600);
-/// Characters of a name that count; no name of ours is longer.
+/// Characters of a name that are compared; no valid name is longer.
 pub const NAME_CHARS_COUNTED: usize = 64;
 
 const _: () = assert!(NAME_CHARS_COUNTED >= NAME_BYTES_MAX);

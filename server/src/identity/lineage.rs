@@ -1,26 +1,29 @@
-//! Who stands behind a principal, and which users are independent of each other.
+//! Lineage: the user behind a principal, and which users are independent of each other.
 //!
-//! A token stands for the principal that created it, a session that a link opened for the principal that created the link.
-//! The root is the person at the start of that chain. Owns the log of changes by which one principal can act as another
+//! A token stands for the principal that created it, a session opened by a link for the principal that created the
+//! link; the root is the user at the start of that chain. Owns the log of changes by which one principal can act as
+//! another user. What depends on independence, the approval of a forced unlock, is decided in `unlock`.
 //! user; what depends on independence, the approval of a forced unlock, is decided in `unlock`.
 
+use domain::duration::millis;
 use sqlx::Row as _;
 
+use super::Identity;
 use super::error::IdentityError;
 use super::limits::INDEPENDENT_AFTER;
-use super::sessions::{Session, ms};
-use super::who::{SYSTEM_ID, Subject, Who};
-use super::{Identity, secret};
-use crate::db::{Tx, on_either};
+use super::principal::{Principal, SYSTEM_ID, Subject};
+use super::sessions::Session;
+use runtime::db::{Tx, on_either};
+use runtime::random;
 
-/// Rows that are read of one user. The latest count.
+/// Changes read per user; the latest count.
 const CHANGES_MAX: i64 = 1_000;
 
-/// A principal and the person behind it.
+/// A principal and the user behind it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lineage {
     pub id: String,
-    /// None: unknown, as of what a command at the server made.
+    /// `None` if unknown, for example for a command run on the server.
     pub root: Option<String>,
 }
 
@@ -29,67 +32,52 @@ impl Lineage {
         Self { id: id.into(), root }
     }
 
-    /// Both ids, of which one may be unknown.
+    /// Both ids; the root may be unknown.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         [Some(self.id.as_str()), self.root.as_deref()]
             .into_iter()
             .flatten()
     }
 
-    /// The same principal, or one behind the other, or both with the same person behind them.
+    /// The same principal, one the root of the other, or both with the same root.
     pub fn is_related(&self, other: &Self) -> bool {
         self.ids().any(|id| other.ids().any(|theirs| theirs == id))
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PrincipalKind {
-    Person,
-    Token,
-    /// A command at the server, the setup link.
-    System,
+domain::wire_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(super) enum PrincipalKind {
+        User = "user",
+        Token = "token",
+        /// A command run on the server, or the setup link.
+        System = "system",
+    }
 }
 
 impl PrincipalKind {
-    fn of(who: &Who) -> Self {
+    fn from_principal(who: &Principal) -> Self {
         match &who.subject {
             Subject::Token { .. } => Self::Token,
-            Subject::Person { id, .. } if **id == *SYSTEM_ID => Self::System,
-            Subject::Person { .. } | Subject::Anonymous => Self::Person,
-        }
-    }
-
-    const fn wire(self) -> &'static str {
-        match self {
-            Self::Person => "person",
-            Self::Token => "token",
-            Self::System => "system",
+            Subject::User { id, .. } if **id == *SYSTEM_ID => Self::System,
+            Subject::User { .. } | Subject::Anonymous => Self::User,
         }
     }
 }
 
-/// What one principal did to the account of a user.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChangeKind {
-    Created,
-    Link,
-    Password,
-    /// Gave a role that approves.
-    Approver,
+domain::wire_enum! {
+    /// A change to a user's account by another principal.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum ChangeKind {
+        Created = "created",
+        Link = "link",
+        Password = "password",
+        /// Granted an approving role.
+        Approver = "approver",
+    }
 }
 
 impl ChangeKind {
-    const ALL: [Self; 4] = [Self::Created, Self::Link, Self::Password, Self::Approver];
-
-    const fn wire(self) -> &'static str {
-        match self {
-            Self::Created => "created",
-            Self::Link => "link",
-            Self::Password => "password",
-            Self::Approver => "approver",
-        }
-    }
-
     /// Lets its author sign in as the user.
     const fn opens_account(self) -> bool {
         matches!(self, Self::Created | Self::Link | Self::Password)
@@ -100,7 +88,7 @@ impl ChangeKind {
             Self::Created => "created this account",
             Self::Link => "created a sign-in link for this account",
             Self::Password => "set the password of this account",
-            Self::Approver => "granted this account the role that approves",
+            Self::Approver => "granted this account a role with the permission `approve`",
         }
     }
 }
@@ -114,14 +102,14 @@ pub struct AccountChange {
     at: i64,
 }
 
-/// Why a user does not count as independent of another principal.
+/// Why a user is not independent of another principal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tie {
-    /// The other principal, or a person behind it, did this within 24 h.
+    /// The other principal or its root did this within 24 h.
     Recent(ChangeKind),
-    /// An API token did this within 24 h: who used it is unknown.
+    /// An API token did this within 24 h; its user is unknown.
     RecentByToken(ChangeKind),
-    /// An API token granted the role, and no signed-in admin has since.
+    /// An API token granted the role, and no signed-in admin has confirmed it.
     RoleByToken,
 }
 
@@ -131,15 +119,15 @@ impl std::fmt::Display for Tie {
             Self::Recent(kind) => write!(f, "the other user {} within 24 h", kind.sentence()),
             Self::RecentByToken(kind) => write!(f, "an API token {} within 24 h", kind.sentence()),
             Self::RoleByToken => f.write_str(
-                "an API token granted this account the role that approves; a signed-in admin must grant it",
+                "an API token granted this account a role with the permission `approve`; a signed-in admin must grant it",
             ),
         }
     }
 }
 
-/// What ties a user, with these changes of their account, latest first, to other principals. Pure.
+/// The first tie between a user and other principals, from the changes of their account, latest first. Pure.
 pub fn tie(changes: &[AccountChange], others: &[Lineage], now: i64) -> Option<Tie> {
-    let is_recent = |change: &&AccountChange| now - change.at < ms(INDEPENDENT_AFTER);
+    let is_recent = |change: &&AccountChange| now - change.at < millis(INDEPENDENT_AFTER);
     let recent = changes.iter().filter(is_recent).find_map(|change| {
         let is_theirs = others.iter().any(|other| other.is_related(&change.by));
         match (is_theirs, change.is_by_token) {
@@ -152,61 +140,61 @@ pub fn tie(changes: &[AccountChange], others: &[Lineage], now: i64) -> Option<Ti
     recent.or_else(|| role.filter(|role| role.is_by_token).map(|_| Tie::RoleByToken))
 }
 
-/// Whether others opened the account of a user lately, so that they may act as that user. Pure.
+/// Whether others recently gained access to the user's account. Pure.
 pub fn is_opened_by(changes: &[AccountChange], others: &[Lineage], now: i64) -> bool {
     changes.iter().any(|change| {
         change.kind.opens_account()
-            && now - change.at < ms(INDEPENDENT_AFTER)
+            && now - change.at < millis(INDEPENDENT_AFTER)
             && others.iter().any(|other| other.is_related(&change.by))
     })
 }
 
-/// Who changed this account within the last day; `opened`: only who may act as its user since. Pure.
+/// Authors of changes to this account within the last day; `opened`: only those who gained access to it. Pure.
 pub fn recent_authors(changes: &[AccountChange], opened: bool, now: i64) -> impl Iterator<Item = &Lineage> {
     let counts = move |change: &&AccountChange| {
-        now - change.at < ms(INDEPENDENT_AFTER) && (change.kind.opens_account() || !opened)
+        now - change.at < millis(INDEPENDENT_AFTER) && (change.kind.opens_account() || !opened)
     };
     changes.iter().filter(counts).map(|change| &change.by)
 }
 
 impl Identity {
-    /// A principal with the person behind its token or its session.
-    pub fn lineage(&self, who: &Who) -> Lineage {
+    /// A principal with the user behind its token or session.
+    pub fn lineage(&self, who: &Principal) -> Lineage {
         let root = match (&who.subject, &who.session) {
             (Subject::Anonymous, _) => None,
             (Subject::Token { id, .. }, _) => {
                 let directory = self.directory();
                 let token = directory.tokens.values().find(|token| token.id == *id);
-                token.and_then(|token| token.root_id.clone())
+                token.and_then(|token| token.root_user_id.clone())
             }
-            (Subject::Person { .. }, Some(session)) if is_by_another(session) => session.root_id.clone(),
-            (Subject::Person { id, .. }, _) => {
-                (PrincipalKind::of(who) != PrincipalKind::System).then(|| id.to_string())
+            (Subject::User { .. }, Some(session)) if is_by_another(session) => session.root_user_id.clone(),
+            (Subject::User { id, .. }, _) => {
+                (PrincipalKind::from_principal(who) != PrincipalKind::System).then(|| id.to_string())
             }
         };
         Lineage::new(who.id(), root)
     }
 
-    /// What others did to the account of a user within 24 h, and every grant of a role that approves; latest first.
+    /// Changes by others to a user's account within 24 h, and every grant of an approving role; latest first.
     ///
     /// # Errors
     /// The store does not answer.
-    pub async fn account_changes(&self, person: &str) -> Result<Vec<AccountChange>, sqlx::Error> {
-        let select = "SELECT kind, by_id, by_root_id, by_kind, changed_at FROM account_changes
-            WHERE person_id = $1 AND (changed_at > $2 OR kind = 'approver') ORDER BY changed_at DESC, id LIMIT $3";
-        let since = self.now_ms() - ms(INDEPENDENT_AFTER);
+    pub async fn account_changes(&self, user: &str) -> Result<Vec<AccountChange>, sqlx::Error> {
+        let select = "SELECT kind, by_id, by_root_user_id, by_kind, changed_at FROM account_changes
+            WHERE user_id = $1 AND (changed_at > $2 OR kind = 'approver') ORDER BY changed_at DESC, id LIMIT $3";
+        let since = self.now_ms() - millis(INDEPENDENT_AFTER);
         let mut changes = Vec::new();
         on_either!(&self.db, Db, |pool| {
-            let query = sqlx::query(select).bind(person).bind(since).bind(CHANGES_MAX);
+            let query = sqlx::query(select).bind(user).bind(since).bind(CHANGES_MAX);
             for row in query.fetch_all(pool).await? {
                 let kind: String = row.try_get(0)?;
-                let Some(kind) = ChangeKind::ALL.into_iter().find(|known| known.wire() == kind) else {
+                let Some(kind) = ChangeKind::parse(&kind) else {
                     continue;
                 };
                 changes.push(AccountChange {
                     kind,
                     by: Lineage::new(row.try_get::<String, _>(1)?, row.try_get(2)?),
-                    is_by_token: row.try_get::<String, _>(3)? == PrincipalKind::Token.wire(),
+                    is_by_token: row.try_get::<String, _>(3)? == PrincipalKind::Token.as_str(),
                     at: row.try_get(4)?,
                 });
             }
@@ -214,35 +202,38 @@ impl Identity {
         Ok(changes)
     }
 
-    /// Records a change that others made; what users do to their own account is no tie.
+    /// Records a change by another principal; a user's own changes create no tie.
     pub(super) async fn note_account_change(
         &self,
         tx: &mut Tx,
-        who: &Who,
-        person: &str,
+        who: &Principal,
+        user: &str,
         kind: ChangeKind,
     ) -> Result<(), IdentityError> {
         let by = self.lineage(who);
-        if by.id == person && by.root.as_deref().is_none_or(|root| root == person) {
+        if by.id == user && by.root.as_deref().is_none_or(|root| root == user) {
             return Ok(());
         }
         let insert =
-            "INSERT INTO account_changes (id, person_id, kind, by_id, by_root_id, by_kind, changed_at)
+            "INSERT INTO account_changes (id, user_id, kind, by_id, by_root_user_id, by_kind, changed_at)
             VALUES ($1, $2, $3, $4, $5, $6, $7)";
-        let (id, now) = (secret::id("ac_")?, self.now_ms());
+        let (id, now) = (random::prefixed_id("ac_"), self.now_ms());
         on_either!(tx, Tx, |tx| {
-            let query = sqlx::query(insert).bind(&id).bind(person).bind(kind.wire());
+            let query = sqlx::query(insert).bind(&id).bind(user).bind(kind.as_str());
             let query = query.bind(&by.id).bind(by.root.as_deref());
-            let query = query.bind(PrincipalKind::of(who).wire()).bind(now);
+            let query = query.bind(PrincipalKind::from_principal(who).as_str()).bind(now);
             query.execute(&mut **tx).await?.rows_affected()
         });
         Ok(())
     }
 }
 
-/// A link opened it that another principal created; a command at the server stands for the user of the link.
+/// Opened by a link of another principal; for a command on the server, the user of the link.
 fn is_by_another(session: &Session) -> bool {
-    session.link_by_id.as_deref().is_some_and(|id| id != SYSTEM_ID)
+    session
+        .link_created_by_id
+        .as_deref()
+        .is_some_and(|id| id != SYSTEM_ID)
 }
 
 #[cfg(test)]
@@ -271,7 +262,7 @@ mod tests {
         assert_eq!(tie(&at(DAY), &ada, 2 * DAY), None);
         let bob = [Lineage::new("bob", Some("bob".to_owned()))];
         assert_eq!(tie(&at(DAY), &bob, DAY), None);
-        // By a token that ada made.
+        // By a token created by ada.
         let by_token = [change(ChangeKind::Created, "t_1", Some("ada"), true, DAY)];
         assert_eq!(tie(&by_token, &ada, DAY), Some(Tie::Recent(ChangeKind::Created)));
         assert!(is_opened_by(&by_token, &ada, DAY) && !is_opened_by(&by_token, &bob, DAY));
@@ -286,7 +277,7 @@ mod tests {
             Some(Tie::RecentByToken(ChangeKind::Password))
         );
         assert_eq!(tie(&by_token, &bob, 3 * DAY), None);
-        // The role has no end of time, until a signed-in admin grants it again.
+        // The tie of a role ends only when a signed-in admin grants it again.
         let role = change(ChangeKind::Approver, "t_1", None, true, DAY);
         assert_eq!(
             tie(std::slice::from_ref(&role), &bob, 9 * DAY),

@@ -1,7 +1,7 @@
-//! Names of users and tokens: shown in lists, typed in shells, and told apart by people.
+//! Names of users and tokens: shown in lists, typed in shells, compared by people.
 //!
-//! A name has letters of one script in their normal form, and nothing that cannot be seen, so that no name looks like
-//! another one. Names that look alike within one script, or are written wholly in another one, are not detected.
+//! A name has letters of one script in normal form and no invisible characters, so that no name looks like another
+//! one. Similar letters within one script, and names entirely in another script, are not detected.
 
 use icu_properties::props::{DefaultIgnorableCodePoint, Script};
 use icu_properties::{CodePointMapData, CodePointSetData};
@@ -10,7 +10,7 @@ use unicode_normalization::{UnicodeNormalization as _, is_nfkc};
 use super::error::IdentityError;
 use super::limits::NAME_BYTES_MAX;
 
-/// Scripts that are written together.
+/// Scripts that are used together.
 const TOGETHER: [&[Script]; 3] = [
     &[Script::Han, Script::Hiragana, Script::Katakana],
     &[Script::Han, Script::Hangul],
@@ -18,17 +18,17 @@ const TOGETHER: [&[Script]; 3] = [
 ];
 
 /// # Errors
-/// Names the field, what is wrong and what fits.
+/// Names the field, the violated rule and a valid form.
 pub(super) fn check_name(name: &str) -> Result<(), IdentityError> {
     let refused = |why: String| Err(IdentityError::invalid("name", why));
     if !(1..=NAME_BYTES_MAX).contains(&name.len()) || !name.chars().all(fits) {
         return refused(format!(
-            "has 1 to {NAME_BYTES_MAX} bytes of letters, digits and -_.@+"
+            "must have 1 to {NAME_BYTES_MAX} bytes of letters, digits and -_.@+"
         ));
     }
     if let Some(hidden) = name.chars().find(|c| is_hidden(*c)) {
         return refused(format!(
-            "has no characters that cannot be seen, and this has U+{:04X}; leave it out",
+            "must not contain invisible characters, but has U+{:04X}; remove it",
             hidden as u32
         ));
     }
@@ -39,14 +39,14 @@ pub(super) fn check_name(name: &str) -> Result<(), IdentityError> {
     match stranger(name) {
         None => Ok(()),
         Some(letter) => refused(format!(
-            "has letters of one script alone, because letters of several look alike, and {letter:?} (U+{:04X}) is of \
-             another one than those before it",
+            "must use letters of one script, because letters of several look alike; {letter:?} (U+{:04X}) is from \
+             another script",
             letter as u32
         )),
     }
 }
 
-/// A name from elsewhere, made fit: what does not fit becomes `_`.
+/// Converts a foreign name: invalid characters become `_`.
 pub(super) fn fitting(name: &str, bytes_max: usize) -> String {
     let mut name: String = name
         .nfkc()
@@ -69,7 +69,7 @@ fn is_hidden(c: char) -> bool {
     CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c) || domain::escape::is_hidden(c)
 }
 
-/// The first letter of a script that does not go with those before it.
+/// The first letter whose script does not match the ones before it.
 fn stranger(name: &str) -> Option<char> {
     let scripts = CodePointMapData::<Script>::new();
     let mut seen: Vec<Script> = Vec::new();
@@ -111,7 +111,8 @@ mod tests {
 
     #[test]
     fn mixed_scripts_and_invisible_letters_are_refused() {
-        // Cyrillic and Greek letters in a Latin name, fillers, joiners, full-width and mathematical letters, nothing at all.
+        // Cyrillic and Greek letters in a Latin name, fillers, joiners, full-width and mathematical letters, an
+        // empty name.
         for name in [
             "\u{430}dmin",
             "adm\u{456}n",

@@ -1,21 +1,22 @@
-//! Notifications about users and rights: what every receiver is sent in the same transaction as the change.
+//! Notifications about users and permissions, sent to every receiver in the same transaction as the change.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use domain::access::{Grant, Right};
+use domain::access::{Grant, Permission};
+use domain::duration::millis;
 use domain::escape::visible;
-use domain::notice::{Notice, NoticeAlert, NoticeStatus};
+use domain::notification::{Notice, NoticeAlert, NoticeStatus};
 
 use super::error::IdentityError;
-use super::{secret, sessions::ms};
 use crate::notify::fingerprint;
+use runtime::random;
 
 const ALERT: &str = "AccessChange";
-/// An Alertmanager shows it for this long: there is nothing that could end it.
+/// How long an Alertmanager shows it: no event resolves it.
 const SHOWN_FOR: Duration = Duration::from_secs(3600);
 
-/// One change that receivers are sent.
+/// A change that is sent to receivers.
 pub struct AccessChange<'a> {
     /// The label `change`.
     pub change: &'static str,
@@ -23,13 +24,13 @@ pub struct AccessChange<'a> {
     pub subject: &'a str,
     pub by: &'a str,
     pub summary: String,
-    /// The console's page on it.
+    /// Path of the console page about it.
     pub path: &'static str,
 }
 
 impl AccessChange<'_> {
     /// # Errors
-    /// There are no random numbers for its group, which is its own: no other message stands for it.
+    /// The random number generator failed. Each message has a group id of its own.
     pub fn notice(&self, now: i64) -> Result<Notice, IdentityError> {
         let labels = map(&[
             ("alertname", ALERT),
@@ -48,13 +49,13 @@ impl AccessChange<'_> {
                 ("who", &visible(self.by)),
             ]),
             starts_at: now,
-            ends_at: Some(now + ms(SHOWN_FOR)),
+            ends_at: Some(now + millis(SHOWN_FOR)),
             path: self.path.to_owned(),
             fingerprint: fingerprint(&labels),
             labels,
         };
         Ok(Notice {
-            group: secret::id("access-change:")?,
+            group: random::prefixed_id("access-change:"),
             receivers: Vec::new(),
             group_labels: map(&[("alertname", ALERT), ("change", self.change)]),
             alerts: vec![alert],
@@ -63,7 +64,7 @@ impl AccessChange<'_> {
     }
 }
 
-/// Grants of a role that administers or approves which were not there before.
+/// New grants of an administering or approving role.
 pub(super) fn gained<'g>(before: impl Iterator<Item = &'g Grant>, after: &[Grant]) -> Vec<Grant> {
     let before: Vec<&Grant> = before.collect();
     let is_new = |grant: &&Grant| is_privileged(grant) && !before.contains(grant);
@@ -72,10 +73,10 @@ pub(super) fn gained<'g>(before: impl Iterator<Item = &'g Grant>, after: &[Grant
 
 fn is_privileged(grant: &Grant) -> bool {
     let rights = grant.role.rights();
-    rights.contains(&Right::Approve) || rights.contains(&Right::Administer)
+    rights.contains(&Permission::Approve) || rights.contains(&Permission::Administer)
 }
 
-/// What receivers are sent of new privileged grants; none where there are none.
+/// The notification about new privileged grants; `None` if there are none.
 pub(super) fn roles_granted<'a>(
     by: &'a str,
     (kind, subject): (&'static str, &'a str),
@@ -84,7 +85,7 @@ pub(super) fn roles_granted<'a>(
     if gained.is_empty() {
         return None;
     }
-    let mut roles: Vec<&str> = gained.iter().map(|grant| grant.role.wire()).collect();
+    let mut roles: Vec<&str> = gained.iter().map(|grant| grant.role.as_str()).collect();
     roles.dedup();
     Some(AccessChange {
         change: "role_granted",
@@ -99,7 +100,7 @@ pub(super) fn roles_granted<'a>(
         path: if kind == "token" {
             "/settings/tokens"
         } else {
-            "/settings/people"
+            "/settings/users"
         },
     })
 }

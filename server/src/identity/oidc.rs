@@ -1,17 +1,18 @@
-//! Signing in through an identity provider: OpenID Connect, code with PKCE.
+//! Sign-in through an identity provider: OpenID Connect, authorization code with PKCE.
 //!
-//! Owns the way there and back. Who somebody is are issuer and subject, never an e-mail address or a name; what they may do
-//! is what the claim says at each sign-in. Sessions are the same as for people with a password.
+//! Owns the redirect to the provider and the callback. A user is identified by issuer and subject, never by e-mail
+//! address or name; permissions come from the roles claim at each sign-in. Sessions are the same as after a password
+//! sign-in.
 //!
-//! **Invariants:** each way there is good once, for the browser that began it, for ten minutes; an answer counts only when
-//! everything about it was checked, and every one that does not is in the record.
+//! **Invariants:** each flow is valid once, for the browser that began it, for ten minutes; a callback is accepted
+//! only after every check, and every rejected one is in the audit log.
 
+pub mod check;
 mod endpoints;
-pub mod examine;
 mod flow;
 mod http;
-mod person;
 mod provider;
+mod user;
 
 use std::sync::Arc;
 
@@ -24,40 +25,40 @@ use self::provider::Provider;
 use super::Identity;
 use super::error::IdentityError;
 use super::hashing_queue::whole_seconds;
+use super::principal::Principal;
 use super::sessions::SignedIn;
 use super::throttle::Key;
-use super::who::Who;
 use crate::audit::{Entry, Origin};
-use crate::config::OidcConfig;
+use config::OidcConfig;
 
-/// The configured provider. Nothing is asked of it before somebody signs in.
+/// The configured provider. Not contacted before the first sign-in.
 pub struct Oidc {
     identity: Arc<Identity>,
     config: OidcConfig,
     provider: Provider,
 }
 
-/// What the browser brings back.
+/// Parameters of the callback.
 #[derive(Debug, Default)]
 pub struct Returned {
     pub code: Option<String>,
     pub state: Option<String>,
-    /// The provider's own refusal.
+    /// The provider's error code.
     pub error: Option<String>,
-    /// What the cookie holds that was set on the way there.
+    /// Value of the cookie that was set at the start of the flow.
     pub cookie: Option<String>,
 }
 
 #[derive(Debug, Error)]
 pub enum OidcError {
-    /// It does not answer, or not as a provider does. The text is for the log.
-    #[error("the identity provider cannot be asked: {0}")]
+    /// The provider does not answer, or not as one. The text is for the log.
+    #[error("the request to the identity provider failed: {0}")]
     Down(String),
-    /// `why` is for the record; the detail for the log.
-    #[error("the identity provider's answer was refused: {why}: {detail}")]
+    /// `why` is for the audit log, `detail` for the server log.
+    #[error("the identity provider's answer was rejected: {why}: {detail}")]
     Refused { why: &'static str, detail: String },
-    /// From one address, without coming back as somebody.
-    #[error("too many ways to the identity provider were begun from one address; the next one in {wait_s} s")]
+    /// Too many unfinished sign-ins from one address.
+    #[error("too many sign-ins through the identity provider from one address; try again in {wait_s} s")]
     TooOften { wait_s: u64 },
     #[error(transparent)]
     Identity(#[from] IdentityError),
@@ -78,7 +79,7 @@ impl From<sqlx::Error> for OidcError {
     }
 }
 
-/// Why the provider could not be set up.
+/// Why the provider's configuration is unusable.
 #[derive(Debug, Error)]
 #[error("oidc.{field}: {why}")]
 pub struct OidcSetupError {
@@ -87,7 +88,7 @@ pub struct OidcSetupError {
 }
 
 impl OidcSetupError {
-    fn of(field: &'static str, error: &dyn std::error::Error) -> Self {
+    fn from_error(field: &'static str, error: &dyn std::error::Error) -> Self {
         Self {
             field,
             why: error.to_string(),
@@ -96,10 +97,10 @@ impl OidcSetupError {
 }
 
 impl Oidc {
-    /// `home` is where people reach the console, without a slash at its end.
+    /// `home` is the public URL of the console, without a trailing slash.
     ///
     /// # Errors
-    /// The authority's file holds none, or a URL is none.
+    /// The CA file has no certificate, or a URL is invalid.
     pub fn new(identity: Arc<Identity>, config: OidcConfig, home: &str) -> Result<Self, OidcSetupError> {
         Ok(Self {
             provider: Provider::new(&config, home, identity.clock.clone())?,
@@ -108,21 +109,21 @@ impl Oidc {
         })
     }
 
-    /// What people call it.
+    /// Display name of the provider.
     pub fn name(&self) -> &str {
         &self.config.name
     }
 
-    /// Uses the secret of this configuration from now on, if it is another one for the same client. Answers whether it is.
+    /// Replaces the client secret after a configuration reload. Returns whether it changed.
     pub fn renew_secret(&self, config: &OidcConfig) -> bool {
         let is_same_client = config.issuer == self.config.issuer && config.client_id == self.config.client_id;
         is_same_client && self.provider.renew_secret(config.client_secret.as_ref())
     }
 
-    /// Where to send a browser, and what it must bring back. `again` asks the provider to ask for the password anew.
+    /// Starts a flow: the redirect URL and the cookie. `again` requires the provider to ask for the password again.
     ///
     /// # Errors
-    /// The provider or the store does not answer; too many began from this address.
+    /// The provider or the store does not answer; too many flows from this address.
     pub async fn begin(
         &self,
         next: &str,
@@ -130,19 +131,20 @@ impl Oidc {
         origin: &Origin,
     ) -> Result<(Begun, String), OidcError> {
         self.count(origin)?;
-        // First, so that nothing is kept for a provider that is away.
+        // First, so that no flow is stored while the provider is down.
         let metadata = self.provider.metadata().await?;
         let begun = self.identity.begin_flow(next, again).await?;
         let url = self.provider.authorize(&metadata, &begun, again)?;
         Ok((begun, url))
     }
 
-    /// A session for whoever the provider says it is, and where they were going. A refusal is in the record.
+    /// Finishes a flow: a session for the provider's user, and the path to return to. A refusal is recorded in the
+    /// audit log.
     ///
     /// # Errors
     /// See [`OidcError`].
     pub async fn finish(&self, returned: Returned, origin: &Origin) -> Result<(SignedIn, String), OidcError> {
-        // Counted before anything is read. A success also removes the count of its beginning.
+        // Counted before any read. A success also removes the count of its start.
         self.count(origin)?;
         let finished = self.try_finish(returned, origin).await;
         if finished.is_ok() {
@@ -151,8 +153,8 @@ impl Oidc {
             self.identity.throttle.forgive(&key);
         }
         if let Err(OidcError::Refused { why, detail }) = &finished {
-            tracing::warn!("a sign-in through the identity provider was refused: {why}: {detail}");
-            let who = Who::anonymous(origin.clone());
+            tracing::warn!("a sign-in through the identity provider was rejected: {why}: {detail}");
+            let who = Principal::anonymous(origin.clone());
             let entry = Entry {
                 after: Some(json!({"way": "oidc", "issuer": self.config.issuer, "why": why})),
                 ..Entry::new(Action::Login, "refused", who.actor(None), origin.clone())
@@ -162,7 +164,7 @@ impl Oidc {
         finished
     }
 
-    /// Each sign-in that is begun costs a row, and each answer a request to the provider.
+    /// Each started flow costs a row, and each callback a request to the provider.
     fn count(&self, origin: &Origin) -> Result<(), OidcError> {
         let now = self.identity.clock.tick();
         let counted = self.identity.throttle.count(Key::Provider(origin.network()), now);
@@ -181,13 +183,13 @@ impl Oidc {
         let code = returned.code.filter(|code| !code.is_empty());
         let code = code.ok_or_else(|| OidcError::refused("no_code", "there is no code"))?;
         let known = self.provider.redeem(code, &flow).await?;
-        let person = self
+        let user = self
             .identity
-            .person_of_provider(&self.config, &known, origin)
+            .user_of_provider(&self.config, &known, origin)
             .await?;
         let session = self
             .identity
-            .begin_session_at(person, "oidc", (known.authenticated_at, None), origin)
+            .begin_session_at(user, "oidc", (known.authenticated_at, None), origin)
             .await?;
         Ok((session, flow.next))
     }

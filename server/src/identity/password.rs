@@ -1,5 +1,5 @@
-//! Passwords: Argon2id with the parameters that OWASP recommends (19 MiB, two passes), off the threads that answer others,
-//! as many at a time as `hashing_queue` permits.
+//! Passwords: Argon2id with the parameters recommended by OWASP (19 MiB, two passes), on blocking threads, limited
+//! by `hashing_queue`.
 
 use argon2::password_hash::phc::PasswordHash;
 use argon2::{Argon2, PasswordHasher as _, PasswordVerifier as _};
@@ -7,40 +7,39 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use super::Identity;
 use super::error::IdentityError;
-use super::hashing_queue::{Share, Turn, busy};
+use super::hashing_queue::{HashingPermit, Share, busy};
 use super::limits::{PASSWORD_BYTES_MAX, PASSWORD_CHARS_MIN};
 
-/// Verified when there is nobody to verify, so that an unknown name takes as long as a wrong password.
+/// Verified for an unknown name, so that it takes as long as a wrong password.
 const NOBODY: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$bm9ib2R5LWhhcy10aGlz$Ce2qfVqEHvUJrDDGMwdK+CVmEGo0TShqbzVMR4rIFEk";
 
 /// # Errors
-/// Says which rule it breaks.
+/// Names the violated rule.
 pub(super) fn check(password: &SecretString) -> Result<(), IdentityError> {
     let text = password.expose_secret();
     if text.chars().count() < PASSWORD_CHARS_MIN {
-        let why = format!("has at least {PASSWORD_CHARS_MIN} characters; several words make a good one");
+        let why = format!("must have at least {PASSWORD_CHARS_MIN} characters; use several words");
         return Err(IdentityError::invalid("password", why));
     }
     check_size(password)
 }
 
-/// Comes before an attempt is counted or hashed.
+/// Size check before an attempt is counted or hashed.
 ///
 /// # Errors
-/// It is longer than any password of ours.
+/// It is longer than any valid password.
 pub(super) fn check_size(password: &SecretString) -> Result<(), IdentityError> {
     let bytes = password.expose_secret().len();
     if bytes > PASSWORD_BYTES_MAX {
-        let why =
-            format!("has at most {PASSWORD_BYTES_MAX} bytes, but this one has {bytes}; use a shorter one");
+        let why = format!("must have at most {PASSWORD_BYTES_MAX} bytes, but has {bytes}; use a shorter one");
         return Err(IdentityError::invalid("password", why));
     }
     Ok(())
 }
 
 impl Identity {
-    /// Of a new password, for somebody who is signed in or has a link.
+    /// Hash of a new password, for a signed-in user or a link.
     pub(super) async fn hash_password(&self, password: &SecretString) -> Result<String, IdentityError> {
         check(password)?;
         let turn = self.hashing.turn(self.hashing.enter(Share::Known)?).await?;
@@ -59,15 +58,15 @@ impl Identity {
             .map_err(|_| IdentityError::NoChance)
     }
 
-    /// How many passwords were hashed or verified since the start.
+    /// Passwords hashed or verified since the start.
     pub fn hashes_evaluated(&self) -> u64 {
         self.hashing.evaluated()
     }
 }
 
-/// `stored` none: nobody has this name, or no password. Takes as long.
+/// `stored` is `None` for an unknown user or one without a password; takes the same time.
 pub(super) async fn fits(
-    turn: Turn,
+    turn: HashingPermit,
     password: &SecretString,
     stored: Option<String>,
 ) -> Result<bool, IdentityError> {
@@ -94,7 +93,7 @@ mod tests {
 
     #[test]
     fn the_hash_of_nobody_is_a_real_hash_with_the_parameters_of_the_others() {
-        // Otherwise an unknown name would be answered more quickly than a wrong password.
+        // A cheaper hash would reveal unknown names by time.
         let nobody = PasswordHash::new(NOBODY).unwrap();
         let real = Argon2::default().hash_password(b"a long password").unwrap();
         assert_eq!(nobody.algorithm, real.algorithm);
@@ -103,7 +102,7 @@ mod tests {
 
     #[test]
     fn short_and_huge_passwords_are_refused_with_the_rule() {
-        // One character too few, and a kilobyte too many.
+        // One character too few, and one kilobyte too many.
         let check = |text: String| check(&SecretString::from(text)).map_err(|error| error.to_string());
         assert!(
             check("elevenchars".to_owned())

@@ -1,8 +1,9 @@
-//! Sessions of people in browsers: begun by a password or a link, ended by time, by leaving, or by somebody else.
+//! Browser sessions: opened by a password, a link or a provider; ended by timeout, sign-out or revocation.
 
 use std::net::IpAddr;
 
 use domain::audit::Action;
+use domain::duration::millis;
 use secrecy::SecretString;
 use serde_json::json;
 use sqlx::Row as _;
@@ -13,40 +14,41 @@ use super::limits::{
     FRESH, KNOWN_PAIRS_MAX, KNOWN_PAIRS_SINCE, SESSION_IDLE, SESSION_MAX, SESSION_SEEN_EVERY,
 };
 use super::lineage::Lineage;
+use super::principal::{Principal, Subject};
 use super::secret::{self, Secret};
 use super::throttle::Key;
-use super::who::{Subject, Who};
-use super::{Identity, Person, directory, password};
+use super::{Identity, User, password, principal_cache};
 use crate::audit::{Actor, Entry, Origin};
-use crate::db::on_either;
+use runtime::db::on_either;
+use runtime::random;
 
 const PREFIX: &str = "lhs_";
 
-/// A living session, as one request found it.
+/// An open session as read by one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
     pub id: String,
-    pub person_id: String,
+    pub user_id: String,
     /// Milliseconds since 1970.
     pub authenticated_at: i64,
-    /// Who created the link that opened it; none where no link did.
-    pub link_by_id: Option<String>,
-    /// The person behind that link; none where it is unknown.
-    pub root_id: Option<String>,
+    /// Creator of the link that opened it; `None` without a link.
+    pub link_created_by_id: Option<String>,
+    /// The user behind that link; `None` if unknown.
+    pub root_user_id: Option<String>,
 }
 
-/// What a sign-in gives: the cookie's value, and who it is.
+/// Result of a sign-in: the cookie value and the user.
 #[derive(Debug, Clone)]
 pub struct SignedIn {
     pub secret: Secret,
-    pub person: Person,
+    pub user: User,
 }
 
-/// One session as it is listed.
+/// A session in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionView {
     pub id: String,
-    pub person_id: String,
+    pub user_id: String,
     pub way: String,
     pub created_at: i64,
     pub seen_at: i64,
@@ -54,12 +56,8 @@ pub struct SessionView {
     pub user_agent: Option<String>,
 }
 
-pub(super) fn ms(time: std::time::Duration) -> i64 {
-    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
-}
-
 impl Identity {
-    /// The same answer, after the same time, for an unknown name, a wrong password and somebody who was disabled.
+    /// Same answer and duration for an unknown name, a wrong password and a disabled user.
     ///
     /// # Errors
     /// `WrongPassword`; `TooManyGuesses` and `Busy` with the wait; `Invalid` for a password that is too long.
@@ -81,12 +79,12 @@ impl Identity {
             }
         };
         let stored = known.as_ref().map(|(_, stored)| stored.clone());
-        let person = match &known {
-            Some((id, _)) => self.person(id).await?,
+        let user = match &known {
+            Some((id, _)) => self.user(id).await?,
             None => None,
         };
         let fits = self.evaluate(attempt, password, stored).await?;
-        let Some(person) = person.filter(|_| fits) else {
+        let Some(user) = user.filter(|_| fits) else {
             let actor = Actor {
                 id: "anonymous".to_owned(),
                 name: name.chars().take(64).collect(),
@@ -96,14 +94,14 @@ impl Identity {
             self.audit.append_anonymous(entry, "").await;
             return Err(IdentityError::WrongPassword);
         };
-        self.begin_session(person, "password", origin).await
+        self.begin_session(user, "password", origin).await
     }
 
-    /// Reads who signed in from where before this start, so that a restart does not treat known people as strangers.
+    /// Loads known pairs of user and source, so that a restart does not treat known users as unknown.
     pub(super) async fn remember_sources(&self) -> Result<(), sqlx::Error> {
-        let select = "SELECT p.name, s.ip FROM sessions s JOIN people p ON p.id = s.person_id
+        let select = "SELECT p.name, s.ip FROM sessions s JOIN users p ON p.id = s.user_id
             WHERE s.ip IS NOT NULL AND s.created_at > $1 ORDER BY s.created_at DESC LIMIT $2";
-        let since = self.now_ms() - ms(KNOWN_PAIRS_SINCE);
+        let since = self.now_ms() - millis(KNOWN_PAIRS_SINCE);
         let most = i64::try_from(KNOWN_PAIRS_MAX).unwrap_or(i64::MAX);
         let rows: Vec<(String, String)> = on_either!(&self.db, Db, |pool| {
             sqlx::query_as(select)
@@ -112,7 +110,7 @@ impl Identity {
                 .fetch_all(pool)
                 .await?
         });
-        // The newest last: the oldest is the first to be forgotten.
+        // Newest last: the oldest is dropped first.
         for (name, ip) in rows.into_iter().rev() {
             if let Ok(ip) = ip.parse::<IpAddr>() {
                 self.throttle.remember(ip.into(), &name);
@@ -123,35 +121,34 @@ impl Identity {
 
     pub(super) async fn begin_session(
         &self,
-        person: Person,
+        user: User,
         way: &'static str,
         origin: &Origin,
     ) -> Result<SignedIn, IdentityError> {
         let now = self.now_ms();
-        self.begin_session_at(person, way, (Some(now), None), origin)
-            .await
+        self.begin_session_at(user, way, (Some(now), None), origin).await
     }
 
-    /// `proved_at` is when they proved who they are, as far as anybody knows: without it the session is never fresh.
-    /// `link_by` created the link that opens it.
+    /// `proved_at`: time of the authentication if known; without it the session is never fresh. `link_by`: creator
+    /// of the link.
     pub(super) async fn begin_session_at(
         &self,
-        person: Person,
+        user: User,
         way: &'static str,
         (proved_at, link_by): (Option<i64>, Option<&Lineage>),
         origin: &Origin,
     ) -> Result<SignedIn, IdentityError> {
-        let (id, secret) = (secret::id("s_")?, Secret::new(PREFIX)?);
+        let (id, secret) = (random::prefixed_id("s_"), Secret::new(PREFIX)?);
         let now = self.now_ms();
         let mut tx = self.db.begin().await?;
         let insert =
-            "INSERT INTO sessions (id, secret, person_id, way, created_at, seen_at, authenticated_at, ip,
-            user_agent, link_by_id, root_id) VALUES ($1, $2, $3, $4, $5, $5, $6, $7, $8, $9, $10)";
+            "INSERT INTO sessions (id, secret_hash, user_id, method, created_at, last_seen_at, authenticated_at, ip,
+            user_agent, link_created_by_id, root_user_id) VALUES ($1, $2, $3, $4, $5, $5, $6, $7, $8, $9, $10)";
         on_either!(&mut tx, Tx, |tx| {
             let query = sqlx::query(insert)
                 .bind(&id)
                 .bind(secret.hash())
-                .bind(&person.id)
+                .bind(&user.id)
                 .bind(way);
             let query = query
                 .bind(now)
@@ -163,8 +160,8 @@ impl Identity {
             query.execute(&mut **tx).await?.rows_affected()
         });
         let actor = Actor {
-            id: person.id.clone(),
-            name: person.name.clone(),
+            id: user.id.clone(),
+            name: user.name.clone(),
             role: None,
         };
         let entry = Entry {
@@ -173,31 +170,33 @@ impl Identity {
         };
         let appended = self.audit.append_in(&mut tx, entry).await?;
         tx.commit().await?;
-        self.throttle.remember(origin.network(), &person.name);
+        self.throttle.remember(origin.network(), &user.name);
         self.audit.export(&appended).await;
-        Ok(SignedIn { secret, person })
+        Ok(SignedIn { secret, user })
     }
 
-    /// Who a cookie's value belongs to, if its session still lives.
+    /// The open session of a cookie value.
     ///
     /// # Errors
-    /// The store does not answer: nobody is let in.
+    /// The store does not answer; access is denied.
     pub async fn session(&self, secret: &str) -> Result<Option<Session>, IdentityError> {
         let now = self.now_ms();
-        let select = "SELECT id, person_id, authenticated_at, seen_at, link_by_id, root_id FROM sessions
-            WHERE secret = $1 AND ended_at IS NULL AND created_at > $2 AND seen_at > $3";
+        let select = "SELECT id, user_id, authenticated_at, last_seen_at, link_created_by_id, root_user_id FROM sessions
+            WHERE secret_hash = $1 AND ended_at IS NULL AND created_at > $2 AND last_seen_at > $3";
         let found = on_either!(&self.db, Db, |pool| {
             let query = sqlx::query(select).bind(secret::hash(secret));
-            let query = query.bind(now - ms(SESSION_MAX)).bind(now - ms(SESSION_IDLE));
+            let query = query
+                .bind(now - millis(SESSION_MAX))
+                .bind(now - millis(SESSION_IDLE));
             match query.fetch_optional(pool).await? {
                 None => None,
                 Some(row) => Some((
                     Session {
                         id: row.try_get(0)?,
-                        person_id: row.try_get(1)?,
+                        user_id: row.try_get(1)?,
                         authenticated_at: row.try_get(2)?,
-                        link_by_id: row.try_get(4)?,
-                        root_id: row.try_get(5)?,
+                        link_created_by_id: row.try_get(4)?,
+                        root_user_id: row.try_get(5)?,
                     },
                     row.try_get::<i64, _>(3)?,
                 )),
@@ -206,8 +205,8 @@ impl Identity {
         let Some((session, seen_at)) = found else {
             return Ok(None);
         };
-        if now - seen_at > ms(SESSION_SEEN_EVERY) {
-            let update = "UPDATE sessions SET seen_at = $1 WHERE id = $2";
+        if now - seen_at > millis(SESSION_SEEN_EVERY) {
+            let update = "UPDATE sessions SET last_seen_at = $1 WHERE id = $2";
             on_either!(&self.db, Db, |pool| {
                 sqlx::query(update)
                     .bind(now)
@@ -220,33 +219,33 @@ impl Identity {
         Ok(Some(session))
     }
 
-    /// As [`person_of`](Self::person_of); somebody whom another server made a moment ago is known, too.
+    /// As [`user_of`](Self::user_of), but also finds a user whom another replica has just created.
     ///
     /// # Errors
-    /// The store does not answer: nobody is let in.
-    pub async fn current_person_of(&self, session: &Session) -> Result<Option<Person>, IdentityError> {
-        let person = self.person(&session.person_id).await?;
-        Ok(person.filter(|person| person.disabled_at.is_none()))
+    /// The store does not answer; access is denied.
+    pub async fn current_user_of(&self, session: &Session) -> Result<Option<User>, IdentityError> {
+        let user = self.user(&session.user_id).await?;
+        Ok(user.filter(|user| user.disabled_at.is_none()))
     }
 
-    /// The person of a session, with what they may do now; none when they were disabled.
-    pub fn person_of(&self, session: &Session) -> Option<Person> {
+    /// The user of a session with current grants; `None` when disabled.
+    pub fn user_of(&self, session: &Session) -> Option<User> {
         let directory = self.directory.borrow();
-        let person = directory.people.get(&session.person_id)?;
-        person.disabled_at.is_none().then(|| person.clone())
+        let user = directory.users.get(&session.user_id)?;
+        user.disabled_at.is_none().then(|| user.clone())
     }
 
-    /// Proved who they are within the last 15 minutes.
+    /// Whether the user authenticated within the last 15 minutes.
     pub fn is_fresh(&self, session: &Session) -> bool {
-        self.now_ms() - session.authenticated_at < ms(FRESH)
+        self.now_ms() - session.authenticated_at < millis(FRESH)
     }
 
-    /// The person of this session proves again who they are.
+    /// Re-authenticates the user of this session.
     ///
     /// # Errors
     /// As [`sign_in`](Self::sign_in).
-    pub async fn prove_again(&self, who: &Who, password: &SecretString) -> Result<(), IdentityError> {
-        let (Subject::Person { name, .. }, Some(session)) = (&who.subject, &who.session) else {
+    pub async fn prove_again(&self, who: &Principal, password: &SecretString) -> Result<(), IdentityError> {
+        let (Subject::User { name, .. }, Some(session)) = (&who.subject, &who.session) else {
             return Err(IdentityError::WrongPassword);
         };
         password::check_size(password)?;
@@ -282,23 +281,23 @@ impl Identity {
         Ok(())
     }
 
-    /// Living sessions, the one that was used last first.
+    /// Open sessions, most recently used first.
     ///
     /// # Errors
     /// The store does not answer.
     pub async fn sessions(&self) -> Result<Vec<SessionView>, IdentityError> {
         let now = self.now_ms();
-        let select = "SELECT id, person_id, way, created_at, seen_at, ip, user_agent FROM sessions
-            WHERE ended_at IS NULL AND created_at > $1 AND seen_at > $2 ORDER BY seen_at DESC, id";
+        let select = "SELECT id, user_id, method, created_at, last_seen_at, ip, user_agent FROM sessions
+            WHERE ended_at IS NULL AND created_at > $1 AND last_seen_at > $2 ORDER BY last_seen_at DESC, id";
         let mut views = Vec::new();
         on_either!(&self.db, Db, |pool| {
             let query = sqlx::query(select)
-                .bind(now - ms(SESSION_MAX))
-                .bind(now - ms(SESSION_IDLE));
+                .bind(now - millis(SESSION_MAX))
+                .bind(now - millis(SESSION_IDLE));
             for row in query.fetch_all(pool).await? {
                 views.push(SessionView {
                     id: row.try_get(0)?,
-                    person_id: row.try_get(1)?,
+                    user_id: row.try_get(1)?,
                     way: row.try_get(2)?,
                     created_at: row.try_get(3)?,
                     seen_at: row.try_get(4)?,
@@ -310,18 +309,22 @@ impl Identity {
         Ok(views)
     }
 
-    /// Ends a session of one's own, or anybody's where `may_any`. Of others' sessions nothing is told, not even that they
-    /// are there.
+    /// Ends an own session, or any session if `may_any`. The existence of other users' sessions is not revealed.
     ///
     /// # Errors
-    /// There is no such living session that one may end.
-    pub async fn end_session_if(&self, who: &Who, session: &str, may_any: bool) -> Result<(), IdentityError> {
+    /// There is no such open session that the caller may end.
+    pub async fn end_session_if(
+        &self,
+        who: &Principal,
+        session: &str,
+        may_any: bool,
+    ) -> Result<(), IdentityError> {
         let known = self
             .sessions()
             .await?
             .into_iter()
             .find(|known| known.id == session);
-        if may_any || known.is_some_and(|known| known.person_id == who.id()) {
+        if may_any || known.is_some_and(|known| known.user_id == who.id()) {
             return self.end_session(who, session).await;
         }
         Err(IdentityError::NotFound {
@@ -330,11 +333,11 @@ impl Identity {
         })
     }
 
-    /// Ends a session: one's own is leaving, another's is revoking.
+    /// Ends a session: sign-out for an own one, revocation for another's.
     ///
     /// # Errors
-    /// There is no such living session.
-    pub async fn end_session(&self, who: &Who, session: &str) -> Result<(), IdentityError> {
+    /// There is no such open session.
+    pub async fn end_session(&self, who: &Principal, session: &str) -> Result<(), IdentityError> {
         let own = who.session.as_ref().is_some_and(|own| own.id == session);
         let action = if own {
             Action::Logout
@@ -358,8 +361,8 @@ impl Identity {
                 name: session.to_owned(),
             });
         }
-        // So that other servers cut its streams, too.
-        directory::touch(&mut tx).await?;
+        // So that other replicas close its streams.
+        principal_cache::touch(&mut tx).await?;
         self.record(tx, who, action, Some(json!({"session": session})), None)
             .await
     }

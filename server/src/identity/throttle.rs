@@ -1,31 +1,31 @@
-//! Limits of sign-in attempts: each attempt is counted before it is evaluated, and a success removes its count again.
+//! Limits of sign-in attempts: each attempt is counted before it is evaluated, and a success removes its count.
 //!
-//! An attempt counts for its source (IPv4 address or IPv6 /64), for its name and for all sign-ins together. Where the name
-//! has signed in from the same source before, it counts for that pair alone, and a re-authentication for its session alone:
-//! guesses from elsewhere do not delay either. Hashing and its queue are in `hashing_queue`.
+//! An attempt counts for its source (IPv4 address or IPv6 /64), for its name and globally. If the name has signed in
+//! from the same source before, it counts for that pair only; a re-authentication counts for its session only:
+//! guesses from elsewhere delay neither. Hashing and its queue are in `hashing_queue`.
 //!
-//! **Invariants:** of attempts that arrive at the same time, no more are evaluated than a bucket holds; a full table drops
-//! its oldest bucket and counts on; memory is bounded.
+//! **Invariants:** of concurrent attempts, no more are evaluated than a bucket holds; a full table drops its oldest
+//! bucket and continues to count; memory is bounded.
 
 mod bucket;
 
 use std::collections::{HashSet, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use domain::observation::Tick;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 pub(super) use self::bucket::Key;
 use self::bucket::{Buckets, Full};
 use super::limits::{BUCKET_WAITERS_MAX, KNOWN_PAIRS_MAX, NAME_CHARS_COUNTED};
-use crate::client_network::ClientNetwork;
-use crate::clock::Clock;
+use runtime::client_network::ClientNetwork;
+use runtime::clock::Clock;
 
 #[derive(Debug, Default)]
 pub(super) struct Throttle {
     state: Mutex<State>,
-    /// An attempt that was under way has ended.
+    /// An attempt in progress has ended.
     ended: Notify,
 }
 
@@ -35,14 +35,14 @@ struct State {
     known: KnownPairs,
 }
 
-/// Sources and names that signed in successfully, the oldest first.
+/// Pairs of source and name of successful sign-ins, oldest first.
 #[derive(Debug, Default)]
 struct KnownPairs {
     set: HashSet<(ClientNetwork, String)>,
     order: VecDeque<(ClientNetwork, String)>,
 }
 
-/// An attempt that is counted. Dropped, it stays counted: it failed, or its client left.
+/// A counted attempt. It stays counted when dropped: it failed, or its client disconnected.
 #[derive(Debug)]
 pub(super) struct Reservation<'a> {
     throttle: &'a Throttle,
@@ -50,7 +50,7 @@ pub(super) struct Reservation<'a> {
 }
 
 impl Throttle {
-    /// What an attempt at this name counts for, and whether this name has signed in from this source before.
+    /// The buckets of an attempt, and whether this name has signed in from this source before.
     pub(super) fn keys(&self, source: ClientNetwork, name: &str) -> (Vec<Key>, bool) {
         let name: String = name.chars().take(NAME_CHARS_COUNTED).collect();
         let pair = (source, name);
@@ -60,10 +60,10 @@ impl Throttle {
         (vec![Key::Everyone, Key::Source(source), Key::Name(pair.1)], false)
     }
 
-    /// Counts an attempt. Where a bucket is full of attempts that are still being evaluated, waits for them.
+    /// Counts an attempt. Waits while a bucket is full of attempts in progress.
     ///
     /// # Errors
-    /// How long to wait until the next attempt is evaluated.
+    /// Time until the next attempt is evaluated.
     pub(super) async fn reserve(&self, keys: Vec<Key>, clock: &Clock) -> Result<Reservation<'_>, Duration> {
         let mut waiting = None;
         loop {
@@ -83,10 +83,10 @@ impl Throttle {
         }
     }
 
-    /// Counts an attempt, or answers how long to wait. Never waits itself.
+    /// Counts an attempt without waiting.
     ///
     /// # Errors
-    /// How long to wait until the next attempt is allowed.
+    /// Time until the next attempt is allowed.
     pub(super) fn count(&self, key: Key, now: Tick) -> Result<(), Duration> {
         let keys = vec![key];
         self.try_reserve(&keys, now).map_err(|full| full.wait)?;
@@ -95,12 +95,12 @@ impl Throttle {
         Ok(())
     }
 
-    /// Removes the count of an earlier attempt that has succeeded since.
+    /// Removes the count of an attempt that succeeded.
     pub(super) fn forgive(&self, key: &Key) {
         self.lock().buckets.refund(key);
     }
 
-    /// A success: from now on this name has a bucket of its own at this source.
+    /// Records a success: this pair has its own bucket from now on.
     pub(super) fn remember(&self, source: ClientNetwork, name: &str) {
         let name = name.chars().take(NAME_CHARS_COUNTED).collect();
         self.lock().known.insert((source, name));
@@ -108,7 +108,7 @@ impl Throttle {
 
     fn try_reserve(&self, keys: &[Key], now: Tick) -> Result<(), Full> {
         let buckets = &mut self.lock().buckets;
-        // The longest wait counts; nothing is counted unless every bucket has room.
+        // The longest wait applies; nothing is counted unless every bucket has room.
         let longest = keys
             .iter()
             .filter_map(|key| buckets.full(key, now))
@@ -136,12 +136,12 @@ impl Throttle {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
 impl Reservation<'_> {
-    /// It succeeded, or was not evaluated: it no longer counts.
+    /// It succeeded or was not evaluated: removes its count.
     pub(super) fn refund(self) {
         let mut state = self.throttle.lock();
         for key in &self.keys {
@@ -161,7 +161,7 @@ impl Drop for Reservation<'_> {
     }
 }
 
-/// A place among the attempts that wait for a bucket.
+/// A slot among the attempts waiting for a bucket.
 struct Waiting<'a> {
     throttle: &'a Throttle,
     key: Key,

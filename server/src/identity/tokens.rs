@@ -1,4 +1,4 @@
-//! Tokens of machines: made, shown once, listed, revoked, looked up on every request.
+//! API tokens: created, shown once, listed, revoked, looked up on every request.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use domain::access::Grant;
 use domain::audit::Action;
+use domain::duration::millis;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Row as _};
 
@@ -14,11 +15,12 @@ use super::error::IdentityError;
 use super::limits::NAME_BYTES_MAX;
 use super::names::check_name;
 use super::notice::{gained, roles_granted};
-use super::people::{Holder, insert_grant};
+use super::principal::Principal;
 use super::secret::{self, Secret};
-use super::who::Who;
-use super::{Identity, Token, directory};
-use crate::db::{Tx, on_either};
+use super::users::{Holder, insert_grant};
+use super::{Identity, Token, principal_cache};
+use runtime::db::{Tx, on_either};
+use runtime::random;
 
 const PREFIX: &str = "lht_";
 
@@ -26,11 +28,11 @@ const PREFIX: &str = "lht_";
 pub struct NewToken {
     pub name: String,
     pub grants: Vec<Grant>,
-    /// From now. Absent: until it is revoked.
+    /// Lifetime; `None`: until revoked.
     pub expires_in: Option<Duration>,
 }
 
-/// One token as it is listed; its secret was shown once and is not known any more.
+/// A token in a list, without its secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenView {
     pub id: String,
@@ -38,12 +40,12 @@ pub struct TokenView {
     pub grants: Vec<Grant>,
     pub created_at: i64,
     pub created_by: String,
-    /// Id of the person or token that created it; none where it is unknown.
+    /// Id of the creating user or token; `None` if unknown.
     pub created_by_id: Option<String>,
-    /// Name of the person behind the chain of tokens and links that created it; none where it is unknown.
+    /// Name of the user at the root of its lineage; `None` if unknown.
     pub root: Option<String>,
     pub expires_at: Option<i64>,
-    /// At once on the server that saw it, on others within [`TOKEN_USED_EVERY`](super::limits::TOKEN_USED_EVERY).
+    /// Immediate on the server that saw it, on others within [`TOKEN_USED_EVERY`](super::limits::TOKEN_USED_EVERY).
     pub used_at: Option<i64>,
     pub revoked_at: Option<i64>,
     /// Name of the token whose leases it inherits.
@@ -52,19 +54,19 @@ pub struct TokenView {
 
 impl Identity {
     /// # Errors
-    /// The name is taken or does not fit, nothing is granted.
-    pub async fn create_token(&self, who: &Who, new: NewToken) -> Result<Secret, IdentityError> {
+    /// The name is taken or invalid, or there is no grant.
+    pub async fn create_token(&self, who: &Principal, new: NewToken) -> Result<Secret, IdentityError> {
         self.insert_token(who, new, None).await
     }
 
-    /// Creates a token that inherits the leases of another one, named by its id or name; also of one that has expired or was
-    /// revoked. The leases stay within the new token's own scope.
+    /// Creates a token that inherits the leases of another one, given by id or name, even if expired or revoked. The
+    /// leases are limited to the new token's scope.
     ///
     /// # Errors
     /// As [`create_token`](Self::create_token); no token has this id or name.
     pub async fn create_successor(
         &self,
-        who: &Who,
+        who: &Principal,
         new: NewToken,
         predecessor: &str,
     ) -> Result<Secret, IdentityError> {
@@ -73,7 +75,7 @@ impl Identity {
 
     async fn insert_token(
         &self,
-        who: &Who,
+        who: &Principal,
         new: NewToken,
         predecessor: Option<&str>,
     ) -> Result<Secret, IdentityError> {
@@ -81,14 +83,12 @@ impl Identity {
         if new.grants.is_empty() {
             return Err(IdentityError::invalid(
                 "role",
-                "is needed: a token without one may do nothing",
+                "is required: a token without a grant has no permission",
             ));
         }
-        let (id, secret) = (secret::id("t_")?, Secret::new(PREFIX)?);
+        let (id, secret) = (random::prefixed_id("t_"), Secret::new(PREFIX)?);
         let now = self.now_ms();
-        let expires_at = new
-            .expires_in
-            .map(|time| now.saturating_add(i64::try_from(time.as_millis()).unwrap_or(i64::MAX)));
+        let expires_at = new.expires_in.map(|time| now.saturating_add(millis(time)));
         let by = self.lineage(who);
         let mut tx = self.db.begin().await?;
         let successor_of = match predecessor {
@@ -96,8 +96,8 @@ impl Identity {
             None => None,
         };
         let insert =
-            "INSERT INTO tokens (id, name, secret, created_at, created_by, expires_at, created_by_id,
-                root_id, successor_of)
+            "INSERT INTO api_tokens (id, name, secret_hash, created_at, created_by, expires_at, created_by_id,
+                root_user_id, successor_of)
             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (name) DO NOTHING";
         let inserted = on_either!(&mut tx, Tx, |tx| {
             let query = sqlx::query(insert)
@@ -124,7 +124,7 @@ impl Identity {
         for (place, grant) in new.grants.iter().enumerate() {
             insert_grant(&mut tx, Holder::Token(&id), place, grant).await?;
         }
-        directory::touch(&mut tx).await?;
+        principal_cache::touch(&mut tx).await?;
         let mut after = json!({"id": id, "name": new.name, "grants": new.grants, "expiresAt": expires_at});
         if let Some(predecessor) = successor_of {
             after["successorOf"] = json!(predecessor);
@@ -136,13 +136,13 @@ impl Identity {
         Ok(secret)
     }
 
-    /// By id or name, with all that it made: tokens, in turn with all that those made, links, and the sessions that its links
-    /// opened. All are refused here at once, elsewhere within a second. Users that it created stay. A second time it changes
-    /// nothing.
+    /// Revokes a token, by id or name, with everything it created: tokens (recursively), links, and sessions opened
+    /// by its links. Effective here immediately, on other replicas within a second. Users that it created stay.
+    /// Idempotent.
     ///
     /// # Errors
     /// There is no such token.
-    pub async fn revoke_token(&self, who: &Who, token: &str) -> Result<(), IdentityError> {
+    pub async fn revoke_token(&self, who: &Principal, token: &str) -> Result<(), IdentityError> {
         let mut tx = self.db.begin().await?;
         let now = self.now_ms();
         let revoked = revoke_with_made(&mut tx, token, now).await?;
@@ -159,18 +159,18 @@ impl Identity {
             };
             return known.then_some(()).ok_or_else(missing);
         }
-        directory::touch(&mut tx).await?;
+        principal_cache::touch(&mut tx).await?;
         let before = json!({"token": token, "revoked": revoked});
         self.record(tx, who, Action::TokenRevoke, Some(before), None)
             .await
     }
 
-    /// All of them, newest first, revoked ones too.
+    /// All tokens, newest first, including revoked ones.
     ///
     /// # Errors
     /// The store does not answer.
     pub async fn tokens(&self) -> Result<Vec<TokenView>, IdentityError> {
-        let mut grants = directory::load_grants(&self.db).await?;
+        let mut grants = principal_cache::load_grants(&self.db).await?;
         let directory = self.directory();
         let seen = directory.tokens.values().filter_map(|token| {
             let at = token.used_at.load(Ordering::Relaxed);
@@ -178,9 +178,9 @@ impl Identity {
         });
         let seen: HashMap<&str, i64> = seen.collect();
         let select =
-            "SELECT t.id, t.name, t.created_at, t.created_by, t.expires_at, t.used_at, t.revoked_at, p.name,
-            t.created_by_id, r.name FROM tokens t LEFT JOIN tokens p ON p.id = t.successor_of
-            LEFT JOIN people r ON r.id = t.root_id ORDER BY t.created_at DESC, t.id";
+            "SELECT t.id, t.name, t.created_at, t.created_by, t.expires_at, t.last_used_at, t.revoked_at, p.name,
+            t.created_by_id, r.name FROM api_tokens t LEFT JOIN api_tokens p ON p.id = t.successor_of
+            LEFT JOIN users r ON r.id = t.root_user_id ORDER BY t.created_at DESC, t.id";
         let mut views = Vec::new();
         on_either!(&self.db, Db, |pool| {
             for row in sqlx::query(select).fetch_all(pool).await? {
@@ -205,11 +205,11 @@ impl Identity {
         Ok(views)
     }
 
-    /// Whose secret this is, if it is good now. Asks the memory, because it is on the path of every lease; a secret that is
-    /// not there may be of a token that a command or another server made a moment ago.
+    /// The valid token of a secret. Looked up in memory, because every lease request needs it; a miss reloads the
+    /// directory, because the token may just have been created by a command or another replica.
     ///
     /// # Errors
-    /// The store does not answer: whether it is a token is not known.
+    /// The store does not answer; it is unknown whether the token exists.
     pub async fn token(&self, secret: &str) -> Result<Option<Arc<Token>>, IdentityError> {
         let hash = secret::hash(secret);
         let find = || self.directory.borrow().tokens.get(&hash).cloned();
@@ -229,8 +229,8 @@ impl Identity {
         token.expires_at.is_some_and(|at| at <= self.now_ms())
     }
 
-    /// Writes down which tokens were used since the last time, in one transaction; called now and then, never for each
-    /// request. What cannot be written stays noted.
+    /// Stores which tokens were used since the last call, in one transaction; called periodically, never per
+    /// request. Uses that could not be stored are kept for the next call.
     pub(super) async fn note_used(&self) -> Result<(), sqlx::Error> {
         let directory = self.directory();
         let used: Vec<(&Token, i64)> = directory
@@ -242,7 +242,8 @@ impl Identity {
         if used.is_empty() {
             return Ok(());
         }
-        let update = "UPDATE tokens SET used_at = $1 WHERE id = $2 AND coalesce(used_at, 0) < $1";
+        let update =
+            "UPDATE api_tokens SET last_used_at = $1 WHERE id = $2 AND coalesce(last_used_at, 0) < $1";
         let mut tx = self.db.begin().await?;
         for (token, at) in &used {
             on_either!(&mut tx, Tx, |tx| {
@@ -252,7 +253,7 @@ impl Identity {
         }
         tx.commit().await?;
         for (token, at) in used {
-            // Used again meanwhile: that is for the next time.
+            // A use in the meantime is stored by the next call.
             let _ = token
                 .used_at
                 .compare_exchange(at, 0, Ordering::Relaxed, Ordering::Relaxed);
@@ -261,10 +262,10 @@ impl Identity {
     }
 }
 
-/// The id of the token with this id or name, revoked or not.
+/// Id of the token with this id or name, revoked or not.
 async fn token_id(tx: &mut Tx, token: &str) -> Result<String, IdentityError> {
-    let select = "SELECT id FROM tokens WHERE id = $1 OR name = $1 ORDER BY id = $1 DESC LIMIT 1";
-    // Postgres keeps no text with this character, and refuses to compare with one.
+    let select = "SELECT id FROM api_tokens WHERE id = $1 OR name = $1 ORDER BY id = $1 DESC LIMIT 1";
+    // Postgres rejects text with NUL.
     let asked = token.replace('\0', "");
     let found: Option<String> = on_either!(tx, Tx, |tx| {
         let query = sqlx::query_scalar(select).bind(&asked);
@@ -278,20 +279,19 @@ async fn token_id(tx: &mut Tx, token: &str) -> Result<String, IdentityError> {
     })
 }
 
-/// Revokes a token, by id or name, with the tokens that it made except its own successor, their open links, and the sessions that their links opened.
-/// Answers the names of the tokens.
+/// Revokes a token by id or name, with the tokens it created (except its successor), their open links, and the
+/// sessions opened by those links. Returns the names of the tokens.
 async fn revoke_with_made(tx: &mut Tx, token: &str, now: i64) -> Result<Vec<String>, sqlx::Error> {
     const MADE: &str = "WITH RECURSIVE made(id) AS (
-            SELECT id FROM tokens WHERE id = $2 OR name = $2
-            UNION SELECT t.id FROM tokens t JOIN made ON t.created_by_id = made.id
+            SELECT id FROM api_tokens WHERE id = $2 OR name = $2
+            UNION SELECT t.id FROM api_tokens t JOIN made ON t.created_by_id = made.id
                 WHERE t.successor_of IS NULL OR t.successor_of <> made.id) ";
     let with_made = |rest: &str| AssertSqlSafe(format!("{MADE}{rest}"));
-    let revoke = "UPDATE tokens SET revoked_at = $1 WHERE id IN (SELECT id FROM made) AND revoked_at IS NULL
+    let revoke =
+        "UPDATE api_tokens SET revoked_at = $1 WHERE id IN (SELECT id FROM made) AND revoked_at IS NULL
         RETURNING name";
-    let links =
-        "UPDATE links SET used_at = $1 WHERE created_by_id IN (SELECT id FROM made) AND used_at IS NULL";
-    let sessions =
-        "UPDATE sessions SET ended_at = $1 WHERE link_by_id IN (SELECT id FROM made) AND ended_at IS NULL";
+    let links = "UPDATE one_time_links SET used_at = $1 WHERE created_by_id IN (SELECT id FROM made) AND used_at IS NULL";
+    let sessions = "UPDATE sessions SET ended_at = $1 WHERE link_created_by_id IN (SELECT id FROM made) AND ended_at IS NULL";
     on_either!(tx, Tx, |tx| {
         for rest in [links, sessions] {
             let query = sqlx::query(with_made(rest)).bind(now).bind(token);

@@ -1,41 +1,43 @@
-//! Into the outbox, in the caller's transaction: one row for the message, one for each receiver that has not just heard it.
+//! Enqueues in the caller's transaction: one row for the message, one for each receiver that did not get the same
+//! recently.
 
+use domain::duration::millis;
 use domain::hex;
-use domain::notice::{Notice, NoticeStatus};
+use domain::notification::{Notice, NoticeStatus};
 use sha2::{Digest as _, Sha256};
 use sqlx::Row as _;
 
+use super::active_alerts;
 use super::limits::WINDOW;
-use super::receiver::Kind;
-use super::{ms, standing};
-use crate::config::notify::GROWTH_FACTOR_DEFAULT;
-use crate::db::{Tx, on_either};
+use super::receiver::ReceiverKind;
+use config::notify::GROWTH_FACTOR_DEFAULT;
+use runtime::db::{Tx, on_either};
 
-/// Where a group's name goes into an index.
+/// Limit of an indexed group name.
 const GROUP_BYTES_MAX: usize = 300;
 
-/// Why a group is to be notified.
+/// Why a group is notified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Occasion {
     /// An alert fires or has resolved.
     Change,
-    /// Nothing but its size may have changed: sent only if it has grown by the factor.
+    /// The group may only have grown: sent only if it has grown by the factor.
     Growth,
 }
 
-/// Notifies the receivers that it names, or every one; after the commit, [`wake`](super::Notifier::wake). The same of the
-/// same group is not sent again within [`WINDOW`]. Answers the number of receivers.
+/// Enqueues a notice for the receivers that it names, or for all; call [`wake`](super::Notifier::wake) after the
+/// commit. The same content for the same group is not sent again within [`WINDOW`]. Returns the number of receivers.
 ///
 /// # Errors
-/// The store refuses or does not answer: the transaction must be given up.
+/// The store refuses or does not answer: the transaction must be rolled back.
 pub async fn enqueue(tx: &mut Tx, notice: &Notice, now: i64) -> Result<u64, sqlx::Error> {
     enqueue_at(tx, notice, Occasion::Change, GROWTH_FACTOR_DEFAULT, now).await
 }
 
-/// The same; a group with `growth_factor` times the alerts of its last message is always news.
+/// As [`enqueue`]; a group with `growth_factor` times the alerts of its last message is always sent.
 ///
 /// # Errors
-/// The store refuses or does not answer: the transaction must be given up.
+/// The store refuses or does not answer: the transaction must be rolled back.
 pub async fn enqueue_at(
     tx: &mut Tx,
     notice: &Notice,
@@ -55,20 +57,21 @@ pub async fn enqueue_at(
     let mut id = None;
     let mut told = 0;
     for receiver in meant(&all, &notice.receivers) {
-        if receiver.kind == Kind::Alertmanager.wire() && occasion == Occasion::Change {
-            standing::set(tx, &receiver.id, &notice.alerts, now).await?;
+        if receiver.kind == ReceiverKind::Alertmanager.as_str() && occasion == Occasion::Change {
+            active_alerts::set(tx, &receiver.id, &notice.alerts, now).await?;
         }
         if !is_news(tx, &receiver.id, &said, now).await? {
             continue;
         }
-        let notice_id = match &id {
+        let notification_id = match &id {
             Some(id) => id,
             None => id.insert(insert(tx, notice, &group, now).await?),
         };
-        let statement = "INSERT INTO deliveries (notice_id, receiver_id, grp, state, since, next_at)
+        let statement =
+            "INSERT INTO deliveries (notification_id, receiver_id, group_key, state, attempts_since, next_at)
             VALUES ($1, $2, $3, 'pending', $4, $4)";
         on_either!(&mut *tx, Tx, |tx| {
-            let query = sqlx::query(statement).bind(notice_id).bind(&receiver.id);
+            let query = sqlx::query(statement).bind(notification_id).bind(&receiver.id);
             query.bind(&group).bind(now).execute(&mut **tx).await?;
         });
         told += 1;
@@ -97,7 +100,7 @@ async fn receivers(tx: &mut Tx) -> Result<Vec<Known>, sqlx::Error> {
     Ok(known)
 }
 
-/// Those that are named. A name that nobody has any more must not make an alert vanish: then everybody is told.
+/// The named receivers. If a name no longer exists, all receivers: an alert must not be lost.
 fn meant<'k>(all: &'k [Known], named: &[String]) -> Vec<&'k Known> {
     let found: Vec<&Known> = all
         .iter()
@@ -108,18 +111,18 @@ fn meant<'k>(all: &'k [Known], named: &[String]) -> Vec<&'k Known> {
     }
     if !named.is_empty() && !all.is_empty() {
         tracing::warn!(
-            "an alert names receivers that are not there, so every receiver is told: {}",
+            "an alert names receivers that do not exist, so it is sent to every receiver: {}",
             domain::escape::visible(&named.join(", "))
         );
     }
     all.iter().collect()
 }
 
-/// What decides whether a receiver was sent the same before.
+/// Identity of a message for the comparison with the last one.
 struct Said<'a> {
     group: &'a str,
     digest: &'a str,
-    /// Alerts of the group, those that are not listed among them.
+    /// Number of alerts in the group, including those not listed.
     size: i64,
     growth_factor: i64,
     occasion: Occasion,
@@ -127,25 +130,25 @@ struct Said<'a> {
 
 async fn is_news(tx: &mut Tx, receiver: &str, said: &Said<'_>, now: i64) -> Result<bool, sqlx::Error> {
     let statement =
-        "INSERT INTO notice_groups (receiver_id, grp, digest, at, size) VALUES ($1, $2, $3, $4, $5)
-        ON CONFLICT (receiver_id, grp) DO UPDATE
+        "INSERT INTO notification_groups (receiver_id, group_key, digest, at, size) VALUES ($1, $2, $3, $4, $5)
+        ON CONFLICT (receiver_id, group_key) DO UPDATE
         SET digest = excluded.digest, at = excluded.at, size = excluded.size
-        WHERE ($6 = 0 AND (notice_groups.digest <> excluded.digest OR notice_groups.at <= $7))
-            OR (notice_groups.size > 0 AND excluded.size >= notice_groups.size * $8)";
+        WHERE ($6 = 0 AND (notification_groups.digest <> excluded.digest OR notification_groups.at <= $7))
+            OR (notification_groups.size > 0 AND excluded.size >= notification_groups.size * $8)";
     let changed = on_either!(tx, Tx, |tx| {
         let query = sqlx::query(statement).bind(receiver).bind(said.group);
         let query = query.bind(said.digest).bind(now).bind(said.size);
         let query = query.bind(i64::from(said.occasion == Occasion::Growth));
-        let query = query.bind(now - ms(WINDOW)).bind(said.growth_factor);
+        let query = query.bind(now - millis(WINDOW)).bind(said.growth_factor);
         query.execute(&mut **tx).await?.rows_affected()
     });
     Ok(changed > 0)
 }
 
 async fn insert(tx: &mut Tx, notice: &Notice, group: &str, now: i64) -> Result<String, sqlx::Error> {
-    let id = format!("n_{:032x}", rand::random::<u128>());
+    let id = runtime::random::prefixed_id("n_");
     let json = serde_json::to_string(notice).map_err(|error| sqlx::Error::Encode(Box::new(error)))?;
-    let statement = "INSERT INTO notices (id, grp, notice, created_at) VALUES ($1, $2, $3, $4)";
+    let statement = "INSERT INTO notifications (id, group_key, body, created_at) VALUES ($1, $2, $3, $4)";
     on_either!(tx, Tx, |tx| {
         let query = sqlx::query(statement).bind(&id).bind(group).bind(json).bind(now);
         query.execute(&mut **tx).await?;
@@ -153,7 +156,7 @@ async fn insert(tx: &mut Tx, notice: &Notice, group: &str, now: i64) -> Result<S
     Ok(id)
 }
 
-/// As it is, where an index takes it and Postgres keeps it.
+/// The group name within the limits of the index and of Postgres text.
 fn key(group: &str) -> String {
     if group.len() <= GROUP_BYTES_MAX && !group.contains('\0') {
         return group.to_owned();
@@ -162,7 +165,7 @@ fn key(group: &str) -> String {
     format!("{start}…{}", hex::text(&Sha256::digest(group.as_bytes())))
 }
 
-/// What is said of which alerts. Neither values nor times, which a restart may change.
+/// Hash of status and labels, without values and times, which a restart may change.
 fn digest(notice: &Notice) -> String {
     let mut said: Vec<(&str, bool)> = notice
         .alerts

@@ -1,32 +1,32 @@
-//! Why something about receivers or messages was not done.
+//! Errors of receivers and messages.
 
 use thiserror::Error;
 
-use super::vault::VaultError;
+use super::secret_box::VaultError;
 
 #[derive(Debug, Error)]
 pub enum NotifyError {
-    /// `why` follows the field: "is not https".
+    /// `why` follows the field name: "is not https".
     #[error("{field} {why}")]
     Invalid {
         field: &'static str,
         why: String,
-        /// What to do: whole sentences.
-        mend: String,
+        /// The remedy, in whole sentences.
+        remedy: String,
     },
-    #[error("there is a receiver {name} already")]
+    #[error("a receiver {name} exists already; choose another name")]
     Exists { name: String },
     #[error("there is no {what} {name}")]
     NotFound { what: &'static str, name: String },
-    #[error("there are {max} receivers already, which is the most")]
+    #[error("the limit of {max} receivers is reached; remove one first")]
     TooMany { max: usize },
     #[error("this message is not a dead letter: it is {state}")]
     NotDead { state: &'static str },
-    #[error("the console's store is unavailable: nothing was done")]
+    #[error("the console's store is unavailable: nothing was changed")]
     Store(#[from] sqlx::Error),
-    #[error("this machine gives no random numbers")]
+    #[error("the operating system returned no random numbers; see the server's log and try again")]
     NoChance,
-    /// What opens a receiver cannot be sealed or opened; `why` says the mend.
+    /// The receiver's secrets cannot be encrypted or decrypted; `why` includes the remedy.
     #[error("{why}")]
     Locked { why: String },
 }
@@ -43,11 +43,11 @@ impl From<VaultError> for NotifyError {
 }
 
 impl NotifyError {
-    pub(super) fn invalid(field: &'static str, why: impl Into<String>, mend: impl Into<String>) -> Self {
+    pub(super) fn invalid(field: &'static str, why: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self::Invalid {
             field,
             why: why.into(),
-            mend: mend.into(),
+            remedy: remedy.into(),
         }
     }
 }

@@ -1,10 +1,11 @@
-//! Who an alert is: equal labels, equal fingerprint. FNV-1a over names and values in order, as Prometheus does it.
+//! Fingerprint of an alert: equal labels give an equal fingerprint. FNV-1a over sorted names and values, as in
+//! Prometheus.
 
 use std::collections::BTreeMap;
 
 const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0100_0000_01b3;
-/// No UTF-8 text holds it.
+/// Never part of UTF-8 text.
 const SEPARATOR: u8 = 0xff;
 
 /// Sixteen hex digits.
@@ -21,7 +22,7 @@ mod tests {
 
     #[test]
     fn equal_labels_have_equal_fingerprints_and_moved_letters_others() {
-        // The same twice; a letter moved from a name to its value; nothing at all, which is the hash's own start.
+        // Equal labels; a letter moved from a name to its value; no labels, which gives the offset basis.
         let of = |pairs: &[(&str, &str)]| {
             let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
             fingerprint(&pairs.iter().map(owned).collect())

@@ -1,59 +1,60 @@
-//! Every limit of notifications, with its unit, in one place.
+//! Limits of notifications, with their units.
 
 use std::time::Duration;
 
-/// One request, from the connection to the end of its answer.
+/// Timeout of one request, from the connection to the end of the response.
 pub const SEND_MAX: Duration = Duration::from_secs(5);
-/// Of an answer so much is read, in bytes.
+/// Bytes read of a response.
 pub const ANSWER_BYTES_MAX: usize = 64 * 1024;
-/// Of an answer so much is kept and shown, in characters.
+/// Characters of a response that are stored and shown.
 pub const ANSWER_CHARS_SHOWN: usize = 2_000;
-/// In the outbox's list, in characters.
+/// Characters of an error in the outbox list.
 pub const FAULT_CHARS_MAX: usize = 300;
-/// How long a claim holds: longer than anything that is done under it.
+/// Duration of a claim: longer than any work done under it.
 pub const CLAIM_FOR: Duration = Duration::from_secs(15);
-/// Receivers that are served at the same time: the store has other things to do, too.
+/// Receivers served concurrently, which limits the load on the store.
 pub const TURNS_MAX: usize = 8;
-/// Messages that are claimed for one receiver at a time.
+/// Messages claimed per receiver.
 pub const CLAIMED_MAX: i64 = 4;
-/// Looking for what is due, when nobody says that there is something.
+/// Poll interval for due messages.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// The same where nothing is due before, and this server alone fills the outbox.
+/// The same if nothing is due and this server is the only writer of the outbox.
 pub const LOOK_ANYWAY: Duration = Duration::from_secs(10);
-/// Before the second attempt; twice as long before each that follows.
+/// Delay before the second attempt; doubles for each further one.
 pub const BACKOFF_FIRST: Duration = Duration::from_secs(1);
 pub const BACKOFF_MAX: Duration = Duration::from_secs(60);
-/// Whatever a receiver asks for in `Retry-After`.
+/// Upper limit for `Retry-After`.
 pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(3600);
-/// The same of the same group is not said again within this.
+/// The same content for the same group is not sent again within this time.
 pub const WINDOW: Duration = Duration::from_secs(300);
-/// An Alertmanager is told after this what it was told at once, and from then on at its interval.
+/// Delay of the first resend to an Alertmanager; later ones follow its interval.
 pub const RESEND_FIRST: Duration = Duration::from_secs(1);
-/// What an Alertmanager did not take is said again after this, or at its interval if that is shorter.
+/// Delay of the resend after a failure, or the interval if that is shorter.
 pub const RESEND_MISSED: Duration = Duration::from_secs(5);
-/// A firing alert that nobody renews lapses after so many intervals.
+/// A firing alert lapses after this many intervals without a resend.
 pub const RESENDS_UNTIL_LAPSE: u32 = 4;
-/// How often the end of an alert is said again.
+/// How often the resolution of an alert is resent.
 pub const RESOLVED_SENDS: i64 = 4;
 /// Alerts in one request to an Alertmanager.
 pub const STANDING_MAX: i64 = 500;
-/// What arrived is kept this long.
+/// Retention of delivered messages.
 pub const DELIVERED_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 pub const DEAD_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
-pub const TEND_EVERY: Duration = Duration::from_secs(60);
-/// Rows that are removed at a time.
+/// Between two deletions of what is past its retention.
+pub const PRUNE_EVERY: Duration = Duration::from_secs(60);
+/// Rows of one batch of such a deletion.
 pub const PRUNED_MAX: i64 = 500;
 
 pub const RECEIVERS_MAX: usize = 50;
-/// Of one receiver.
+/// Per receiver.
 pub const URLS_MAX: usize = 8;
 pub const URL_BYTES_MAX: usize = 2_048;
 pub const NAME_BYTES_MAX: usize = 63;
 pub const SECRET_BYTES_MIN: usize = 16;
 pub const SECRET_BYTES_MAX: usize = 512;
-/// Finding out, when a receiver is saved, where its name leads.
+/// Timeout of the DNS lookup when a receiver is saved.
 pub const RESOLVE_MAX: Duration = Duration::from_secs(2);
-/// Rows of one page of the outbox.
+/// Rows per page of the outbox list.
 pub const LISTED_MAX: i64 = 200;
 
 const _: () = assert!(CLAIM_FOR.as_secs() > 2 * SEND_MAX.as_secs());

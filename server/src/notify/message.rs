@@ -1,22 +1,22 @@
-//! What is sent, as each kind of receiver wants it. Pure: a notice, a place and a moment in, a request out.
+//! Message bodies for each kind of receiver. Pure: a notice, a target and a time in, a request out.
 
 mod alertmanager;
 mod slack;
 mod webhook;
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use domain::notice::{Notice, NoticeAlert};
+use domain::notification::{Notice, NoticeAlert};
 use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
-use super::receiver::{Address, Kind, Receiver};
-use super::signature::sign;
+use super::receiver::{Address, Receiver, ReceiverKind};
+use runtime::webhook_signature::sign;
 
-/// One request, ready to go.
+/// One request, ready to be sent.
 #[derive(Debug, Clone)]
-pub struct Letter {
+pub struct OutgoingRequest {
     pub url: Url,
-    /// The address as far as people may see it.
+    /// The address with its secret parts removed.
     pub shown_url: String,
     pub headers: Vec<Header>,
     pub body: String,
@@ -42,8 +42,8 @@ impl Header {
         self.value.expose_secret()
     }
 
-    /// For people.
-    pub fn shown(&self) -> &str {
+    /// Value for display.
+    pub fn display_url(&self) -> &str {
         if self.is_secret {
             "(not shown)"
         } else {
@@ -52,25 +52,32 @@ impl Header {
     }
 }
 
-/// Where the console is, and when it is.
+/// The console's URL, and the time a message is made for.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'p> {
-    /// Without a slash at its end.
+pub struct MessageTarget<'p> {
+    /// Without a trailing slash.
     pub home: &'p str,
     pub now: DateTime<Utc>,
-    /// When a firing alert lapses that is not said again.
+    /// When a firing alert lapses unless it is resent.
     pub lapses_at: DateTime<Utc>,
 }
 
-/// A notice for a receiver that takes it once: a webhook or Slack. `id` is the same at each attempt.
-pub(super) fn once(receiver: &Receiver, notice: &Notice, id: &str, place: Place<'_>) -> Vec<Letter> {
+/// A notice for a webhook or Slack, sent once. `id` is the same for each attempt.
+pub(super) fn once(
+    receiver: &Receiver,
+    notice: &Notice,
+    id: &str,
+    place: MessageTarget<'_>,
+) -> Vec<OutgoingRequest> {
     let body = match receiver.kind {
-        Kind::Slack => slack::body(notice, place.home),
-        Kind::Webhook | Kind::Alertmanager => webhook::body(notice, &receiver.name, place.home),
+        ReceiverKind::Slack => slack::body(notice, place.home),
+        ReceiverKind::Webhook | ReceiverKind::Alertmanager => {
+            webhook::body(notice, &receiver.name, place.home)
+        }
     };
     let body = body.to_string();
     let mut headers = Vec::new();
-    if let (Kind::Webhook, Some(secret)) = (receiver.kind, &receiver.secret) {
+    if let (ReceiverKind::Webhook, Some(secret)) = (receiver.kind, &receiver.secret) {
         let timestamp = place.now.timestamp().to_string();
         headers = vec![
             Header::open("x-signature", sign(secret, &timestamp, &body)),
@@ -78,17 +85,21 @@ pub(super) fn once(receiver: &Receiver, notice: &Notice, id: &str, place: Place<
             Header::open("x-notification-id", id),
         ];
     }
-    let letter = |address: &Address| Letter {
+    let letter = |address: &Address| OutgoingRequest {
         url: address.url().clone(),
-        shown_url: address.shown(receiver.kind),
+        shown_url: address.display_address(receiver.kind),
         headers: headers.clone(),
         body: body.clone(),
     };
     receiver.urls.iter().map(letter).collect()
 }
 
-/// How alerts stand, for every peer of an Alertmanager.
-pub(super) fn standing(receiver: &Receiver, alerts: &[NoticeAlert], place: Place<'_>) -> Vec<Letter> {
+/// Current alerts, for every peer of an Alertmanager.
+pub(super) fn standing(
+    receiver: &Receiver,
+    alerts: &[NoticeAlert],
+    place: MessageTarget<'_>,
+) -> Vec<OutgoingRequest> {
     let body = alertmanager::body(alerts, place).to_string();
     let headers: Vec<Header> = receiver
         .secret
@@ -101,7 +112,7 @@ pub(super) fn standing(receiver: &Receiver, alerts: &[NoticeAlert], place: Place
         .collect();
     let letter = |address: &Address| {
         let url = alertmanager::endpoint(address.url());
-        Letter {
+        OutgoingRequest {
             shown_url: url.to_string(),
             url,
             headers: headers.clone(),
@@ -117,7 +128,7 @@ fn moment(ms: i64) -> String {
     time.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
-/// The page of an alert, for whoever is elsewhere.
+/// Absolute URL of an alert's page.
 fn link(home: &str, alert: &NoticeAlert) -> String {
     format!("{home}{}", alert.path)
 }

@@ -1,4 +1,4 @@
-//! The receivers as they are stored, and what admins do with them; each change with its row in the record.
+//! Stored receivers and their changes, each with its audit entry.
 
 use std::collections::HashMap;
 
@@ -8,17 +8,18 @@ use serde_json::{Value, json};
 use sqlx::Row as _;
 
 use super::limits::RECEIVERS_MAX;
-use super::queue::{self, Delivery, Wanted};
+use super::outbox::{self, Delivery, Wanted};
 use super::receiver::{
-    Address, Kind, NewReceiver, Receiver, ReceiverView, check_name, check_secret, check_urls,
+    Address, NewReceiver, Receiver, ReceiverKind, ReceiverView, check_name, check_secret, check_urls,
 };
-use super::vault::{Vault, VaultError};
+use super::secret_box::{SecretBox, VaultError};
 use super::{Notifier, NotifyError};
 use crate::audit::{Appended, Entry};
-use crate::db::{Db, Tx, on_either};
-use crate::identity::{Who, new_id};
+use crate::identity::Principal;
+use runtime::db::{Db, Tx, on_either};
+use runtime::random::prefixed_id;
 
-/// What is sealed of a receiver, as the vault knows the place.
+/// Fields that are encrypted, as part of the associated data.
 pub(super) const URLS: &str = "urls";
 pub(super) const SECRET: &str = "secret";
 
@@ -30,7 +31,7 @@ pub(super) fn place(id: &str, what: &str) -> String {
 /// The store does not answer.
 pub(super) async fn find(
     db: &Db,
-    vault: &Vault,
+    vault: &SecretBox,
     wanted: &'static str,
     value: &str,
 ) -> Result<Option<Receiver>, sqlx::Error> {
@@ -49,8 +50,8 @@ pub(super) async fn find(
             Ok(Receiver {
                 id,
                 name: row.try_get(1)?,
-                // The store takes no other.
-                kind: Kind::parse(&kind).unwrap_or(Kind::Webhook),
+                // A database constraint allows no other value.
+                kind: ReceiverKind::parse(&kind).unwrap_or(ReceiverKind::Webhook),
                 urls,
                 secret,
                 had_secret,
@@ -63,7 +64,7 @@ pub(super) async fn find(
 
 type Opened = (Vec<Address>, Option<SecretString>);
 
-fn opened(vault: &Vault, id: &str, urls: &str, secret: Option<String>) -> Result<Opened, VaultError> {
+fn opened(vault: &SecretBox, id: &str, urls: &str, secret: Option<String>) -> Result<Opened, VaultError> {
     let urls = vault.open(&place(id, URLS), urls)?;
     let secret = secret.map(|secret| vault.open(&place(id, SECRET), &secret));
     Ok((addresses(urls.expose_secret()), secret.transpose()?))
@@ -81,9 +82,9 @@ fn sealed(
 }
 
 /// # Errors
-/// There is none of this name, or the store does not answer.
+/// No receiver has this name, or the store does not answer.
 pub(super) async fn named(of: &Notifier, name: &str) -> Result<Receiver, NotifyError> {
-    // Postgres takes no text that has one.
+    // Postgres rejects text with NUL.
     let found = match name.contains('\0') {
         true => None,
         false => find(of.db(), &of.vault, "name = $1", name).await?,
@@ -108,17 +109,22 @@ fn stored(addresses: &[Address]) -> String {
     json!(texts).to_string()
 }
 
-/// What came of the last message.
+/// Records the result of the last message.
 ///
 /// # Errors
 /// The store refuses or does not answer.
-pub(super) async fn note(db: &Db, id: &str, fault: Option<&str>, now: i64) -> Result<(), sqlx::Error> {
+pub(super) async fn record_result(
+    db: &Db,
+    id: &str,
+    fault: Option<&str>,
+    now: i64,
+) -> Result<(), sqlx::Error> {
     let mut tx = db.begin().await?;
     note_in(&mut tx, id, fault, now).await?;
     tx.commit().await
 }
 
-/// The same, together with what else the transaction changes.
+/// As [`record_result`], in the caller's transaction.
 ///
 /// # Errors
 /// The store refuses or does not answer.
@@ -141,7 +147,7 @@ pub(super) async fn note_in(tx: &mut Tx, id: &str, fault: Option<&str>, now: i64
 }
 
 impl Notifier {
-    /// Every receiver, by name.
+    /// All receivers, by name.
     ///
     /// # Errors
     /// The store does not answer.
@@ -158,14 +164,14 @@ impl Notifier {
             for row in sqlx::query(select).fetch_all(pool).await? {
                 let (id, kind, urls): (String, String, String) =
                     (row.try_get(0)?, row.try_get(2)?, row.try_get(3)?);
-                let kind = Kind::parse(&kind).unwrap_or(Kind::Webhook);
+                let kind = ReceiverKind::parse(&kind).unwrap_or(ReceiverKind::Webhook);
                 let opened = opened(&self.vault, &id, &urls, None);
                 let locked = opened.as_ref().err().map(ToString::to_string);
                 let (urls, _) = opened.unwrap_or_default();
                 views.push(ReceiverView {
                     name: row.try_get(1)?,
                     kind,
-                    urls: urls.iter().map(|address| address.shown(kind)).collect(),
+                    urls: urls.iter().map(|address| address.display_address(kind)).collect(),
                     locked,
                     has_secret: row.try_get(4)?,
                     created_at: row.try_get(5)?,
@@ -181,7 +187,7 @@ impl Notifier {
         Ok(views)
     }
 
-    /// How many messages of each receiver wait or are dead.
+    /// Pending and dead messages per receiver.
     async fn open(&self) -> Result<HashMap<(String, String), u64>, sqlx::Error> {
         let select = "SELECT receiver_id, state, count(*) FROM deliveries WHERE state <> 'delivered'
             GROUP BY receiver_id, state";
@@ -196,7 +202,7 @@ impl Notifier {
         Ok(counts)
     }
 
-    /// How many there are to tell.
+    /// Number of receivers.
     ///
     /// # Errors
     /// The store does not answer.
@@ -210,8 +216,8 @@ impl Notifier {
     }
 
     /// # Errors
-    /// Something does not fit, or the name is taken.
-    pub async fn add(&self, who: &Who, new: NewReceiver) -> Result<(), NotifyError> {
+    /// A field is invalid, or the name is taken.
+    pub async fn add(&self, who: &Principal, new: NewReceiver) -> Result<(), NotifyError> {
         check_name(&new.name)?;
         check_secret(new.kind, new.secret.as_ref())?;
         if new.urls.is_empty() {
@@ -221,8 +227,8 @@ impl Notifier {
         if self.count().await? >= RECEIVERS_MAX as u64 {
             return Err(NotifyError::TooMany { max: RECEIVERS_MAX });
         }
-        let id = new_id("a_").map_err(|_| NotifyError::NoChance)?;
-        let after = told(&new.name, new.kind, &urls, new.secret.is_some());
+        let id = prefixed_id("a_");
+        let after = to_json(&new.name, new.kind, &urls, new.secret.is_some());
         let (sealed_urls, sealed_secret) = sealed(self, &id, &urls, new.secret.as_ref())?;
         let entry = entry(who, Action::ReceiverCreate, (None, Some(after)));
         let (mut tx, appended) = self.recorded(entry).await?;
@@ -232,7 +238,7 @@ impl Notifier {
             let query = sqlx::query(insert)
                 .bind(&id)
                 .bind(&new.name)
-                .bind(new.kind.wire());
+                .bind(new.kind.as_str());
             let query = query.bind(sealed_urls).bind(sealed_secret);
             let query = query.bind(self.now_ms()).bind(who.name());
             query.execute(&mut **tx).await?.rows_affected()
@@ -243,13 +249,13 @@ impl Notifier {
         self.committed(tx, appended).await
     }
 
-    /// Other addresses, another secret, or both; what is not given stays.
+    /// Replaces addresses, secret, or both; an omitted one stays.
     ///
     /// # Errors
-    /// Something does not fit, or there is no such receiver.
+    /// A field is invalid, or there is no such receiver.
     pub async fn change(
         &self,
-        who: &Who,
+        who: &Principal,
         name: &str,
         urls: &[SecretString],
         secret: Option<SecretString>,
@@ -264,8 +270,8 @@ impl Notifier {
             false => check_urls(receiver.kind, urls, &self.guard).await?,
         };
         let (sealed_urls, sealed_secret) = sealed(self, &receiver.id, &addresses, secret.as_ref())?;
-        let before = told(name, receiver.kind, &receiver.urls, receiver.had_secret);
-        let mut after = told(name, receiver.kind, &addresses, secret.is_some());
+        let before = to_json(name, receiver.kind, &receiver.urls, receiver.had_secret);
+        let mut after = to_json(name, receiver.kind, &addresses, secret.is_some());
         after["newSecret"] = json!(has_new_secret);
         after["newUrls"] = json!(addresses != receiver.urls);
         let entry = entry(who, Action::ReceiverChange, (Some(before), Some(after)));
@@ -278,13 +284,13 @@ impl Notifier {
         self.committed(tx, appended).await
     }
 
-    /// With what was on its way to it.
+    /// Removes a receiver and its pending messages.
     ///
     /// # Errors
     /// There is no such receiver.
-    pub async fn remove(&self, who: &Who, name: &str) -> Result<(), NotifyError> {
+    pub async fn remove(&self, who: &Principal, name: &str) -> Result<(), NotifyError> {
         let receiver = named(self, name).await?;
-        let before = told(name, receiver.kind, &receiver.urls, receiver.had_secret);
+        let before = to_json(name, receiver.kind, &receiver.urls, receiver.had_secret);
         let entry = entry(who, Action::ReceiverRemove, (Some(before), None));
         let (mut tx, appended) = self.recorded(entry).await?;
         on_either!(&mut tx, Tx, |tx| {
@@ -294,29 +300,30 @@ impl Notifier {
         self.committed(tx, appended).await
     }
 
-    /// The outbox.
+    /// Messages of the outbox.
     ///
     /// # Errors
     /// The store does not answer.
     pub async fn deliveries(&self, wanted: &Wanted) -> Result<Vec<Delivery>, NotifyError> {
-        Ok(queue::list(self.db(), wanted).await?)
+        Ok(outbox::list(self.db(), wanted).await?)
     }
 
-    /// Tries a dead letter again.
+    /// Retries a dead letter.
     ///
     /// # Errors
-    /// There is none of this number, or it is not dead.
-    pub async fn retry(&self, who: &Who, id: i64) -> Result<(), NotifyError> {
+    /// There is no such message, or it is not dead.
+    pub async fn retry(&self, who: &Principal, id: i64) -> Result<(), NotifyError> {
         let after = json!({"notification": id.to_string()});
         let entry = entry(who, Action::ReceiverRetry, (None, Some(after)));
         let (mut tx, appended) = self.recorded(entry).await?;
-        queue::revive(&mut tx, id, self.now_ms()).await?;
+        outbox::revive(&mut tx, id, self.now_ms()).await?;
         self.committed(tx, appended).await?;
         self.wake();
         Ok(())
     }
 
-    /// A transaction that begins with its row: whoever waits for the record's turn holds nothing else.
+    /// A transaction that begins with its audit entry, so that it holds no other lock while it waits for the append
+    /// lock.
     async fn recorded(&self, entry: Entry) -> Result<(Tx, Appended), NotifyError> {
         let mut tx = self.db().begin().await?;
         let appended = self.audit.append_in(&mut tx, entry).await?;
@@ -330,7 +337,7 @@ impl Notifier {
     }
 }
 
-fn entry(who: &Who, action: Action, (before, after): (Option<Value>, Option<Value>)) -> Entry {
+fn entry(who: &Principal, action: Action, (before, after): (Option<Value>, Option<Value>)) -> Entry {
     Entry {
         before,
         after,
@@ -338,8 +345,8 @@ fn entry(who: &Who, action: Action, (before, after): (Option<Value>, Option<Valu
     }
 }
 
-/// For the record: without what opens it.
-fn told(name: &str, kind: Kind, urls: &[Address], has_secret: bool) -> Value {
-    let urls: Vec<String> = urls.iter().map(|address| address.shown(kind)).collect();
-    json!({"name": name, "kind": kind.wire(), "urls": urls, "hasSecret": has_secret})
+/// For the audit log, without secrets.
+fn to_json(name: &str, kind: ReceiverKind, urls: &[Address], has_secret: bool) -> Value {
+    let urls: Vec<String> = urls.iter().map(|address| address.display_address(kind)).collect();
+    json!({"name": name, "kind": kind.as_str(), "urls": urls, "hasSecret": has_secret})
 }

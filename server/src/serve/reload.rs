@@ -1,36 +1,37 @@
-//! Another configuration while the server runs: backends, the log filter and the client's secret at the identity provider
-//! change, everything else needs a restart and is named. Leases, streams and sessions go on. The configuration was read and judged before it comes here: whole, or not
-//! at all.
+//! Configuration reload: backends, the log filter and the OIDC client secret change; all other changed keys need a
+//! restart and are listed. Leases, streams and sessions continue. The configuration is validated before: it is
+//! applied completely or not at all.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use domain::audit::Action;
+use parking_lot::Mutex;
 use secrecy::ExposeSecret as _;
 use serde_json::json;
 use thiserror::Error;
 
-use super::watching::{Changes, Watching};
+use super::backend_supervisor::{BackendSupervisor, Changes};
 use crate::audit::{Audit, Entry, Origin};
-use crate::config::{self, Config, ConfigErrors};
-use crate::identity::{Oidc, Who};
-use crate::telemetry::{self, TelemetryError};
+use crate::identity::{Oidc, Principal};
+use config::{self, Config, ConfigErrors};
+use runtime::telemetry::{self, TelemetryError};
 
-/// A configuration with the story of its keys.
+/// A configuration with the source of each key.
 #[derive(Debug, Clone)]
-pub struct Told {
+pub struct ReloadReport {
     pub config: Config,
     pub entries: Vec<config::Entry>,
 }
 
-/// What another configuration has changed.
+/// Result of a reload.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reloaded {
     pub backends: Changes,
-    /// The new filter, where it is another one.
+    /// The new log filter, if changed.
     pub log: Option<String>,
-    /// The client has another secret at the identity provider.
+    /// The OIDC client secret has changed.
     pub client_secret: bool,
-    /// Keys that are another now and count only from the next start.
+    /// Changed keys that apply only after a restart.
     pub needs_restart: Vec<String>,
 }
 
@@ -41,15 +42,15 @@ pub enum ReloadError {
 }
 
 pub struct Reloader {
-    watching: Arc<Watching>,
+    watching: Arc<BackendSupervisor>,
     audit: Audit,
     oidc: Option<Arc<Oidc>>,
-    /// As it was at the start: what counts until the next one.
-    started: Mutex<Option<Told>>,
+    /// The configuration at the start.
+    started: Mutex<Option<ReloadReport>>,
 }
 
 impl Reloader {
-    pub(super) fn new(watching: Arc<Watching>, audit: Audit, oidc: Option<Arc<Oidc>>) -> Self {
+    pub(super) fn new(watching: Arc<BackendSupervisor>, audit: Audit, oidc: Option<Arc<Oidc>>) -> Self {
         Self {
             watching,
             audit,
@@ -58,16 +59,16 @@ impl Reloader {
         }
     }
 
-    /// What the server was started with.
-    pub fn began_with(&self, told: Told) {
-        *self.started.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
+    /// Records the configuration that the server was started with.
+    pub fn began_with(&self, told: ReloadReport) {
+        *self.started.lock() = Some(told);
     }
 
-    /// Applies what can be applied, and leaves a row in the record.
+    /// Applies what can change, and appends an audit entry.
     ///
     /// # Errors
-    /// The log filter cannot be set; then nothing was changed.
-    pub async fn apply(&self, told: &Told) -> Result<Reloaded, ReloadError> {
+    /// The log filter is invalid; nothing was changed.
+    pub async fn apply(&self, told: &ReloadReport) -> Result<Reloaded, ReloadError> {
         let log = telemetry::set_filter(&told.config.log.filter)?;
         let mut reloaded = Reloaded {
             backends: self.watching.apply(&told.config.backends),
@@ -93,16 +94,16 @@ impl Reloader {
         Ok(reloaded)
     }
 
-    /// Nobody's session ends: it is the next sign-in that is made with it.
+    /// Sessions continue; the next sign-in uses the new secret.
     fn renew_secret(&self, config: &Config) -> bool {
         match (&self.oidc, &config.access.oidc) {
             (Some(oidc), Some(config)) => oidc.renew_secret(config),
-            // That there is one at all needs a restart, and is named.
+            // Enabling or disabling the provider needs a restart.
             _ => false,
         }
     }
 
-    /// The new configuration has mistakes, and the old one stays. The record names the keys.
+    /// Records a refused configuration; the old one stays. The audit entry lists the keys.
     pub async fn refused(&self, errors: &ConfigErrors) {
         let keys: Vec<&str> = errors.0.iter().map(|error| error.key.as_str()).collect();
         let mut entry = self.entry("refused");
@@ -111,19 +112,19 @@ impl Reloader {
     }
 
     fn entry(&self, outcome: &str) -> Entry {
-        let actor = Who::system("SIGHUP").actor(None);
+        let actor = Principal::system("SIGHUP").actor(None);
         Entry::new(Action::ConfigReload, outcome, actor, Origin::default())
     }
 
-    /// A store that does not answer keeps nobody from mending the configuration.
+    /// A store that does not answer must not prevent a reload.
     async fn record(&self, entry: Entry) {
         if let Err(error) = self.audit.append(entry).await {
-            tracing::error!("the reload of the configuration is not in the audit record: {error}");
+            tracing::error!("the configuration reload could not be recorded in the audit log: {error}");
         }
     }
 
-    fn needs_restart(&self, now: &Told) -> Vec<String> {
-        let started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
+    fn needs_restart(&self, now: &ReloadReport) -> Vec<String> {
+        let started = self.started.lock();
         started
             .as_ref()
             .map(|before| needs_restart(before, now))
@@ -131,9 +132,9 @@ impl Reloader {
     }
 }
 
-/// Keys outside `[[backend]]` and `log` whose values differ. Of a secret no value is there to compare.
-fn needs_restart(before: &Told, now: &Told) -> Vec<String> {
-    let value = |told: &Told, key: &str| {
+/// Changed keys outside of `[[backend]]` and `log`. Secrets have no visible value to compare.
+fn needs_restart(before: &ReloadReport, now: &ReloadReport) -> Vec<String> {
+    let value = |told: &ReloadReport, key: &str| {
         let entry = told.entries.iter().find(|entry| entry.key == key);
         entry.map(|entry| entry.value.clone())
     };
@@ -143,7 +144,7 @@ fn needs_restart(before: &Told, now: &Told) -> Vec<String> {
         .filter(|key| key != "log" && !key.starts_with("backend"))
         .filter(|key| value(before, key) != value(now, key))
         .collect();
-    // Its value is shown without the password.
+    // Its displayed value has no password.
     if before.config.store.expose_secret() != now.config.store.expose_secret() {
         keys.push("store".to_owned());
     }

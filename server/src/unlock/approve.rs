@@ -1,39 +1,39 @@
-//! What else is done to an intent: a second person approves it, its owner gives it up, time runs out, acting alone is
-//! reviewed.
+//! Other steps of an intent: approval by a second approver, cancellation by its owner, expiry, review of a
+//! break-glass unlock.
 
-use domain::access::Right;
-use domain::audit::Phase;
-use domain::notice::Notice;
-use domain::unlock::{Ending, Unlock, UnlockState};
+use domain::access::Permission;
+use domain::audit::AuditPhase;
+use domain::notification::Notice;
+use domain::unlock::{EndedHolding, Unlock, UnlockState};
 
-use super::second::first;
+use super::second_approver::first;
 use super::store::{self, Value};
-use super::{UnlockError, Unlocks, alarm, note};
+use super::{UnlockError, Unlocks, audit_entries, break_glass_alert};
 use crate::audit::{Actor, Entry, Origin};
-use crate::identity::Who;
+use crate::identity::Principal;
 use crate::notify::enqueue;
 
 impl Unlocks {
-    /// A second person agrees. Asked again, it changes nothing.
+    /// Records the approval of a second approver. Idempotent.
     ///
     /// # Errors
-    /// Each is in the record, too.
-    pub async fn approve(&self, who: &Who, id: &str) -> Result<Unlock, UnlockError> {
+    /// Each is recorded in the audit log.
+    pub async fn approve(&self, who: &Principal, id: &str) -> Result<Unlock, UnlockError> {
         let unlock = self.step_on(who, "approve", id).await?;
         match self.note_approval(who, &unlock).await {
             Ok(()) => self.get(who, id).await,
             Err(error) => {
-                self.note_refusal(who, Right::Approve, &unlock, &error).await;
+                self.note_refusal(who, Permission::Approve, &unlock, &error).await;
                 Err(error)
             }
         }
     }
 
-    async fn note_approval(&self, who: &Who, unlock: &Unlock) -> Result<(), UnlockError> {
+    async fn note_approval(&self, who: &Principal, unlock: &Unlock) -> Result<(), UnlockError> {
         let name = unlock.resource.text();
-        if !who.may(Right::Approve, &unlock.backend, &name) {
+        if !who.may(Permission::Approve, &unlock.backend, &name) {
             return Err(UnlockError::forbidden(
-                "this needs the right approve on this resource",
+                "this needs the permission `approve` on this resource",
             ));
         }
         self.check_second(who, unlock).await?;
@@ -44,7 +44,7 @@ impl Unlocks {
         }
         if !protection.may_be_approved_with(&who.grants, unlock) {
             let why = protection.why(who, &unlock.backend);
-            let missing = format!("this needs the right approve on everything protected here: {why}");
+            let missing = format!("this needs the permission `approve` on every protected lock here: {why}");
             return Err(UnlockError::forbidden(missing));
         }
         let is_fresh = who
@@ -64,11 +64,11 @@ impl Unlocks {
             WHERE id = $4 AND state = 'pending' AND expires_at > $3";
         let entry = Entry {
             approver_id: Some(who.id().to_owned()),
-            ..note::entry(
+            ..audit_entries::entry(
                 unlock,
-                Phase::Approval,
+                AuditPhase::Approval,
                 "approved",
-                note::by(who, Right::Approve, unlock),
+                audit_entries::by(who, Permission::Approve, unlock),
             )
         };
         let values = [
@@ -80,42 +80,44 @@ impl Unlocks {
         self.change_with(statement, &values, entry, None).await
     }
 
-    /// Gives an intent up. Its owner alone may.
+    /// Cancels an intent. Only its owner may.
     ///
     /// # Errors
-    /// Each is in the record, too.
-    pub async fn cancel(&self, who: &Who, id: &str) -> Result<Unlock, UnlockError> {
+    /// Each is recorded in the audit log.
+    pub async fn cancel(&self, who: &Principal, id: &str) -> Result<Unlock, UnlockError> {
         let unlock = self.step_on(who, "cancel", id).await?;
         let given_up = async {
             if unlock.by_id != who.id() {
-                return Err(UnlockError::forbidden("this intent is bound to somebody else"));
+                return Err(UnlockError::forbidden("this intent belongs to another user"));
             }
             self.is_pending(&unlock).await?;
-            let by = note::by(who, Right::Unlock, &unlock);
-            self.end_pending(&unlock, UnlockState::Cancelled, Ending::default(), by)
+            let by = audit_entries::by(who, Permission::Unlock, &unlock);
+            self.end_pending(&unlock, UnlockState::Cancelled, EndedHolding::default(), by)
                 .await
         };
         if let Err(error) = given_up.await {
-            self.note_refusal(who, Right::Unlock, &unlock, &error).await;
+            self.note_refusal(who, Permission::Unlock, &unlock, &error).await;
             return Err(error);
         }
         self.get(who, id).await
     }
 
-    /// Somebody else has looked at what was done alone: it is not flagged any more.
+    /// Records the review of a break-glass unlock by another user, which clears its flag.
     ///
     /// # Errors
-    /// Each is in the record, too.
-    pub async fn review(&self, who: &Who, id: &str) -> Result<Unlock, UnlockError> {
+    /// Each is recorded in the audit log.
+    pub async fn review(&self, who: &Principal, id: &str) -> Result<Unlock, UnlockError> {
         let unlock = self.step_on(who, "review", id).await?;
         let reviewed = async {
-            if !who.may(Right::Approve, &unlock.backend, &unlock.resource.text()) {
+            if !who.may(Permission::Approve, &unlock.backend, &unlock.resource.text()) {
                 return Err(UnlockError::forbidden(
-                    "this needs the right approve on this resource",
+                    "this needs the permission `approve` on this resource",
                 ));
             }
             if unlock.by_id == who.id() {
-                return Err(UnlockError::forbidden("nobody reviews what they did themselves"));
+                return Err(UnlockError::forbidden(
+                    "a break-glass unlock must be reviewed by another user",
+                ));
             }
             self.check_second(who, &unlock).await?;
             match &unlock.break_glass {
@@ -131,27 +133,33 @@ impl Unlocks {
                 Value::Int(self.now_ms()),
                 Value::Text(&unlock.id),
             ];
-            let by = note::by(who, Right::Approve, &unlock);
-            let entry = note::entry(&unlock, Phase::Approval, "reviewed", by);
+            let by = audit_entries::by(who, Permission::Approve, &unlock);
+            let entry = audit_entries::entry(&unlock, AuditPhase::Approval, "reviewed", by);
             let over = self.over(who, &unlock);
             self.change_with(statement, &values, entry, over.as_ref()).await
         };
         if let Err(error) = reviewed.await {
-            self.note_refusal(who, Right::Approve, &unlock, &error).await;
+            self.note_refusal(who, Permission::Approve, &unlock, &error).await;
             return Err(error);
         }
         self.get(who, id).await
     }
 
-    /// What tells everyone that acting alone was reviewed.
-    fn over(&self, who: &Who, unlock: &Unlock) -> Option<Notice> {
+    /// The notification that a break-glass unlock was reviewed.
+    fn over(&self, who: &Principal, unlock: &Unlock) -> Option<Notice> {
         let alone = unlock.break_glass.as_ref()?;
         let acted_at = unlock.acted_at?.timestamp_millis();
         let reviewed = (who.name(), self.now_ms());
-        Some(alarm::notice(unlock, &alone.reason, acted_at, Some(reviewed)))
+        Some(break_glass_alert::notice(
+            unlock,
+            &alone.reason,
+            acted_at,
+            Some(reviewed),
+        ))
     }
 
-    /// One change with its row and what is told of it; neither, when the change finds nothing to change any more.
+    /// Applies a change with its audit entry and notification in one transaction; none of them if the change no
+    /// longer applies.
     async fn change_with(
         &self,
         statement: &'static str,
@@ -173,20 +181,20 @@ impl Unlocks {
         Ok(())
     }
 
-    /// Ends an intent that was not acted on. Without effect when it is not pending any more.
+    /// Ends an intent that was not executed. No effect when it is no longer pending.
     ///
     /// # Errors
-    /// The store does not answer: it stays as it is.
+    /// The store does not answer; the intent is unchanged.
     pub(super) async fn end_pending(
         &self,
         unlock: &Unlock,
         state: UnlockState,
-        ending: Ending,
+        ending: EndedHolding,
         by: (Actor, Origin),
     ) -> Result<(), UnlockError> {
         let entry = Entry {
-            after: note::after(state, &ending),
-            ..note::entry(unlock, Phase::Outcome, state.wire(), by)
+            after: audit_entries::after(state, &ending),
+            ..audit_entries::entry(unlock, AuditPhase::Outcome, state.as_str(), by)
         };
         let mut tx = self.db().begin().await?;
         let appended = self.audit.append_in(&mut tx, entry).await?;
@@ -200,7 +208,12 @@ impl Unlocks {
     }
 
     pub(super) async fn expire(&self, unlock: &Unlock) -> Result<(), UnlockError> {
-        self.end_pending(unlock, UnlockState::Expired, Ending::default(), note::by_itself())
-            .await
+        self.end_pending(
+            unlock,
+            UnlockState::Expired,
+            EndedHolding::default(),
+            audit_entries::by_itself(),
+        )
+        .await
     }
 }

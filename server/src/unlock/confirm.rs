@@ -1,53 +1,53 @@
-//! The second step: the name typed by the person who began, checks once more, and then the one act.
+//! The second step: the owner types the name, the lock is checked again, then the unlock is executed.
 
 use std::sync::Arc;
 
-use domain::access::Right;
-use domain::audit::Phase;
-use domain::release::{BlastRadius, Casualty, CasualtyKind};
-use domain::unlock::{Ending, Reason, Unlock, UnlockState, is_the_name};
+use domain::access::Permission;
+use domain::audit::AuditPhase;
+use domain::force_release::{BlastRadius, Casualty, CasualtyKind};
+use domain::unlock::{EndedHolding, Unlock, UnlockReason, UnlockState, is_the_name};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use super::fresh_read::{no_answer, the_same};
 use super::intent::{may_unlock, parse_reason, stays_in_scope};
 use super::limits::MISMATCHES_MAX;
-use super::look::{no_answer, the_same};
 use super::protection::Protection;
-use super::second::first;
+use super::second_approver::first;
 use super::store::{self, Value};
-use super::{UnlockError, Unlocks, note};
+use super::{UnlockError, Unlocks, audit_entries};
 use crate::audit::Entry;
-use crate::identity::Who;
-use crate::tasks;
+use crate::identity::Principal;
+use runtime::tasks;
 use tracing::Instrument as _;
 
-/// What was typed.
+/// The confirmation form.
 #[derive(Debug, Clone)]
 pub struct Confirmation {
     pub resource: String,
-    /// Acts alone where a second person is wanted, for this second reason.
+    /// The second reason, for a break-glass unlock without a second approver.
     pub break_glass: Option<String>,
 }
 
 impl Unlocks {
-    /// Acts, once, or says why not. Goes on when the caller hangs up.
+    /// Executes the intent once, or returns why not. Continues when the client disconnects.
     ///
     /// # Errors
-    /// Each is in the record, too.
+    /// Each is recorded in the audit log.
     pub async fn confirm(
         self: &Arc<Self>,
-        who: &Who,
+        who: &Principal,
         id: &str,
         confirmation: Confirmation,
     ) -> Result<Unlock, UnlockError> {
         let (told, answer) = tokio::sync::oneshot::channel();
         let (unlocks, who, id) = (self.clone(), who.clone(), id.to_owned());
-        // Not the server's token: an act that has begun is not cut by a shutdown while there is time.
+        // Not the server's token: an execution that has begun is not cancelled by a shutdown within its deadline.
         tasks::spawn(
             "forced unlock",
             CancellationToken::new(),
             async move {
-                // Nobody waits any more: it is in the record.
+                // The client has disconnected; the result is in the audit log.
                 let _ = told.send(Box::pin(unlocks.check_and_act(&who, &id, confirmation)).await);
             }
             .in_current_span(),
@@ -57,7 +57,7 @@ impl Unlocks {
 
     async fn check_and_act(
         &self,
-        who: &Who,
+        who: &Principal,
         id: &str,
         confirmation: Confirmation,
     ) -> Result<Unlock, UnlockError> {
@@ -66,14 +66,14 @@ impl Unlocks {
         if let Err(error) = &checked
             && !error.is_recorded()
         {
-            self.note_refusal(who, Right::Unlock, &unlock, error).await;
+            self.note_refusal(who, Permission::Unlock, &unlock, error).await;
         }
         match checked.map_err(|error| error.limited(who, &unlock.backend))? {
             Checked::Ready(ready) => {
                 let claimed = match self.claim(who, &unlock, &ready).await {
                     Ok(claimed) => claimed,
                     Err(error) => {
-                        self.note_refusal(who, Right::Unlock, &unlock, &error).await;
+                        self.note_refusal(who, Permission::Unlock, &unlock, &error).await;
                         return Err(error);
                     }
                 };
@@ -83,10 +83,15 @@ impl Unlocks {
         }
     }
 
-    /// Everything that can be known before. The lock is not touched, and the intent lives on after most refusals.
-    async fn check(&self, who: &Who, unlock: &Unlock, typed: &Confirmation) -> Result<Checked, UnlockError> {
+    /// Checks before the execution. The lock is not touched, and the intent stays open after most refusals.
+    async fn check(
+        &self,
+        who: &Principal,
+        unlock: &Unlock,
+        typed: &Confirmation,
+    ) -> Result<Checked, UnlockError> {
         if unlock.by_id != who.id() {
-            return Err(UnlockError::forbidden("this intent is bound to somebody else"));
+            return Err(UnlockError::forbidden("this intent belongs to another user"));
         }
         self.is_pending(unlock).await?;
         may_unlock(who, &unlock.backend, &unlock.resource.text())?;
@@ -108,7 +113,7 @@ impl Unlocks {
             .map_err(|error| no_answer(&unlock.backend, &error))?;
         let (protection, radius) = match the_same(seen, &unlock.observed.generation, None) {
             Ok((_, now, _)) => {
-                // First: what is out of scope is not named.
+                // First: a resource outside the scope must not be named in later errors.
                 stays_in_scope(&who.grants, &unlock.backend, &now)?;
                 if let Some(why) = wider(shown, &now) {
                     return Ok(Checked::Wider(why));
@@ -118,11 +123,11 @@ impl Unlocks {
                     .await?;
                 (protection, now)
             }
-            // That is an outcome: the adapter compares once more, in the act itself, and says so.
+            // Not refused here: the adapter compares the holder again during the release and reports the result.
             Err(UnlockError::HolderChanged { .. }) => (protection, shown.clone()),
             Err(other) => return Err(other),
         };
-        // Where no second person is needed, nobody acts alone.
+        // Without a second approver rule there is no break-glass.
         let alone = alone.filter(|_| protection.is_protected());
         Ok(Checked::Ready(Box::new(Ready {
             alone,
@@ -131,10 +136,10 @@ impl Unlocks {
         })))
     }
 
-    /// Still pending and not too old.
+    /// Checks that the intent is pending and has not expired.
     pub(super) async fn is_pending(&self, unlock: &Unlock) -> Result<(), UnlockError> {
         match unlock.state {
-            // Counted already, about to be written as cancelled.
+            // The last allowed mismatch was counted; the cancellation is about to be written.
             UnlockState::Pending if unlock.mismatches >= MISMATCHES_MAX => Err(UnlockError::AlreadyUsed {
                 state: UnlockState::Cancelled,
             }),
@@ -148,13 +153,14 @@ impl Unlocks {
         }
     }
 
-    /// What a protected lock needs: fresh authentication, and a second person who still may, or a reason for acting alone.
+    /// Requirements of a protected lock: fresh authentication, and an approver who still may approve or a
+    /// break-glass reason.
     async fn is_careful_enough(
         &self,
-        who: &Who,
+        who: &Principal,
         unlock: &Unlock,
         protection: &Protection,
-        alone: Option<&Reason>,
+        alone: Option<&UnlockReason>,
     ) -> Result<(), UnlockError> {
         if !protection.is_protected() {
             return Ok(());
@@ -175,17 +181,17 @@ impl Unlocks {
         Ok(())
     }
 
-    /// Counts a wrong name; the third one ends the intent.
-    async fn mismatch(&self, who: &Who, unlock: &Unlock) -> Result<UnlockError, UnlockError> {
+    /// Counts a wrong name; the third one cancels the intent.
+    async fn mismatch(&self, who: &Principal, unlock: &Unlock) -> Result<UnlockError, UnlockError> {
         let statement = "UPDATE unlocks SET mismatches = mismatches + 1
             WHERE id = $1 AND state = 'pending' AND mismatches < $2";
         let mut tx = self.db().begin().await?;
         let left = MISMATCHES_MAX.saturating_sub(unlock.mismatches + 1);
         let error = UnlockError::NameMismatch { left };
-        let (actor, origin) = note::by(who, Right::Unlock, unlock);
+        let (actor, origin) = audit_entries::by(who, Permission::Unlock, unlock);
         let entry = Entry {
             after: Some(json!({"why": error.to_string()})),
-            ..note::entry(unlock, Phase::Intent, error.code(), (actor, origin))
+            ..audit_entries::entry(unlock, AuditPhase::Intent, error.code(), (actor, origin))
         };
         let appended = self.audit.append_in(&mut tx, entry).await?;
         let values = [
@@ -194,7 +200,7 @@ impl Unlocks {
         ];
         let counted = store::change(&mut tx, statement, &values).await?;
         if counted == 0 {
-            // Another confirmation of the same intent was quicker.
+            // A concurrent confirmation of the same intent was first.
             drop(tx);
             let now = store::get(self.db(), &unlock.id).await?;
             let now = now.ok_or(UnlockError::CutOff)?;
@@ -204,10 +210,10 @@ impl Unlocks {
         tx.commit().await?;
         self.audit.export(&appended).await;
         if left == 0 {
-            let by = note::by(who, Right::Unlock, unlock);
-            let ending = Ending {
+            let by = audit_entries::by(who, Permission::Unlock, unlock);
+            let ending = EndedHolding {
                 why: Some("three wrong names were typed".to_owned()),
-                ..Ending::default()
+                ..EndedHolding::default()
             };
             self.end_pending(unlock, UnlockState::Cancelled, ending, by)
                 .await?;
@@ -215,34 +221,34 @@ impl Unlocks {
         Ok(error)
     }
 
-    async fn refuse(&self, who: &Who, unlock: &Unlock, why: String) -> Result<Unlock, UnlockError> {
-        let ending = Ending {
+    async fn refuse(&self, who: &Principal, unlock: &Unlock, why: String) -> Result<Unlock, UnlockError> {
+        let ending = EndedHolding {
             why: Some(why),
-            mend: Some("Look again: what dies is shown as it is then.".to_owned()),
-            ..Ending::default()
+            remedy: Some("Request a new intent: it lists the locks that are released now.".to_owned()),
+            ..EndedHolding::default()
         };
-        let by = note::by(who, Right::Unlock, unlock);
+        let by = audit_entries::by(who, Permission::Unlock, unlock);
         self.end_pending(unlock, UnlockState::Refused, ending, by).await?;
         self.get(who, &unlock.id).await
     }
 }
 
-/// What the act may rely on: as checked, before the claim.
+/// Result of the checks, for the claim.
 pub(super) struct Ready {
     /// Break-glass: the second reason.
-    pub(super) alone: Option<Reason>,
+    pub(super) alone: Option<UnlockReason>,
     pub(super) protection: Protection,
-    /// By the latest reading.
+    /// As of the latest read.
     pub(super) radius: BlastRadius,
 }
 
 enum Checked {
     Ready(Box<Ready>),
-    /// More would die than was shown.
+    /// More would be released than was shown.
     Wider(String),
 }
 
-fn second_reason(text: &str, first: &str) -> Result<Reason, UnlockError> {
+fn second_reason(text: &str, first: &str) -> Result<UnlockReason, UnlockError> {
     let reason = parse_reason("breakGlassReason", text)?;
     if reason.as_str() == first {
         let weakness = domain::unlock::WeakReason::Same;
@@ -254,7 +260,7 @@ fn second_reason(text: &str, first: &str) -> Result<Reason, UnlockError> {
     Ok(reason)
 }
 
-/// What has come to hang on it since it was shown: other locks and keys. What a session is doing may well have changed.
+/// Locks and keys added to the blast radius since it was shown. A changed session description does not count.
 fn wider(shown: &BlastRadius, now: &BlastRadius) -> Option<String> {
     let is_more = |one: &&Casualty| {
         let is_shown = |other: &Casualty| (other.kind, &other.what) == (one.kind, &one.what);
@@ -275,7 +281,7 @@ mod tests {
 
     #[test]
     fn only_another_lock_or_key_makes_it_wider() {
-        // The same, fewer, another session's words: not wider. One lock more: wider, and named.
+        // Same, fewer, or another session text: not wider. One more lock: wider, and named.
         let radius = |dies: &[(CasualtyKind, &str)]| {
             let mut radius = BlastRadius::default();
             for (kind, what) in dies {

@@ -1,7 +1,7 @@
-//! Why a step of a forced unlock was not done. In each of these cases the lock was not touched.
+//! Errors of the steps of a forced unlock. In each case the lock was not touched.
 
+use domain::force_release::Holding;
 use domain::names::Source;
-use domain::release::Holding;
 use domain::unlock::{UnlockState, WeakReason};
 use thiserror::Error;
 
@@ -9,17 +9,19 @@ use thiserror::Error;
 pub enum UnlockError {
     #[error("{what}")]
     NotFound { what: String },
-    #[error("several sources of this backend hold the name; say which with source")]
+    #[error("several sources of this backend hold the name; set `source`")]
     Ambiguous { sources: Vec<Source> },
     #[error("{why}")]
     Forbidden { why: String },
     #[error(
-        "resource is reserved: leases below {} are the server's own, are renewed by it and end by themselves when it is gone; \
+        "resource is reserved: leases below {} belong to the server, which renews them; they expire when it stops; \
          choose another lock",
         domain::lease::names::RESERVED_PREFIX
     )]
     Reserved,
-    #[error("{why}: prove again who you are, which counts for 15 minutes; a token cannot")]
+    #[error(
+        "{why}: sign in again or give your password; authentication counts for 15 minutes, and an API token cannot do this"
+    )]
     NeedsReauthentication { why: String },
     #[error("{why}")]
     NeedsApproval { why: String },
@@ -30,9 +32,9 @@ pub enum UnlockError {
     },
     #[error("{}", mismatch(*.left))]
     NameMismatch { left: u32 },
-    #[error("this intent was good for two minutes, which are over; look again")]
+    #[error("this intent expired after two minutes; request a new one")]
     Expired,
-    #[error("this intent is {} and works no more", .state.wire())]
+    #[error("this intent is {} and cannot be used again; request a new one", .state.as_str())]
     AlreadyUsed { state: UnlockState },
     #[error("{}", changed(.now.is_some()))]
     HolderChanged {
@@ -40,23 +42,23 @@ pub enum UnlockError {
         now: Option<Box<Holding>>,
     },
     #[error("{why}")]
-    Unavailable { why: String, mend: Option<String> },
+    Unavailable { why: String, remedy: Option<String> },
     #[error("{why}")]
-    Stale { why: String, mend: Option<String> },
-    #[error("what dies with it cannot be told, so it is not done: {why}")]
+    Stale { why: String, remedy: Option<String> },
+    #[error("nothing was released, because the locks released with it are unknown: {why}")]
     BlastRadiusUnknown { why: String },
-    #[error("the audit record cannot be written, so nothing is done")]
+    #[error("nothing was changed, because the audit log cannot be written")]
     AuditUnavailable(#[source] sqlx::Error),
-    #[error("this unlock needs no second person")]
+    #[error("this unlock needs no second approver")]
     NoApprovalNeeded,
-    #[error("there is nothing to review: nobody acted alone here")]
+    #[error("this unlock needs no review: it did not use break-glass")]
     NothingToReview,
-    #[error("the step was cut off inside the server; look at the unlock again")]
+    #[error("the server aborted this step; read the state of the unlock before you try again")]
     CutOff,
 }
 
 impl UnlockError {
-    /// The stable word, on the wire and in the record.
+    /// Stable code in responses and audit entries.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::NotFound { .. } => "not_found",
@@ -80,7 +82,7 @@ impl UnlockError {
         }
     }
 
-    /// Its row was written together with what it changed.
+    /// Whether its audit entry was already written together with a change.
     pub(super) const fn is_recorded(&self) -> bool {
         matches!(self, Self::NameMismatch { .. })
     }
@@ -88,13 +90,13 @@ impl UnlockError {
     pub(super) fn no_unlock(id: &str) -> Self {
         let shown: String = id.chars().take(64).collect();
         Self::NotFound {
-            what: format!("there is no unlock {shown:?}"),
+            what: format!("no unlock has the id {shown:?}"),
         }
     }
 
     pub(super) fn approval_lapsed() -> Self {
         Self::NeedsApproval {
-            why: "the approver may not approve this any more; another one must".to_owned(),
+            why: "the approver no longer has the permission `approve` here; ask another approver".to_owned(),
         }
     }
 
@@ -115,13 +117,13 @@ fn mismatch(left: u32) -> String {
         1 => "one more wrong name cancels this intent",
         _ => "two more wrong names cancel this intent",
     };
-    format!("that is not the name of the resource, byte for byte; {rest}")
+    format!("`name` does not equal the resource byte for byte; {rest}")
 }
 
 fn changed(is_held: bool) -> &'static str {
     if is_held {
-        "another holding stands there now; it was not touched"
+        "another lease holds this lock now; it was not released"
     } else {
-        "nobody holds it any more; nothing was touched"
+        "it is no longer held; nothing was changed"
     }
 }

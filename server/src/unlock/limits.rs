@@ -2,33 +2,33 @@
 
 use std::time::Duration;
 
-/// An intent may be confirmed for this long.
+/// Time within which an intent must be confirmed.
 pub const INTENT_MAX: Duration = Duration::from_secs(120);
-/// Wrong names until an intent is given up.
+/// Wrong names after which an intent is cancelled.
 pub const MISMATCHES_MAX: u32 = 3;
 /// Items of one bulk request.
 pub const BULK_MAX: usize = 50;
-/// A fresh reading of the lock, before the intent and after the act.
+/// Limit of a fresh read of the lock, before the intent and after the execution.
 pub const LOOK_MAX: Duration = Duration::from_secs(5);
-/// Before a second reading, when the first met a holder that was just going.
+/// Delay before a second read, when the first found a holder that was just releasing.
 pub const LOOK_AGAIN: Duration = Duration::from_millis(30);
-/// An act without an answer after this has an unknown outcome.
+/// An execution without an answer after this time has an unknown outcome.
 pub const ACT_MAX: Duration = Duration::from_secs(60);
-/// What a clock of another server may be off, and a commit take, before an act counts as cut off.
+/// Allowance for clock differences between replicas and for the commit, before an execution counts as interrupted.
 pub const DEADLINE_SLACK: Duration = Duration::from_secs(5);
-/// How often open unlocks are looked at.
+/// Interval at which open unlocks are checked.
 pub const TEND_EVERY: Duration = Duration::from_millis(500);
-/// After an unknown outcome the lock is read again after this, and then every…
+/// After an unknown outcome the lock is first read again after this time, and then every…
 pub const REREAD_FIRST: Duration = Duration::from_secs(2);
 pub const REREAD_EVERY: Duration = Duration::from_secs(5);
-/// Found as it was for this long, a lock has not been touched by an act whose answer was lost: it would have come through.
+/// If the same holder is still there after this time, a release whose answer was lost had no effect.
 pub const STILL_HELD_FOR: Duration = Duration::from_secs(10);
-/// So much before the newest known release others may be in the store that were not there yet: clocks of servers differ, and
-/// a commit takes its time.
+/// Releases this long before the newest known one may still have been committed later: clocks of replicas differ and
+/// commits take time.
 pub const RELEASES_OVERLAP: Duration = Duration::from_secs(30);
-/// Unlocks that one round of tending takes on.
+/// Unlocks handled per maintenance round.
 pub const TENDED_MAX: i64 = 100;
-/// Unlocks that one query reads for charts.
+/// Rows per query for charts.
 pub const ACTED_PAGE: u32 = 500;
 
 const _: () = assert!(LOOK_MAX.as_secs() < INTENT_MAX.as_secs());

@@ -1,43 +1,43 @@
-//! Looking before an intent: a fresh reading of the lock, and whether the one who looks could unlock it. Changes nothing
-//! and is no row of the record.
+//! Preview before an intent: a fresh read of the lock, and whether the caller could unlock it. Changes nothing and
+//! makes no audit entry.
 
-use domain::access::Right;
+use domain::access::Permission;
 use domain::backend::BackendView;
-use domain::known::Known;
+use domain::force_release::BlastRadius;
 use domain::lease::Scope;
 use domain::lock::Lock;
 use domain::names::{BackendName, Source};
-use domain::release::BlastRadius;
-use domain::unlock::{Observed, Tier, TierReason};
+use domain::reported::Reported;
+use domain::unlock::{Observed, ProtectionLevel, ProtectionReason};
 
+use super::fresh_read::{believed, no_answer, observed, offered, the_same};
 use super::intent::{may_unlock, stays_in_scope};
-use super::look::{believed, no_answer, observed, offered, the_same};
-use super::visible::limit_radius;
+use super::visibility::limit_radius;
 use super::{UnlockError, Unlocks, seen_by};
-use crate::backends::Backend;
-use crate::identity::Who;
+use crate::identity::Principal;
+use backends::Backend;
 
-/// A lock as somebody is about to unlock it.
+/// A lock as shown before an unlock.
 #[derive(Debug)]
 pub struct Preview {
-    /// As the inventory has it.
+    /// From the inventory.
     pub lock: Box<Lock>,
-    /// The strictest of the lock and of everything that would be released with it.
-    pub tier: Tier,
-    /// None where the tier is `standard`.
-    pub tier_reason: Option<TierReason>,
-    /// Read just now; none when it could not be, or not well enough to act on.
+    /// The strictest level of the lock and of all its casualties.
+    pub protection: ProtectionLevel,
+    /// `None` if the level is `standard`.
+    pub protection_reason: Option<ProtectionReason>,
+    /// Fresh read; `None` if it failed or is not sufficient to act on.
     pub observed: Option<Observed>,
-    /// Why whoever looks cannot unlock it now.
-    pub hindrance: Option<UnlockError>,
+    /// Why the caller cannot unlock it now.
+    pub blocked_reason: Option<UnlockError>,
 }
 
 impl Unlocks {
     /// # Errors
-    /// It is not held, or not to be seen by the caller, which is told alike; or several sources hold the name.
+    /// The lock is not held or not visible to the caller (same answer), or several sources hold the name.
     pub async fn preview(
         &self,
-        who: &Who,
+        who: &Principal,
         backend: &BackendName,
         source: Option<&Source>,
         resource: &str,
@@ -45,17 +45,17 @@ impl Unlocks {
         let unseen = || UnlockError::NotFound {
             what: format!("this resource is not held on {backend}"),
         };
-        if !who.may(Right::View, backend, resource) {
+        if !who.may(Permission::View, backend, resource) {
             return Err(unseen());
         }
         let lock = self.find(backend, source, resource)?;
-        let scope = who.scope_on(Right::View, backend);
+        let scope = who.scope_on(Permission::View, backend);
         let name = lock.id.resource.text();
-        // Two names may share a text form.
-        if !who.may(Right::View, backend, &name) {
+        // Two names can have the same text form.
+        if !who.may(Permission::View, backend, &name) {
             return Err(unseen());
         }
-        let (observed, unread) = match self.look(&lock).await {
+        let (observed, unread) = match self.observe(&lock).await {
             Ok(observed) => (Some(observed), None),
             Err(error) => (None, Some(error)),
         };
@@ -71,24 +71,24 @@ impl Unlocks {
             } else {
                 Box::new(lock.limited())
             },
-            tier: protection.tier,
-            tier_reason: seen_by(who, backend, protection.reason),
-            hindrance,
+            protection: protection.level,
+            protection_reason: seen_by(who, backend, protection.reason),
+            blocked_reason: hindrance,
         })
     }
 
-    async fn look(&self, watched: &Lock) -> Result<Observed, UnlockError> {
+    async fn observe(&self, watched: &Lock) -> Result<Observed, UnlockError> {
         let id = &watched.id;
         let backend = self.able(&id.backend)?;
         let read_at = self.clock.now().wall;
         let seen = self.fresh(&*backend, &id.source, &id.resource).await;
         let seen = seen.map_err(|error| no_answer(&id.backend, &error))?;
         let generation = match seen.lock.as_ref().map(|lock| &lock.generation) {
-            Some(Known::Known(generation)) => generation.clone(),
-            Some(Known::Unknown(why) | Known::Absent(why)) => {
+            Some(Reported::Value(generation)) => generation.clone(),
+            Some(Reported::Unknown(why) | Reported::NotApplicable(why)) => {
                 return Err(UnlockError::Unavailable {
-                    why: format!("this holding cannot be told from the next one: {why}"),
-                    mend: None,
+                    why: format!("this lease cannot be distinguished from the next one: {why}"),
+                    remedy: None,
                 });
             }
             None => {
@@ -103,7 +103,7 @@ impl Unlocks {
     }
 }
 
-/// What dies with it may have names that only those may see who may unlock it.
+/// Names of casualties are shown only to callers who may unlock the lock.
 fn as_far_as_allowed(seen: Observed, hindrance: Option<&UnlockError>, scope: &Scope) -> Observed {
     if matches!(hindrance, Some(UnlockError::Forbidden { .. })) {
         return Observed {
@@ -117,9 +117,9 @@ fn as_far_as_allowed(seen: Observed, hindrance: Option<&UnlockError>, scope: &Sc
     }
 }
 
-/// Why somebody cannot unlock a lock, as far as that is known without asking its backend.
-pub fn hindrance(
-    who: &Who,
+/// Why a principal cannot unlock a lock, as far as known without calling the backend.
+pub fn find_blocked_reason(
+    who: &Principal,
     lock: &Lock,
     backend: &dyn Backend,
     view: Option<&BackendView>,
@@ -132,9 +132,9 @@ pub fn hindrance(
         .err();
     match (error, &lock.generation) {
         (Some(error), _) => Some(error.limited(who, name).to_string()),
-        (None, Known::Known(_)) => None,
-        (None, Known::Unknown(why) | Known::Absent(why)) => {
-            Some(format!("this holding cannot be told from the next one: {why}"))
-        }
+        (None, Reported::Value(_)) => None,
+        (None, Reported::Unknown(why) | Reported::NotApplicable(why)) => Some(format!(
+            "this lease cannot be distinguished from the next one: {why}"
+        )),
     }
 }

@@ -1,67 +1,70 @@
-//! How strictly a forced unlock is protected, and why: by the name of the lock and by everything that would be released
-//! with it.
+//! Protection level of a forced unlock, and its reason: from the name of the lock and from its casualties.
 //!
-//! Owns the comparison of a blast radius with the rules. The rules themselves are in `tiers`.
+//! Owns the comparison of a blast radius with the rules; the rules are in `protected_prefixes`.
 
-use domain::access::{Grants, Right};
+use domain::access::{Grants, Permission};
+use domain::force_release::{BlastRadius, CasualtyKind};
 use domain::names::{BackendName, Resource};
-use domain::release::{BlastRadius, CasualtyKind};
-use domain::unlock::{Tier, TierReason, Unlock};
+use domain::unlock::{ProtectionLevel, ProtectionReason, Unlock};
 
-use super::tiers::{self, TierRule};
+use super::protected_prefixes::{self, ProtectedPrefix};
 use super::{UnlockError, Unlocks, seen_by};
-use crate::identity::Who;
+use crate::identity::Principal;
 
-/// The strictest tier of a lock and of its casualties.
+/// The strictest level of a lock and its casualties.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Protection {
-    pub(super) tier: Tier,
-    /// None where the tier is `standard`.
-    pub(super) reason: Option<TierReason>,
+    pub(super) level: ProtectionLevel,
+    /// `None` if the level is `standard`.
+    pub(super) reason: Option<ProtectionReason>,
     /// Every protected lock that would be released as well.
     casualties: Vec<String>,
 }
 
 impl Protection {
     const STANDARD: Self = Self {
-        tier: Tier::Standard,
+        level: ProtectionLevel::Standard,
         reason: None,
         casualties: Vec::new(),
     };
 
     pub(super) fn is_protected(&self) -> bool {
-        self.tier == Tier::Protected
+        self.level == ProtectionLevel::Protected
     }
 
-    /// The stricter of both; of two alike, this one.
+    /// The stricter of two; `self` if they are equal.
     fn or_stricter(self, other: Self) -> Self {
-        if other.tier > self.tier { other } else { self }
+        if other.level > self.level { other } else { self }
     }
 
-    /// Whether grants cover everything that is protected here.
+    /// Whether grants cover every protected name here.
     pub(super) fn may_be_approved_with(&self, grants: &Grants, unlock: &Unlock) -> bool {
-        let may = |name: &str| grants.may(Right::Approve, &unlock.backend, name);
-        let is_unnamed = self.reason == Some(TierReason::UnnamedCasualty);
+        let may = |name: &str| grants.may(Permission::Approve, &unlock.backend, name);
+        let is_unnamed = self.reason == Some(ProtectionReason::UnnamedCasualty);
         may(&unlock.resource.text())
             && self.casualties.iter().all(|name| may(name))
-            && (!is_unnamed || grants.scope_on(Right::Approve, &unlock.backend).is_everything())
+            && (!is_unnamed
+                || grants
+                    .scope_on(Permission::Approve, &unlock.backend)
+                    .is_everything())
     }
 
-    /// For a message: why more than a confirmation is needed, without a name that the reader may not see.
-    pub(super) fn why(&self, who: &Who, backend: &BackendName) -> String {
+    /// Why more than a confirmation is needed, without a name that the reader may not see.
+    pub(super) fn why(&self, who: &Principal, backend: &BackendName) -> String {
         let reason = seen_by(who, backend, self.reason.clone());
-        reason.unwrap_or(TierReason::Resource).to_string()
+        reason.unwrap_or(ProtectionReason::Resource).to_string()
     }
 }
 
-/// The protection of one lock. Without a radius everything counts as unnamed. Pure.
+/// The protection of one lock. Without a radius all casualties count as unnamed. Pure.
 pub(super) fn of_lock(
-    rules: &[TierRule],
+    rules: &[ProtectedPrefix],
     backend: &BackendName,
     resource: &Resource,
     radius: Option<&BlastRadius>,
 ) -> Protection {
-    let is_protected = |name: &str| tiers::strictest(rules, backend, name) == Tier::Protected;
+    let is_protected =
+        |name: &str| protected_prefixes::strictest(rules, backend, name) == ProtectionLevel::Protected;
     let named = radius
         .into_iter()
         .flat_map(|radius| &radius.dies)
@@ -69,23 +72,25 @@ pub(super) fn of_lock(
     let casualties: Vec<String> = named.filter(|name| is_protected(name)).collect();
     let is_complete = radius.is_some_and(|radius| !has_unnamed(radius));
     let reason = match casualties.first() {
-        _ if is_protected(&resource.text()) => TierReason::Resource,
-        Some(name) => TierReason::Casualty {
+        _ if is_protected(&resource.text()) => ProtectionReason::Resource,
+        Some(name) => ProtectionReason::Casualty {
             resource: Some(name.clone()),
         },
-        None if !is_complete && tiers::strictest_of_backend(rules, backend) == Tier::Protected => {
-            TierReason::UnnamedCasualty
+        None if !is_complete
+            && protected_prefixes::strictest_of_backend(rules, backend) == ProtectionLevel::Protected =>
+        {
+            ProtectionReason::UnnamedCasualty
         }
         None => return Protection::STANDARD,
     };
     Protection {
-        tier: Tier::Protected,
+        level: ProtectionLevel::Protected,
         reason: Some(reason),
         casualties,
     }
 }
 
-/// Also of an intent that an older version stored: its locks have no names.
+/// Also true for intents stored without names.
 fn has_unnamed(radius: &BlastRadius) -> bool {
     let is_lock = |kind| matches!(kind, CasualtyKind::Lock | CasualtyKind::Key);
     radius.has_unnamed
@@ -104,11 +109,11 @@ impl Unlocks {
         resource: &Resource,
         radius: Option<&BlastRadius>,
     ) -> Result<Protection, sqlx::Error> {
-        let rules = tiers::all(self.db()).await?;
+        let rules = protected_prefixes::all(self.db()).await?;
         Ok(of_lock(&rules, backend, resource, radius))
     }
 
-    /// The protection of an intent: as it was recorded, or stricter by the rules of now. `radius` is the latest reading.
+    /// The protection of an intent: as recorded, or stricter by the current rules. `radius` is the latest read.
     ///
     /// # Errors
     /// The rules cannot be read.
@@ -118,18 +123,18 @@ impl Unlocks {
         radius: &BlastRadius,
     ) -> Result<Protection, UnlockError> {
         let recorded = Protection {
-            tier: unlock.tier,
+            level: unlock.protection,
             casualties: unlock
-                .tier_reason
+                .protection_reason
                 .as_ref()
                 .and_then(|reason| reason.casualty().map(str::to_owned))
                 .into_iter()
                 .collect(),
-            // Intents of older versions have a tier and no reason.
+            // Intents without a stored reason.
             reason: unlock
-                .tier_reason
+                .protection_reason
                 .clone()
-                .or((unlock.tier == Tier::Protected).then_some(TierReason::Resource)),
+                .or((unlock.protection == ProtectionLevel::Protected).then_some(ProtectionReason::Resource)),
         };
         let now = self.protection_of(&unlock.backend, &unlock.resource, Some(radius));
         Ok(now.await?.or_stricter(recorded))
@@ -138,15 +143,15 @@ impl Unlocks {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tiers::RuleBackend;
+    use super::super::protected_prefixes::RuleBackend;
     use super::*;
 
-    fn rule(prefix: &str, tier: Tier) -> TierRule {
-        TierRule {
+    fn rule(prefix: &str, protection: ProtectionLevel) -> ProtectedPrefix {
+        ProtectedPrefix {
             id: String::new(),
             backend: RuleBackend::Every,
             prefix: prefix.to_owned(),
-            tier,
+            protection,
         }
     }
 
@@ -162,15 +167,15 @@ mod tests {
     #[test]
     fn the_strictest_of_lock_and_casualties_counts() {
         let rules = [
-            rule("billing", Tier::Protected),
-            rule("billing:test", Tier::Standard),
+            rule("billing", ProtectionLevel::Protected),
+            rule("billing:test", ProtectionLevel::Standard),
         ];
         let backend = BackendName::parse("db").unwrap();
         let of = |name: &str, radius: Option<&BlastRadius>| {
             let protection = of_lock(&rules, &backend, &Resource::from(name), radius);
             protection.reason.map(|reason| reason.to_string())
         };
-        let own = TierReason::Resource.to_string();
+        let own = ProtectionReason::Resource.to_string();
         assert_eq!(of("billing:close", Some(&radius(&[]))), Some(own));
         assert_eq!(
             of("cache", Some(&radius(&[Some("billing:test:1"), Some("x")]))),
@@ -182,16 +187,16 @@ mod tests {
                 .unwrap()
                 .ends_with("also release billing:close, which is protected")
         );
-        let unnamed = Some(TierReason::UnnamedCasualty.to_string());
+        let unnamed = Some(ProtectionReason::UnnamedCasualty.to_string());
         assert_eq!(of("cache", Some(&radius(&[None]))), unnamed);
         assert_eq!(of("cache", None), unnamed);
     }
 
     #[test]
     fn unnamed_casualties_count_only_where_the_backend_has_a_rule() {
-        let elsewhere = TierRule {
+        let elsewhere = ProtectedPrefix {
             backend: RuleBackend::Named(BackendName::parse("other").unwrap()),
-            ..rule("billing", Tier::Protected)
+            ..rule("billing", ProtectionLevel::Protected)
         };
         let protection = of_lock(
             &[elsewhere],

@@ -1,25 +1,26 @@
-//! The rows of unlocks: one private shape for both stores, checked when it is read, and the few changes there are.
+//! Rows of unlocks: one private row type for both stores, checked when read, and the few statements that change
+//! them.
 
 use chrono::{DateTime, Utc};
 use domain::names::{BackendName, Resource, Source};
-use domain::unlock::{Approval, BreakGlass, Ending, Observed, Tier, Unlock, UnlockState};
+use domain::unlock::{Approval, BreakGlass, EndedHolding, Observed, ProtectionLevel, Unlock, UnlockState};
 
-use crate::db::{Db, Tx, on_either};
+use runtime::db::{Db, Tx, on_either};
 
-const SELECT: &str = "SELECT id, state, tier, tier_reason, by_id, by_name, by_root_id, backend, source, resource, reason, observed, created_at,
+const SELECT: &str = "SELECT id, state, protection, protection_reason, by_id, by_name, by_root_user_id, backend, source, resource, reason, observed, created_at,
     expires_at, mismatches, approver_id, approver_name, approved_at, break_glass_reason, reviewer_id, reviewer_name,
-    reviewed_at, acted_at, act_deadline, ended_at, ending, intent_row, act_row, outcome_row, rereads, reread_at,
+    reviewed_at, acted_at, act_deadline, ended_at, ending, intent_entry, act_entry, outcome_entry, rereads, reread_at,
     still_held_since FROM unlocks WHERE ";
 
 #[derive(sqlx::FromRow)]
 struct Row {
     id: String,
     state: String,
-    tier: String,
-    tier_reason: Option<String>,
+    protection: String,
+    protection_reason: Option<String>,
     by_id: String,
     by_name: String,
-    by_root_id: Option<String>,
+    by_root_user_id: Option<String>,
     backend: String,
     source: String,
     resource: String,
@@ -38,15 +39,15 @@ struct Row {
     acted_at: Option<i64>,
     ended_at: Option<i64>,
     ending: String,
-    intent_row: i64,
-    act_row: Option<i64>,
-    outcome_row: Option<i64>,
+    intent_entry: i64,
+    act_entry: Option<i64>,
+    outcome_entry: Option<i64>,
     rereads: i64,
     reread_at: Option<i64>,
     still_held_since: Option<i64>,
 }
 
-/// An unlock with what only its tending needs.
+/// An unlock with fields that only maintenance needs.
 pub(super) struct Tended {
     pub(super) unlock: Unlock,
     pub(super) reread_at: Option<i64>,
@@ -57,7 +58,7 @@ fn moment(ms: i64) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(ms).unwrap_or_default()
 }
 
-fn person(id: Option<String>, name: Option<String>, at: Option<i64>) -> Option<Approval> {
+fn user(id: Option<String>, name: Option<String>, at: Option<i64>) -> Option<Approval> {
     Some(Approval {
         by_id: id?,
         by_name: name?,
@@ -66,36 +67,38 @@ fn person(id: Option<String>, name: Option<String>, at: Option<i64>) -> Option<A
 }
 
 impl Row {
-    /// None when another version wrote what this one does not understand.
+    /// `None` if a newer version wrote values unknown to this one.
     fn read(self) -> Option<Tended> {
-        let review = person(self.reviewer_id, self.reviewer_name, self.reviewed_at);
+        let review = user(self.reviewer_id, self.reviewer_name, self.reviewed_at);
         let unlock = Unlock {
             state: UnlockState::parse(&self.state)?,
-            tier: Tier::parse(&self.tier)?,
-            // What this version does not understand protects all the same: the tier says so.
-            tier_reason: self.tier_reason.and_then(|json| serde_json::from_str(&json).ok()),
+            protection: ProtectionLevel::parse(&self.protection)?,
+            // An unknown reason still counts as protected through the level.
+            protection_reason: self
+                .protection_reason
+                .and_then(|json| serde_json::from_str(&json).ok()),
             backend: BackendName::parse(&self.backend).ok()?,
             source: Source::parse(&self.source).ok()?,
             resource: serde_json::from_str::<Resource>(&self.resource).ok()?,
             observed: serde_json::from_str::<Observed>(&self.observed).ok()?,
-            ending: serde_json::from_str::<Ending>(&self.ending).ok()?,
-            approval: person(self.approver_id, self.approver_name, self.approved_at),
+            ending: serde_json::from_str::<EndedHolding>(&self.ending).ok()?,
+            approval: user(self.approver_id, self.approver_name, self.approved_at),
             break_glass: self
                 .break_glass_reason
                 .map(|reason| BreakGlass { reason, review }),
             id: self.id,
             by_id: self.by_id,
             by_name: self.by_name,
-            by_root_id: self.by_root_id,
+            by_root_user_id: self.by_root_user_id,
             reason: self.reason,
             created_at: moment(self.created_at),
             expires_at: moment(self.expires_at),
             mismatches: u32::try_from(self.mismatches).unwrap_or(u32::MAX),
             acted_at: self.acted_at.map(moment),
             ended_at: self.ended_at.map(moment),
-            intent_row: self.intent_row,
-            act_row: self.act_row,
-            outcome_row: self.outcome_row,
+            intent_entry: self.intent_entry,
+            act_entry: self.act_entry,
+            outcome_entry: self.outcome_entry,
             rereads: u32::try_from(self.rereads).unwrap_or(u32::MAX),
         };
         Some(Tended {
@@ -111,7 +114,7 @@ fn read(rows: Vec<Row>) -> Vec<Tended> {
         let id = row.id.clone();
         let read = row.read();
         if read.is_none() {
-            tracing::error!(unlock.id = id, "unlock {id} is not understood by this version");
+            tracing::error!(unlock.id = id, "this version cannot read the stored unlock {id}");
         }
         read
     });
@@ -121,7 +124,7 @@ fn read(rows: Vec<Row>) -> Vec<Tended> {
 /// # Errors
 /// The store does not answer.
 pub(super) async fn get(db: &Db, id: &str) -> Result<Option<Unlock>, sqlx::Error> {
-    // Postgres takes no text that has one.
+    // Postgres rejects text with NUL.
     if id.contains('\0') {
         return Ok(None);
     }
@@ -129,7 +132,7 @@ pub(super) async fn get(db: &Db, id: &str) -> Result<Option<Unlock>, sqlx::Error
     Ok(found.into_iter().next().map(|row| row.unlock))
 }
 
-/// What a statement is told.
+/// A bound value.
 #[derive(Clone, Copy)]
 pub(super) enum Value<'a> {
     Text(&'a str),
@@ -137,7 +140,7 @@ pub(super) enum Value<'a> {
     Int(i64),
 }
 
-/// Rows that fit, as they stand.
+/// Rows that match.
 ///
 /// # Errors
 /// The store does not answer.
@@ -162,7 +165,7 @@ pub(super) async fn select(
     Ok(read(rows))
 }
 
-/// Changes or adds rows; answers how many.
+/// Executes a change; returns the number of rows.
 ///
 /// # Errors
 /// The store refuses or does not answer.
@@ -188,18 +191,18 @@ pub(super) async fn change(
 /// The store refuses or does not answer.
 pub(super) async fn insert(tx: &mut Tx, unlock: &Unlock, role: Option<&str>) -> Result<(), sqlx::Error> {
     let statement =
-        "INSERT INTO unlocks (id, state, tier, by_id, by_name, role, backend, source, resource, reason,
-        observed, created_at, expires_at, intent_row, tier_reason, by_root_id)
+        "INSERT INTO unlocks (id, state, protection, by_id, by_name, role, backend, source, resource, reason,
+        observed, created_at, expires_at, intent_entry, protection_reason, by_root_user_id)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
     let json = |error| sqlx::Error::Encode(Box::new(error));
     let resource = serde_json::to_string(&unlock.resource).map_err(json)?;
     let observed = serde_json::to_string(&unlock.observed).map_err(json)?;
-    let tier_reason = unlock.tier_reason.as_ref().map(serde_json::to_string);
-    let tier_reason = tier_reason.transpose().map_err(json)?;
+    let protection_reason = unlock.protection_reason.as_ref().map(serde_json::to_string);
+    let protection_reason = protection_reason.transpose().map_err(json)?;
     let values = [
         Value::Text(&unlock.id),
-        Value::Text(unlock.state.wire()),
-        Value::Text(unlock.tier.wire()),
+        Value::Text(unlock.state.as_str()),
+        Value::Text(unlock.protection.as_str()),
         Value::Text(&unlock.by_id),
         Value::Text(&unlock.by_name),
         Value::MaybeText(role),
@@ -210,37 +213,38 @@ pub(super) async fn insert(tx: &mut Tx, unlock: &Unlock, role: Option<&str>) -> 
         Value::Text(&observed),
         Value::Int(unlock.created_at.timestamp_millis()),
         Value::Int(unlock.expires_at.timestamp_millis()),
-        Value::Int(unlock.intent_row),
-        Value::MaybeText(tier_reason.as_deref()),
-        Value::MaybeText(unlock.by_root_id.as_deref()),
+        Value::Int(unlock.intent_entry),
+        Value::MaybeText(protection_reason.as_deref()),
+        Value::MaybeText(unlock.by_root_user_id.as_deref()),
     ];
     change(tx, statement, &values).await?;
     Ok(())
 }
 
-/// Ends an unlock that stands as `from`, if nobody was quicker. An unknown outcome is written once, and may be followed by
-/// a known one.
+/// Ends an unlock that is still in state `from`. An unknown outcome is written once and may be followed by a known
+/// one.
 ///
 /// # Errors
+/// The store refuses or does not answer.
 /// The store refuses or does not answer.
 pub(super) async fn end(
     tx: &mut Tx,
     id: &str,
     (from, to): (UnlockState, UnlockState),
-    ending: &Ending,
+    ending: &EndedHolding,
     row: i64,
     now: i64,
 ) -> Result<bool, sqlx::Error> {
-    let statement = "UPDATE unlocks SET state = $1, ending = $2, outcome_row = $3, ended_at = $4
+    let statement = "UPDATE unlocks SET state = $1, ending = $2, outcome_entry = $3, ended_at = $4
         WHERE id = $5 AND state = $6 AND (ended_at IS NULL OR $1 <> 'outcome_unknown')";
     let ending = serde_json::to_string(ending).map_err(|error| sqlx::Error::Encode(Box::new(error)))?;
     let values = [
-        Value::Text(to.wire()),
+        Value::Text(to.as_str()),
         Value::Text(&ending),
         Value::Int(row),
         Value::Int(now),
         Value::Text(id),
-        Value::Text(from.wire()),
+        Value::Text(from.as_str()),
     ];
     Ok(change(tx, statement, &values).await? == 1)
 }

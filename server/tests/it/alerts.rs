@@ -1,8 +1,8 @@
-//! Alerts on real stores: evaluated, told once, taken over, edited, silenced.
+//! Alerts on real stores: evaluated, notified once, taken over, edited, silenced.
 
 mod console;
 mod floods;
-mod idle;
+mod idle_load;
 mod outage;
 mod preview;
 mod preview_parts;

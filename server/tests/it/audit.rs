@@ -1,13 +1,13 @@
-//! The audit record on both stores: appended one after the other, unchangeable, and every tampering found; read over HTTP
-//! and on its pages, by those who may.
+//! The audit log on both stores: appended in sequence, immutable, with detection of every
+//! tampering; read over HTTP and on its pages, with permission.
 
-mod alone;
 mod append;
-mod console;
+mod audit_server;
+mod chain;
 mod contract;
+mod exclusive_writer;
 mod exports;
 mod pages;
 mod paging;
 mod scopes;
-mod stage;
 mod tamper;

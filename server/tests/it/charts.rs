@@ -1,6 +1,6 @@
-//! Timelines, hold times and the token ledger as pages: complete without a script, cut to what the viewer may see.
+//! Timelines, hold times and the fencing rejections as pages: complete without a script, cut to what the viewer may see.
 
+mod chart_pages;
 mod ledger;
 mod lock;
-mod past;
-mod stage;
+mod released_lock;

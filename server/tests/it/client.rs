@@ -1,12 +1,12 @@
 //! The client that ships: the Rust crate, and `leasehold run`, against a real lease service over a link that breaks.
 
+mod client_and_server;
 mod docs;
-mod ends;
 mod faults;
 mod lease;
-mod links;
+mod lease_end;
+mod network_faults;
 mod patterns;
 mod paused;
 mod run;
-mod world;
-mod zombie;
+mod stale_holder;

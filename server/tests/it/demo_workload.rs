@@ -1,19 +1,19 @@
-//! The demo shows what it promises: each situation is there on the real servers within a minute, seen by plain client
-//! queries through the accounts that the console gets; and its end leaves nothing behind.
+//! Each situation that the demo promises exists on the real servers within a minute, as read by plain clients through
+//! the console's accounts; its shutdown leaves no data or process behind.
 
 mod alerts;
+mod backends;
 mod console;
-mod end;
 mod etcd;
 mod faults;
 mod postgres;
 mod redis;
-mod watched;
+mod shutdown;
 
 use std::time::Duration;
 
-use leasehold::config::{BackendConfig, SystemConfig};
-use leasehold::demo::{self, Demo};
+use ::config::{BackendConfig, SystemConfig};
+use ::demo::{self, Demo};
 use tokio_util::sync::CancellationToken;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -28,10 +28,10 @@ fn backend(demo: &Demo, name: &str) -> SystemConfig {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_situation_shows_on_the_real_servers_within_a_minute() {
-    // All of them at once, because each may take most of its minute.
+async fn every_demo_situation_appears_on_real_servers() {
+    // In parallel, because each may take most of its minute.
     let demo = demo::start(CancellationToken::new()).await.unwrap();
-    assert_eq!(demo.missing(), []);
+    assert_eq!(demo.missing_servers(), []);
     let names: Vec<String> = demo
         .backends()
         .into_iter()

@@ -1,4 +1,4 @@
-//! The documentation: what the console serves of it, and that its examples and files do what they say.
+//! The documentation: its pages in the console, and that its examples and files work as described.
 
 mod backup;
 mod deploy;

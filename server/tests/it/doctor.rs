@@ -1,10 +1,10 @@
-//! `leasehold doctor` on real servers: nothing wrong, then one thing wrong at a time, each found with its mend. And
-//! `leasehold migrate`, which it sends people to.
+//! `leasehold doctor` on real servers: healthy, then one fault at a time, each found with its remedy. And `leasehold
+//! migrate`, which it recommends.
 
+mod backends;
 mod certificates;
+mod command;
 mod healthy;
 mod provider;
 mod receivers;
-mod stage;
 mod store;
-mod watched;

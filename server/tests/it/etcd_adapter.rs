@@ -1,13 +1,13 @@
-//! The etcd adapter against a real throwaway etcd: what it shows, what it survives, and what it says when it cannot.
+//! The etcd adapter against a real throwaway etcd: its observations, its fault tolerance, and its errors.
 
 mod access;
 mod docs;
 mod faults;
 mod keys;
 mod leases;
-mod passes;
 mod queues;
-mod releasing;
+mod release;
+mod scan;
 mod tls;
-mod watching;
-mod world;
+mod watch;
+mod watched_etcd;

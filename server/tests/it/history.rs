@@ -1,8 +1,8 @@
-//! What happened to locks: written down, kept over a restart, by one of several servers, with gaps told and old rows gone.
+//! Lock history: recorded across restarts, by one of several servers, with gaps marked and expired rows deleted.
 
 mod contention;
+mod recorder;
 mod recording;
-mod servers;
-mod stage;
+mod restart;
 mod sums;
 mod waits;

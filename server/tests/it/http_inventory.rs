@@ -1,10 +1,11 @@
 //! The inventory over HTTP, from real Redis and etcd through a whole server.
 
-use leasehold::throwaway::{Etcd, EtcdOptions, Redis, RedisOptions, Throwaway};
+use crate::support::TestServer;
+use ::testkit::{Etcd, EtcdOptions, Redis, RedisOptions, Throwaway};
 use serde_json::{Value, json};
 
-use crate::support::console::Console;
-use crate::support::eventually::eventually;
+use crate::support::redis_keys::redis_do;
+use testkit::eventually;
 
 async fn servers() -> (Redis, Etcd) {
     let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
@@ -19,21 +20,11 @@ async fn servers() -> (Redis, Etcd) {
 
 fn toml(redis: &Redis, etcd: &Etcd) -> String {
     format!(
-        "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{}\"]\npoll = \"200ms\"\n\
-         [[backend]]\nname = \"coord\"\nkind = \"etcd\"\nendpoints = [\"{}\"]\npoll = \"200ms\"\n",
+        "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{}\"]\npoll_interval = \"200ms\"\n\
+         [[backend]]\nname = \"coord\"\nkind = \"etcd\"\nendpoints = [\"{}\"]\npoll_interval = \"200ms\"\n",
         redis.url(),
         etcd.endpoint()
     )
-}
-
-async fn redis_do(redis: &Redis, words: &[&str]) {
-    let client = redis::Client::open(redis.url()).unwrap();
-    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
-    let mut command = redis::cmd(words[0]);
-    for word in &words[1..] {
-        command.arg(*word);
-    }
-    let _: redis::Value = command.query_async(&mut connection).await.unwrap();
 }
 
 fn names(page: &Value) -> Vec<&str> {
@@ -46,7 +37,7 @@ fn names(page: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn locks_of_two_systems_stand_in_one_list_with_every_null_explained() {
+async fn locks_of_two_backends_are_listed_with_reasons_for_nulls() {
     // A Redis key and an etcd key; each null field of each lock is named in `unknown` or `absent`.
     let (redis, etcd) = servers().await;
     redis_do(
@@ -63,7 +54,11 @@ async fn locks_of_two_systems_stand_in_one_list_with_every_null_explained() {
         .put("/locks/tenant_2/b", "worker-2", Some(options))
         .await
         .unwrap();
-    let console = Console::start(&toml(&redis, &etcd)).await;
+    let console = TestServer::builder()
+        .config(&toml(&redis, &etcd))
+        .operator()
+        .start()
+        .await;
     let page = console
         .inventory_where("sort=resource", |page| {
             page["total"] == 2 && page["complete"] == true
@@ -105,7 +100,7 @@ async fn locks_of_two_systems_stand_in_one_list_with_every_null_explained() {
 #[tokio::test]
 async fn bad_parameters_are_problems_that_name_the_field() {
     // Each bad value: 400, problem+json, code, field, request id; an unknown path and method likewise.
-    let console = Console::start("").await;
+    let console = TestServer::builder().operator().start().await;
     for (path, field) in [
         ("/v1/inventory?state=broken", "state"),
         ("/v1/inventory?limit=0", "limit"),
@@ -150,7 +145,11 @@ async fn the_segment_tree_counts_and_descends() {
     for key in ["lock:t1:a", "lock:t1:b", "lock:t2:a"] {
         redis_do(&redis, &["SET", key, "v", "PX", "60000"]).await;
     }
-    let console = Console::start(&toml(&redis, &etcd)).await;
+    let console = TestServer::builder()
+        .config(&toml(&redis, &etcd))
+        .operator()
+        .start()
+        .await;
     console.inventory_where("", |page| page["total"] == 3).await;
     let root = console.json("/v1/prefixes").await;
     assert_eq!(
@@ -185,7 +184,11 @@ async fn pages_follow_each_other_without_gap_or_repeat() {
         )
         .await;
     }
-    let console = Console::start(&toml(&redis, &etcd)).await;
+    let console = TestServer::builder()
+        .config(&toml(&redis, &etcd))
+        .operator()
+        .start()
+        .await;
     console.inventory_where("", |page| page["total"] == 25).await;
     for sort in [
         "resource",
@@ -230,7 +233,11 @@ async fn a_name_that_is_not_utf8_is_listed_and_found_by_its_text_form() {
         .query_async(&mut connection)
         .await
         .unwrap();
-    let console = Console::start(&toml(&redis, &etcd)).await;
+    let console = TestServer::builder()
+        .config(&toml(&redis, &etcd))
+        .operator()
+        .start()
+        .await;
     let page = console.inventory_where("", |page| page["total"] == 1).await;
     assert_eq!(page["locks"][0]["resource"], "lock:\\xff\\\\x");
     assert_eq!(page["locks"][0]["resourceBytes"], "bG9jazr/XHg=");
@@ -240,11 +247,15 @@ async fn a_name_that_is_not_utf8_is_listed_and_found_by_its_text_form() {
 }
 
 #[tokio::test]
-async fn a_backend_that_dies_leaves_stale_rows_and_an_incomplete_answer() {
+async fn a_failed_backend_leaves_stale_rows_and_partial_coverage() {
     // Redis is killed: its row stays, as stale; etcd's answers go on; back again, all is well.
     let (redis, etcd) = servers().await;
     redis_do(&redis, &["SET", "lock:a", "v", "PX", "600000"]).await;
-    let console = Console::start(&toml(&redis, &etcd)).await;
+    let console = TestServer::builder()
+        .config(&toml(&redis, &etcd))
+        .operator()
+        .start()
+        .await;
     console
         .inventory_where("", |page| page["total"] == 1 && page["complete"] == true)
         .await;
@@ -257,7 +268,7 @@ async fn a_backend_that_dies_leaves_stale_rows_and_an_incomplete_answer() {
         (json!(1), json!(false))
     );
     assert_eq!(page["backends"][1]["status"], "live");
-    assert!(page["backends"][0]["error"]["mend"].as_str().unwrap().len() > 10);
+    assert!(page["backends"][0]["error"]["remedy"].as_str().unwrap().len() > 10);
     redis.restart().await.unwrap();
     // Without a file behind it Redis comes back empty: now the lock is known to be gone.
     console
@@ -274,10 +285,14 @@ async fn a_backend_that_dies_leaves_stale_rows_and_an_incomplete_answer() {
 }
 
 #[tokio::test]
-async fn the_event_stream_greets_and_tells_of_changes() {
+async fn the_event_stream_sends_a_snapshot_and_changes() {
     // Hello at once; a new key makes a revision that counts it.
     let (redis, etcd) = servers().await;
-    let console = Console::start(&toml(&redis, &etcd)).await;
+    let console = TestServer::builder()
+        .config(&toml(&redis, &etcd))
+        .operator()
+        .start()
+        .await;
     console.ready().await;
     let mut stream = console.get("/v1/events").await;
     let mut text = String::new();
@@ -292,9 +307,9 @@ async fn the_event_stream_greets_and_tells_of_changes() {
 }
 
 #[tokio::test]
-async fn the_description_names_every_path_that_answers() {
+async fn the_description_names_every_route() {
     // OpenAPI is generated from the handlers: each described path must exist, and the known ones must be described.
-    let console = Console::start("").await;
+    let console = TestServer::builder().operator().start().await;
     let description = console.json("/v1/openapi.json").await;
     let paths = description["paths"].as_object().unwrap();
     for path in [
@@ -317,7 +332,7 @@ async fn the_description_names_every_path_that_answers() {
 #[tokio::test]
 async fn shutdown_ends_open_streams_and_drains() {
     // An open event stream does not hold the server up.
-    let console = Console::start("").await;
+    let console = TestServer::builder().operator().start().await;
     let mut stream = console.get("/v1/events").await;
     let _hello = stream.chunk().await.unwrap();
     let address = console.serving.address;
@@ -330,19 +345,22 @@ async fn shutdown_ends_open_streams_and_drains() {
 }
 
 #[tokio::test]
-async fn an_address_beyond_loopback_is_refused_with_the_reason() {
+async fn an_address_other_than_loopback_is_refused_with_a_reason() {
     // Without a certificate and without a proxy, asked for past the configuration.
     let setup = leasehold::serve::Setup {
         store: "sqlite:never-opened.db".to_owned().into(),
-        lease: leasehold::lease::LeaseConfig::default(),
+        lease: lease::LeaseConfig::default(),
         listen: "0.0.0.0:0".parse().unwrap(),
         backends: Vec::new(),
-        access: leasehold::config::AccessConfig::default(),
-        history: leasehold::config::HistoryConfig::default(),
-        notify: leasehold::config::NotifyConfig::default(),
-        clock: leasehold::clock::Clock::start(),
+        access: config::AccessConfig::default(),
+        history: config::HistoryConfig::default(),
+        notify: config::NotifyConfig::default(),
+        clock: runtime::clock::Clock::start(),
         stop: tokio_util::sync::CancellationToken::new(),
     };
     let error = leasehold::serve::start(setup).await.err().unwrap().to_string();
-    assert!(error.contains("in clear") && error.contains("listen"), "{error}");
+    assert!(
+        error.contains("unencrypted") && error.contains("listen"),
+        "{error}"
+    );
 }

@@ -1,21 +1,22 @@
 //! The lease service over HTTP, the same tests on SQLite and on a real Postgres.
 
 mod contract;
-mod cut_off;
 mod durability;
-mod elsewhere;
+mod external_writer;
 mod faults;
+mod force_release;
 mod input;
-mod late;
+mod late_answers;
+mod lease_server;
 mod lifecycle;
-mod lines;
 mod metrics;
 mod model;
 mod ownership;
+mod partition;
 mod reaper;
 mod reported_ends;
-mod stage;
+mod schema;
 mod tokens;
 mod traps;
-mod unlocking;
 mod upgrade;
+mod waiters;

@@ -10,6 +10,8 @@ mod attacks;
 #[cfg(test)]
 mod audit;
 #[cfg(test)]
+mod auth;
+#[cfg(test)]
 mod charts;
 #[cfg(test)]
 mod cli;
@@ -22,25 +24,25 @@ mod docs;
 #[cfg(test)]
 mod doctor;
 #[cfg(test)]
-mod doors;
-#[cfg(test)]
 mod etcd_adapter;
-#[cfg(test)]
-mod histories;
 #[cfg(test)]
 mod history;
 #[cfg(test)]
-mod hostile;
-#[cfg(test)]
 mod http_inventory;
 #[cfg(test)]
+mod inventory_consistency;
+#[cfg(test)]
 mod lease;
+#[cfg(test)]
+mod linearizability;
+#[cfg(test)]
+mod listener;
 #[cfg(test)]
 mod notify;
 #[cfg(test)]
 mod oidc;
 #[cfg(test)]
-mod people;
+mod openapi_fuzz;
 #[cfg(test)]
 mod postgres_adapter;
 #[cfg(test)]
@@ -58,8 +60,8 @@ mod support;
 #[cfg(test)]
 mod telemetry;
 #[cfg(test)]
-mod throwaway;
-#[cfg(test)]
-mod truth;
+mod tidy;
 #[cfg(test)]
 mod unlock;
+#[cfg(test)]
+mod wire;

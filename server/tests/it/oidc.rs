@@ -1,6 +1,6 @@
-//! Signing in through a real identity provider, which the tests run and which lies when it is told to.
+//! Sign-in through a real identity provider, which the tests run and can make misbehave.
 
 pub(crate) mod provider;
-mod signing_in;
-mod stage;
-mod tampered;
+mod provider_sign_in;
+mod sign_in;
+mod tampering;

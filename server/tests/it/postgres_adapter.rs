@@ -3,13 +3,13 @@
 mod advisory;
 mod blocked;
 mod docs;
-mod ending;
 mod faults;
+mod lease_expiry;
 mod mapping;
 mod presets;
-mod releasing;
-mod rig;
+mod release;
 mod sessions;
 mod tables;
 mod tls;
 mod watch;
+mod watched_postgres;

@@ -1,10 +1,10 @@
-//! The process itself: what dies in it and begins again, what signals ask of it, and what it can be without.
+//! The process: restarts of failed tasks, signals, and missing dependencies.
 
-mod ending;
+mod certificate_renewal;
 mod evaluators;
-mod fallen;
 mod known_at_once;
-mod later;
 mod reload;
-mod renewed;
-pub(crate) mod running;
+mod shutdown;
+mod start_order;
+pub(crate) mod startup;
+mod task_panics;

@@ -2,16 +2,13 @@
 
 use std::time::Duration;
 
-use leasehold::throwaway::{Redis, RedisOptions, Throwaway};
+use testkit::{Redis, RedisOptions, Throwaway, eventually, hangs};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
 };
 
-use crate::support::{
-    eventually::{eventually, hangs},
-    proxy::{Link, Proxy},
-};
+use crate::support::proxy::{Link, Proxy};
 
 /// Long enough for an answer that is not held, even on busy cores.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -83,7 +80,7 @@ async fn a_cut_resets_what_is_open_and_refuses_what_is_new() {
 }
 
 #[tokio::test]
-async fn a_blackhole_holds_everything_and_loses_nothing() {
+async fn a_blackhole_delays_all_bytes_and_loses_none() {
     // Old and new connections hang; when the link heals, both get their answers.
     let (redis, proxy) = redis_behind_proxy().await;
     let mut old = Client::connect(proxy.port()).await;
@@ -102,7 +99,7 @@ async fn a_blackhole_holds_everything_and_loses_nothing() {
 }
 
 #[tokio::test]
-async fn a_link_without_its_way_back_loses_the_answer_after_the_commit() {
+async fn a_link_without_responses_loses_the_reply_after_the_commit() {
     // The server has done it, the client cannot know.
     let (redis, proxy) = redis_behind_proxy().await;
     let mut client = Client::connect(proxy.port()).await;
@@ -116,7 +113,7 @@ async fn a_link_without_its_way_back_loses_the_answer_after_the_commit() {
 }
 
 #[tokio::test]
-async fn a_link_without_its_way_there_delivers_what_the_server_says_of_itself() {
+async fn a_link_without_requests_delivers_server_messages() {
     // A subscriber still hears messages while its own requests are lost.
     let (redis, proxy) = redis_behind_proxy().await;
     let mut client = Client::connect(proxy.port()).await;
@@ -130,7 +127,7 @@ async fn a_link_without_its_way_there_delivers_what_the_server_says_of_itself() 
 }
 
 #[tokio::test]
-async fn a_slow_link_delays_each_way() {
+async fn a_slow_link_delays_both_directions() {
     // 200 ms there and 200 ms back: nothing after 300 ms.
     let (_redis, proxy) = redis_behind_proxy().await;
     let mut client = Client::connect(proxy.port()).await;
@@ -141,7 +138,7 @@ async fn a_slow_link_delays_each_way() {
 }
 
 #[tokio::test]
-async fn connections_beyond_the_bound_are_turned_away() {
+async fn connections_beyond_the_limit_are_refused() {
     // And a place is free again when one ends.
     let (redis, _) = redis_behind_proxy().await;
     let proxy = Proxy::start_with(redis.port(), 1).await;

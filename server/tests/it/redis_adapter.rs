@@ -1,26 +1,26 @@
 //! The Redis adapter against real throwaway servers.
 
 mod account;
+mod authentication;
+mod change_notifications;
 mod faults;
-mod hints;
-mod inspecting;
-mod logging_in;
-mod releasing;
-mod scanning;
+mod inspect;
+mod release;
+mod scan;
 mod shapes;
 
 use std::time::Duration;
 
+use ::backends::redis::RedisBackend;
+use ::backends::{Backend, BackendError, Batch, Budget, Pass, Sink};
+use ::config::redis::{RedisConfig, RedisMode, RedisValues};
+use ::config::tls::TlsConfig;
+use ::config::{BackendConfig, SystemConfig};
+use ::testkit::{Redis, RedisOptions, Throwaway};
 use domain::names::{BackendName, Resource, Source};
 use domain::observation::ObservedLock;
-use leasehold::backends::redis::RedisBackend;
-use leasehold::backends::{Backend, BackendError, Batch, Budget, Pass, Sink};
-use leasehold::clock::Clock;
-use leasehold::config::redis::{RedisConfig, RedisMode, RedisValues};
-use leasehold::config::tls::TlsConfig;
-use leasehold::config::{BackendConfig, SystemConfig};
-use leasehold::throwaway::{Redis, RedisOptions, Throwaway};
 use redis::aio::MultiplexedConnection;
+use runtime::clock::Clock;
 
 /// A configuration to change before it is used.
 struct Setup {
@@ -35,13 +35,13 @@ impl Setup {
             urls: vec![url.into()],
             unlock_url: None,
             patterns: vec!["lock:*".to_owned()],
-            values: RedisValues::Fingerprint,
+            value_display: RedisValues::Fingerprint,
         };
         let config = BackendConfig {
             name: BackendName::parse("cache").unwrap(),
-            poll: Duration::from_millis(40),
+            poll_interval: Duration::from_millis(40),
             timeout: Duration::from_secs(10),
-            budget: Duration::from_secs(60),
+            scan_timeout: Duration::from_secs(60),
             tls: TlsConfig::default(),
             user: None,
             password: None,
@@ -71,12 +71,12 @@ impl Setup {
     }
 
     fn showing_values(mut self) -> Self {
-        self.redis.values = RedisValues::Show;
+        self.redis.value_display = RedisValues::Plain;
         self
     }
 
     fn connect(&self) -> Result<RedisBackend, BackendError> {
-        leasehold::backends::redis::connect(&self.config, &self.redis, Clock::start())
+        backends::redis::connect(&self.config, &self.redis, Clock::start())
     }
 
     fn backend(&self) -> RedisBackend {
@@ -84,7 +84,7 @@ impl Setup {
     }
 }
 
-/// Keeps everything that is handed over.
+/// Stores everything that is handed over.
 #[derive(Default)]
 struct Seen {
     locks: Vec<ObservedLock>,

@@ -1,16 +1,23 @@
-//! What tests of several topics use.
+//! Helpers shared by several topics.
 
-pub(crate) mod certs;
-pub(crate) mod console;
-pub(crate) mod dice;
-pub(crate) mod ear;
-pub(crate) mod eventually;
+pub(crate) mod browser;
+pub(crate) mod caller;
 pub(crate) mod form;
 pub(crate) mod html;
+pub(crate) mod promtool;
 pub(crate) mod proxy;
+pub(crate) mod redis_keys;
 pub(crate) mod refusing;
+pub(crate) mod rng;
 pub(crate) mod routes;
-pub(crate) mod serving;
 pub(crate) mod store;
-pub(crate) mod traces;
+pub(crate) mod task;
+pub(crate) mod test_server;
 pub(crate) mod unlocking;
+pub(crate) mod webhook_sink;
+
+pub(crate) use browser::Browser;
+pub(crate) use caller::{Reply, TestCaller, bearer, client, code, reply, token};
+pub(crate) use store::Store;
+pub(crate) use task::aside;
+pub(crate) use test_server::{PASSWORD, TestServer, load_config, on};

@@ -1,14 +1,15 @@
-//! Telemetry as monitoring systems get it: scraped, pushed, decoded; and what a bad collector does to us: nothing.
+//! Telemetry as monitoring systems receive it: scraped, pushed, decoded; and a faulty collector has no effect on the
+//! server.
 
-mod bounded;
+mod cardinality;
 mod collectors;
+mod dashboards;
 mod database;
-mod encrypted;
 mod http_sink;
-mod pushed;
-mod scraped;
-mod shipped;
+mod otlp_push;
+mod prometheus_scrape;
+mod server_process;
 mod sink;
-mod stage;
-mod stored;
-mod traced;
+mod tls;
+mod trace_propagation;
+mod trace_storage;

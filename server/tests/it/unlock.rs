@@ -1,19 +1,20 @@
-//! Forced unlocks through the whole server: the two steps, every refusal, tiers, what the record says, and crashes.
+//! Forced unlocks through the whole server: the two steps, every refusal, protected prefixes, audit entries, and
+//! crashes.
 
-mod alarmed;
+pub(crate) mod blast_radius;
+mod break_glass_alert;
 mod bulk;
 mod crash;
 mod force_released;
-mod home;
+mod lease_end;
+mod name_confirmation;
+mod not_found;
+mod notifications;
 mod outcomes;
 pub(crate) mod pages;
 mod protected;
-mod raced;
-pub(crate) mod radius;
+mod protected_prefixes;
+mod races;
 mod refusals;
-pub(crate) mod stage;
-mod tiers;
-mod told;
+pub(crate) mod requests;
 mod two_steps;
-mod typed;
-mod unseen;

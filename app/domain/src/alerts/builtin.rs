@@ -1,19 +1,19 @@
-//! The rules of a new installation: one for each condition, all of them on.
+//! The rules of a new installation: one per condition, all enabled.
 
-use super::kind::{About, Kind};
-use super::machine::Timing;
+use super::condition_kind::{About, ConditionKind};
 use super::rule::{Condition, GroupBy, Rule, RuleId, Scope};
+use super::state_machine::Timing;
 
 /// In the order of the documentation.
 pub fn builtin() -> Vec<Rule> {
-    Kind::ALL.into_iter().filter_map(of).collect()
+    ConditionKind::ALL.into_iter().filter_map(builtin_rule).collect()
 }
 
 /// The built-in rule on one condition.
-pub(super) fn of(kind: Kind) -> Option<Rule> {
+pub(super) fn builtin_rule(kind: ConditionKind) -> Option<Rule> {
     let info = kind.info();
     Some(Rule {
-        id: RuleId::parse(info.wire)?,
+        id: RuleId::parse(kind.as_str())?,
         name: info.title.to_owned(),
         condition: Condition::default_of(kind),
         scope: Scope::default(),

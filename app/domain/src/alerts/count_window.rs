@@ -1,12 +1,13 @@
-//! What was recorded of each subject within a window: the live rules and the preview count with it.
+//! Counts the recorded events of each subject within a window; used by the live rules and the
+//! preview.
 
 use std::collections::{HashMap, VecDeque};
 
-use super::places::{Happened, WINDOW_MS, counts, sentence};
-use super::round::{Found, Subject};
+use super::backend_conditions::{Happened, WINDOW_MS, counts, sentence};
+use super::evaluate::{EvaluationResult, Subject};
 use super::rule::Rule;
 
-/// Slides over occurrences in the order of their times.
+/// Sliding window over events sorted by time.
 pub(super) struct CountWindow<'h> {
     index: usize,
     rule: &'h Rule,
@@ -42,17 +43,18 @@ impl<'h> CountWindow<'h> {
         self.window_ms
     }
 
-    /// All that happened in the window, of whatever subject.
+    /// All events in the window, of any subject.
     pub(super) const fn total(&self) -> i64 {
         self.total
     }
 
-    /// Whether the rule counts it at all.
+    /// Whether the rule counts this event.
     pub(super) fn takes(&self, one: &Happened) -> bool {
         counts(self.rule.condition.kind, one.what) && one.is_in_scope(self.rule)
     }
 
-    /// Adds one that the rule [`takes`](Self::takes) and that is not older than those before it.
+    /// Adds an event that the rule [`takes`](Self::takes) and that is not older than those
+    /// before it.
     pub(super) fn add(&mut self, one: &'h Happened) {
         debug_assert!(self.entries.back().is_none_or(|last| last.at <= one.at));
         let times = i64::from(one.times);
@@ -66,7 +68,7 @@ impl<'h> CountWindow<'h> {
         self.entries.push_back(one);
     }
 
-    /// Removes what is not in the window any more.
+    /// Removes events that have left the window.
     pub(super) fn expire(&mut self, now: i64) {
         while let Some(one) = self.entries.front().filter(|one| one.at <= now - self.window_ms) {
             let subject = one.subject();
@@ -82,14 +84,14 @@ impl<'h> CountWindow<'h> {
         }
     }
 
-    /// Every subject of which enough was recorded.
-    pub(super) fn found(&self) -> Vec<Found> {
+    /// Every subject with enough events.
+    pub(super) fn found(&self) -> Vec<EvaluationResult> {
         let enough = self
             .by_subject
             .iter()
             .filter(|(_, counted)| counted.times >= self.count_min);
         enough
-            .map(|(subject, counted)| Found {
+            .map(|(subject, counted)| EvaluationResult {
                 rule: self.index,
                 subject: subject.clone(),
                 owner: counted.last.owner.clone(),

@@ -1,10 +1,10 @@
-//! How long one lock is usually held: live rules and the preview compare with it.
+//! Usual hold time of one lock; used by the live rules and the preview.
 
 use std::collections::VecDeque;
 use std::sync::OnceLock;
 
-/// Holds of one lock that are remembered, newest last; and how many of them a p95 takes. Four bytes each: of as many locks
-/// as are remembered they are 26 MB.
+/// Number of hold times stored per lock, newest last, and number required for a p95. Four bytes
+/// each: 26 MB at the maximum number of locks.
 const HOLDS_KEPT: usize = 64;
 pub const SAMPLES_MIN: usize = 8;
 
@@ -16,17 +16,17 @@ pub(super) struct HoldTimes {
 
 impl HoldTimes {
     pub(super) fn add(&mut self, ms: i64) {
-        // First out, then in: one more than fits would double the room for all.
+        // Removes before it pushes: one element more would double the capacity for every lock.
         if self.holds_ms.len() == HOLDS_KEPT {
             self.holds_ms.pop_front();
         }
-        // What is held for longer than seven weeks was held for seven weeks.
+        // `u32` milliseconds end at seven weeks; longer holds saturate.
         self.holds_ms
             .push_back(u32::try_from(ms.max(0)).unwrap_or(u32::MAX));
         self.p95 = OnceLock::new();
     }
 
-    /// None before it was held often enough.
+    /// `None` until enough holds were recorded.
     pub(super) fn p95_ms(&self) -> Option<i64> {
         *self.p95.get_or_init(|| {
             let count = self.holds_ms.len();

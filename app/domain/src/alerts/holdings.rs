@@ -1,16 +1,16 @@
-//! What events say of the holdings of one lock: live rules and the preview read them by this one function.
+//! Derives the holdings of one lock from its events; used by the live rules and the preview.
 
-use crate::detail::EventKind;
 use crate::history::HistoryEvent;
+use crate::lock_detail::EventKind;
 
-/// One event, without the names in it.
+/// One event, without its names.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Occurrence {
     pub(super) at: i64,
     pub(super) kind: EventKind,
     pub(super) ttl_ms: Option<i64>,
     pub(super) waiters: Option<u32>,
-    /// Renewals that it stands for.
+    /// Number of renewals that the row sums up.
     pub(super) renewals: u32,
 }
 
@@ -29,9 +29,9 @@ impl From<&HistoryEvent> for Occurrence {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Entry {
     Acquired,
-    /// The first waiter of a holding came.
+    /// The first waiter of a holding arrived.
     Contended,
-    /// A waiter acquired it, or gave up, after so many milliseconds.
+    /// A waiter acquired the lock or gave up, after this many milliseconds.
     Waited(i64),
     /// A holding that never renewed ended, after `ms` of `ttl_ms`.
     Held {
@@ -41,7 +41,7 @@ pub(super) enum Entry {
     Lost,
 }
 
-/// The holding that goes on, if there is one.
+/// The current holding, if there is one.
 #[derive(Debug, Default)]
 pub(super) struct Holdings {
     open: Option<Open>,
@@ -60,7 +60,8 @@ impl Holdings {
         self.open.is_some()
     }
 
-    /// Passes on what the event says of its prefix. Answers how long a holding that it ends was held, in milliseconds.
+    /// Passes the entries of the prefix to `pass`. Returns the length in milliseconds of a
+    /// holding that the event ends.
     pub(super) fn apply(&mut self, event: &Occurrence, pass: &mut dyn FnMut(Entry)) -> Option<i64> {
         match event.kind {
             EventKind::Acquired | EventKind::Reclaimed => {
@@ -99,7 +100,8 @@ impl Holdings {
                 None
             }
             EventKind::Released | EventKind::Expired | EventKind::Revoked => self.end(event, pass),
-            // Rejections have a table of their own; a late renewal follows an expiry, a grant after a wait its grant.
+            // Rejections have a table of their own; a late renewal follows an expiry, a grant
+            // after a wait follows its grant.
             EventKind::GrantedAfterWait
             | EventKind::Rejected
             | EventKind::Lost
@@ -126,7 +128,7 @@ impl Holdings {
             pass(Entry::Held { ms, ttl_ms });
         }
         if let Some(from) = open.waiting_since {
-            // Which of the waiters acquires it next, or gives up, is not reported.
+            // The backend does not report which waiter acquires next or gives up.
             pass(Entry::Waited((event.at - from).max(0)));
         }
         Some(ms)

@@ -1,14 +1,15 @@
-//! Labels: what tells one alert from another, what silences match, what receivers route by. Never a value and never a time.
+//! Labels of an alert: they identify it, silences match them, receivers route by them. Never a
+//! value and never a time.
 
 use std::collections::BTreeMap;
 
-use super::round::{Active, Subject};
+use super::evaluate::{Active, Subject};
 use super::rule::Rule;
 use crate::history::template::template;
 
 pub type Labels = BTreeMap<String, String>;
 
-/// What a silence may match.
+/// Labels that a silence may match.
 pub const LABELS: [&str; 6] = ["rule", "severity", "backend", "prefix", "resource", "owner"];
 
 pub fn labels(rule: &Rule, alert: &Active) -> Labels {
@@ -18,7 +19,7 @@ pub fn labels(rule: &Rule, alert: &Active) -> Labels {
     };
     set("alertname", rule.name.clone());
     set("rule", rule.id.as_str().to_owned());
-    set("severity", rule.severity.wire().to_owned());
+    set("severity", rule.severity.as_str().to_owned());
     set("backend", alert.subject.backend().to_string());
     match &alert.subject {
         Subject::Lock(lock) => {
@@ -35,11 +36,11 @@ pub fn labels(rule: &Rule, alert: &Active) -> Labels {
     labels
 }
 
-/// Sixteen hex digits (FNV-1a): equal labels, equal fingerprint.
+/// Sixteen hex digits (FNV-1a): equal labels have equal fingerprints.
 pub fn fingerprint(labels: &Labels) -> String {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     let mut eat = |text: &str| {
-        // What no text holds stands between.
+        // 0xff occurs in no UTF-8 text, so it separates the parts.
         for byte in text.bytes().chain([0xff]) {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
@@ -56,8 +57,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_labels_have_equal_fingerprints_and_moved_ones_do_not() {
-        // A value that moves into the name next to it is another alert.
+    fn fingerprints_separate_label_names_from_values() {
+        // The same characters split differently between name and value are different labels.
         let labels = |name: &str, value: &str| Labels::from([(name.to_owned(), value.to_owned())]);
         assert_eq!(fingerprint(&labels("a", "bc")), fingerprint(&labels("a", "bc")));
         assert_ne!(fingerprint(&labels("a", "bc")), fingerprint(&labels("ab", "c")));

@@ -1,11 +1,12 @@
-//! From when on a long-held rule holds of a lock: one computation for the alert, its preview, and the lock's own state.
+//! Threshold of a long-held rule for a lock: one computation for the alert, its preview and the
+//! lock's state.
 
-use super::kind::Kind;
+use super::condition_kind::ConditionKind;
 use super::rule::{Condition, Rule};
 use crate::names::BackendName;
 use crate::safety::SafetyClass;
 
-/// What the scope of a rule is compared with.
+/// Fields that the scope of a rule matches.
 #[derive(Debug, Clone, Copy)]
 pub struct HeldLock<'a> {
     pub backend: &'a BackendName,
@@ -21,14 +22,14 @@ impl Rule {
             && self.scope.safety.is_none_or(|class| lock.safety == Some(class))
     }
 
-    /// An enabled rule that names locks long-held.
+    /// An enabled rule that gives locks the state `long_held`.
     pub fn is_long_held(&self) -> bool {
-        self.is_enabled && self.condition.kind == Kind::LongHeld
+        self.is_enabled && self.condition.kind == ConditionKind::LongHeld
     }
 }
 
-/// A lock that is held for more milliseconds than this is long-held; none where the condition has no threshold for it.
-/// `p95_ms` is asked for only where it matters.
+/// Longest hold time in milliseconds that is not long-held; `None` if the condition has no
+/// threshold for this lock. `p95_ms` is called only if needed.
 pub fn held_limit_ms(condition: &Condition, p95_ms: impl FnOnce() -> Option<i64>) -> Option<i64> {
     let longer_than = condition.value("longer_than");
     let by_p95 = condition.value("times_p95").and_then(|times| {
@@ -50,15 +51,15 @@ pub fn held_limit_ms(condition: &Condition, p95_ms: impl FnOnce() -> Option<i64>
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::locks::{LockSight, judge_lock};
-    use super::super::machine::Sign;
+    use super::super::lock_conditions::{LockSnapshot, evaluate_lock};
+    use super::super::state_machine::ConditionResult;
     use super::*;
     use crate::diagnosis::{Facts, LifetimeFacts};
     use crate::names::Source;
 
     fn holds(condition: &Condition, held_ms: i64, p95_ms: Option<i64>) -> bool {
         let (backend, source) = (BackendName::builtin(), Source::fixed("lease"));
-        let sight = LockSight {
+        let sight = LockSnapshot {
             backend: &backend,
             source: &source,
             name: b"jobs",
@@ -80,7 +81,7 @@ mod tests {
             held_ms,
             lag_ms: 0,
         };
-        judge_lock(condition, &sight, &|_| p95_ms).0 == Sign::Holds
+        evaluate_lock(condition, &sight, &|_| p95_ms).0 == ConditionResult::Holds
     }
 
     proptest! {
@@ -90,7 +91,7 @@ mod tests {
             at_least in 0i64..100_000, p95 in proptest::option::of(0i64..50_000), held in 0i64..200_000,
         ) {
             let condition = Condition {
-                kind: Kind::LongHeld,
+                kind: ConditionKind::LongHeld,
                 values: vec![times, longer, Some(at_least)],
             };
             let limit = held_limit_ms(&condition, || p95);

@@ -1,15 +1,16 @@
-//! Names with `*`: of owners whole, of resources by their leading segments. A `*` never crosses a segment of a resource,
-//! and there is no other sign: filters are data, not an expression language.
+//! Patterns with `*`: for owners over the whole name, for resources over their leading
+//! segments. A `*` never crosses a segment boundary of a resource. There is no other wildcard:
+//! filters are data, not an expression language.
 
 use crate::lease;
-use crate::segments::{boundary, is_separator};
+use crate::name_tree::{boundary, is_separator};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pattern(String);
 
 impl Pattern {
     /// # Errors
-    /// What is wrong with it.
+    /// A clause with the reason.
     pub fn parse(text: &str) -> Result<Self, String> {
         let most = super::limits::PATTERN_CHARS_MAX;
         if text.chars().count() > most {
@@ -28,19 +29,19 @@ impl Pattern {
         &self.0
     }
 
-    /// Empty: everything.
+    /// Empty: matches everything.
     pub fn is_everything(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What every name that it [covers](Self::covers) begins with.
+    /// Literal beginning of every name that it [covers](Self::covers).
     pub fn literal(&self) -> &str {
         let end = self.0.find('*').unwrap_or(self.0.len());
         &self.0[..end]
     }
 
-    /// Every name that it [covers](Self::covers) is in the scope. A `*` must stand behind a whole segment of the scope:
-    /// `tenant_1*` also covers `tenant_12`.
+    /// Whether every name that it [covers](Self::covers) is in the scope. A `*` must follow a
+    /// whole segment of the scope: `tenant_1*` also covers `tenant_12`.
     pub fn stays_within(&self, scope: &lease::Scope) -> bool {
         let literal = match self.0.find('*') {
             Some(star) => &self.0[..boundary(&self.0.as_bytes()[..star])],
@@ -49,12 +50,13 @@ impl Pattern {
         scope.is_everything() || (!literal.is_empty() && scope.covers(literal))
     }
 
-    /// The whole text, an owner's name for one.
+    /// Matches the whole text, for example the name of an owner.
     pub fn matches(&self, text: &str) -> bool {
         self.is_everything() || walk(self.0.as_bytes(), text.as_bytes(), &|_| true, &<[u8]>::is_empty)
     }
 
-    /// What a resource's name begins with, on whole segments: `jobs/b*` covers `jobs/billing` and `jobs/billing/1`.
+    /// Matches the beginning of a resource's name on whole segments: `jobs/b*` covers
+    /// `jobs/billing` and `jobs/billing/1`.
     pub fn covers(&self, name: &[u8]) -> bool {
         let pattern = self.0.as_bytes();
         let is_open = pattern.last().is_some_and(|byte| is_separator(*byte));
@@ -63,7 +65,8 @@ impl Pattern {
     }
 }
 
-/// Whether `text` begins with the pattern such that `ends` accepts the rest. A `*` stands for bytes that `may` pass.
+/// Whether `text` begins with the pattern such that `ends` accepts the rest. A `*` matches
+/// bytes that `may` accepts.
 fn walk(pattern: &[u8], text: &[u8], may: &dyn Fn(u8) -> bool, ends: &dyn Fn(&[u8]) -> bool) -> bool {
     match pattern.split_first() {
         None => ends(text),
@@ -83,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_prefix_ends_at_whole_segments_and_a_star_stays_in_one() {
-        // Plain, with stars, open at the end; near misses beside each.
+        // Literal, with wildcards, open at the end; each with near misses.
         let table = [
             ("jobs", "jobs", true),
             ("jobs", "jobs/1", true),

@@ -1,37 +1,40 @@
-//! What a rule would have done: history played through the conditions and the state machine of the live rules.
+//! Preview of a rule: replays history through the conditions and the state machine of the live
+//! rules.
 //!
-//! Live rules are evaluated once a second, at whole seconds; so is a preview, but it skips the seconds at which nothing can
-//! change. Between two events of a lock only time passes, and every condition on one lock becomes true at most once by time
-//! alone: that second is found by halving. A window of a prefix changes when something enters or leaves it.
+//! Live rules are evaluated once a second, at whole seconds; so is a preview, but it skips
+//! seconds at which nothing can change. Between two events of a lock only time passes, and each
+//! condition on one lock becomes true at most once by time alone: that second is found by
+//! bisection. A window of a prefix changes when an entry enters or leaves it.
 //!
-//! **Invariant:** nothing fires or resolves in a time without records, a gap. What was held before a gap counts as held
-//! behind it only when a later event, or the lock as it is now, shows the same holder.
+//! **Invariant:** nothing fires or resolves in a gap (time without records). A holding from
+//! before a gap continues after it only if a later event, or the current state of the lock,
+//! shows the same holder.
 
-mod board;
-mod counted;
-mod lives;
+mod count_replay;
+mod lock_replay;
 mod lock_table;
-mod prefixes;
+mod prefix_replay;
+mod preview_track;
 
-use self::board::Board;
-use self::lives::Lives;
+use self::lock_replay::Lives;
 use self::lock_table::LockTable;
-use self::prefixes::Prefixes;
-use super::kind::{About, Kind, Past as Known};
+use self::prefix_replay::Prefixes;
+use self::preview_track::PreviewTrack;
+use super::backend_conditions::Happened;
+use super::baseline::Refused;
+use super::condition_kind::{About, ConditionKind, HistorySource};
+use super::evaluate::Subject;
 use super::limits::EVALUATE_EVERY_MS;
-use super::past::Refused;
-use super::places::Happened;
-use super::round::Subject;
 use super::rule::Rule;
-use crate::detail::EventKind;
 use crate::history::Run;
+use crate::lock_detail::EventKind;
 use crate::names::{BackendName, LockId, Source};
 
-/// The rule would have fired.
+/// An interval in which the rule would have fired.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Firing {
     pub at: i64,
-    /// None: to the end of the preview.
+    /// `None`: until the end of the preview.
     pub until: Option<i64>,
     pub subject: Subject,
     pub owner: Option<String>,
@@ -39,7 +42,7 @@ pub struct Firing {
     pub why: String,
 }
 
-/// The worst that was measured up to a moment; none where nothing was.
+/// The worst measure up to a moment; `None` without one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SeriesPoint {
     pub at: i64,
@@ -50,24 +53,26 @@ pub struct SeriesPoint {
 pub struct Preview {
     pub from: i64,
     pub to: i64,
-    /// More happened than one preview reads: `from` is later than was asked for.
+    /// The range has more events than a preview reads: `from` is later than requested.
     pub is_cut: bool,
-    /// The newest part: what happened before `from` is still being read, and the whole preview follows.
+    /// Newest part only; the rest before `from` is still being read and the complete preview
+    /// follows.
     pub is_partial: bool,
-    /// None: history cannot tell, and why.
+    /// Reason why history cannot answer; `None` if it can.
     pub unknown: Option<String>,
     pub count: u64,
-    /// The first ones, oldest first.
+    /// Capped list, oldest first.
     pub firings: Vec<Firing>,
     pub series: Vec<SeriesPoint>,
     /// Times without records, in which nothing fires or resolves.
     pub gaps: Vec<(i64, i64)>,
-    /// Rows of history that the rule looked at.
+    /// Rows of history that were read.
     pub events: u64,
-    /// How often the condition was evaluated.
+    /// Number of evaluations.
     pub evaluations: u64,
     pub locks: u64,
-    /// Acquisitions, and those of them without a recorded or observed TTL, which the preview covers less exactly.
+    /// Acquisitions, and those without a recorded or observed TTL, for which the preview is
+    /// less exact.
     pub acquisitions: u64,
     pub without_ttl: u64,
 }
@@ -78,20 +83,19 @@ pub struct PastEvent<'e> {
     pub at: i64,
     pub kind: EventKind,
     pub owner: Option<&'e str>,
-    /// As the store has it.
+    /// As stored.
     pub token: Option<&'e str>,
-    /// The TTL as it was recorded.
     pub ttl_ms: Option<i64>,
-    /// Where no TTL is recorded: the most that was ever left of this lease.
+    /// If no TTL is recorded: the largest time left that was observed for this lease.
     pub ttl_seen_ms: Option<i64>,
-    /// Without a TTL: silent for longer, the holder is not renewing.
+    /// Without a TTL: silence longer than this counts as not renewing.
     pub stale_after_ms: Option<i64>,
     pub waiters: Option<u32>,
     pub run: Option<Run>,
 }
 
 impl PastEvent<'_> {
-    /// A TTL, recorded or seen, or a time without a sign of life after which the holder is not renewing.
+    /// Has a TTL (recorded or observed) or a silence limit.
     fn has_limit(&self) -> bool {
         [self.ttl_ms, self.ttl_seen_ms, self.stale_after_ms]
             .iter()
@@ -99,11 +103,11 @@ impl PastEvent<'_> {
     }
 }
 
-/// How late a backend is read, in milliseconds.
+/// Delay between a change and its observation, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScanTimes {
-    pub poll_ms: i64,
-    /// How coarse it tells time.
+    pub poll_interval_ms: i64,
+    /// Clock resolution of the backend.
     pub grain_ms: i64,
 }
 
@@ -119,14 +123,14 @@ pub enum HolderNow {
     Unknown,
 }
 
-/// What a preview asks of the present.
+/// Current state that a preview needs.
 pub trait Present {
     fn scan_times(&self, backend: &BackendName, source: &Source) -> Option<ScanTimes>;
 
     fn holder(&self, lock: &LockId) -> HolderNow;
 }
 
-/// Rules that are played over the same events in one go.
+/// Rules that are replayed together over the same events.
 pub struct Playback<'r> {
     table: LockTable,
     replays: Vec<Replay<'r>>,
@@ -134,7 +138,7 @@ pub struct Playback<'r> {
 
 struct Replay<'r> {
     follows: Follows<'r>,
-    board: Board,
+    board: PreviewTrack,
 }
 
 enum Follows<'r> {
@@ -143,10 +147,10 @@ enum Follows<'r> {
 }
 
 impl<'r> Playback<'r> {
-    /// Of rules whose past is in events.
+    /// Rules whose past consists of events.
     pub fn new(rules: impl IntoIterator<Item = &'r Rule>, from: i64, to: i64) -> Self {
         let replays = rules.into_iter().map(|rule| Replay {
-            board: Board::new(rule, from, to),
+            board: PreviewTrack::new(rule, from, to),
             follows: match rule.condition.kind.about() {
                 About::Prefix => Follows::Prefixes(Box::new(Prefixes::new(rule, from))),
                 About::Lock | About::Backend => Follows::Locks(Box::new(Lives::new(rule))),
@@ -162,7 +166,7 @@ impl<'r> Playback<'r> {
         }
     }
 
-    /// Refused acquires of the time, before the first event.
+    /// Refused acquires of the range; call before the first event.
     pub fn refused(&mut self, all: &[Refused]) {
         for replay in &mut self.replays {
             if let Follows::Prefixes(prefixes) = &mut replay.follows {
@@ -171,7 +175,7 @@ impl<'r> Playback<'r> {
         }
     }
 
-    /// The next event, in the order in which events were recorded. One with a name that no backend has is passed over.
+    /// The next event, in recorded order. Events with an invalid backend name are skipped.
     pub fn event(
         &mut self,
         present: &dyn Present,
@@ -247,15 +251,15 @@ impl<'r> Playback<'r> {
 }
 
 impl Preview {
-    /// Of a rule whose condition counts what was recorded elsewhere than in events; `all` is in the order of its times.
+    /// Preview of a rule that counts records other than events. `all` is sorted by time.
     pub fn of_counts(rule: &Rule, (from, to): (i64, i64), all: &[Happened]) -> Self {
-        counted::preview(rule, (from, to), all)
+        count_replay::preview(rule, (from, to), all)
     }
 
-    /// Of a rule whose past is not kept.
+    /// Preview of a rule without history.
     pub fn unknown(rule: &Rule, (from, to): (i64, i64)) -> Self {
-        let mut preview = Board::new(rule, from, to).finish(0);
-        if let Known::NotKept(why) = rule.condition.kind.info().past {
+        let mut preview = PreviewTrack::new(rule, from, to).finish(0);
+        if let HistorySource::NotKept(why) = rule.condition.kind.info().past {
             preview.unknown = Some(why.to_owned());
             preview.series.clear();
         }
@@ -263,8 +267,8 @@ impl Preview {
     }
 }
 
-impl Kind {
-    /// The events that a preview of a rule on this condition needs.
+impl ConditionKind {
+    /// Events that a preview of this condition needs.
     pub const fn previewed_events(self) -> &'static [EventKind] {
         use EventKind::{Acquired, Expired, FewerWaiting, Reclaimed, Released, Renewed, Revoked, Waiting};
         match self {
@@ -287,12 +291,12 @@ impl Kind {
     }
 }
 
-/// The first evaluation at a moment or behind it.
+/// The first evaluation at or after a moment.
 const fn next_evaluation(at: i64) -> i64 {
     at + (-at).rem_euclid(EVALUATE_EVERY_MS)
 }
 
-/// The last evaluation at a moment or before it.
+/// The last evaluation at or before a moment.
 const fn last_evaluation(at: i64) -> i64 {
     at - at.rem_euclid(EVALUATE_EVERY_MS)
 }

@@ -1,8 +1,9 @@
-//! Refused acquires of one prefix over time, as running totals: a window is the difference of two of them.
+//! Refused acquires of one prefix over time, as running totals: a window is the difference of
+//! two totals.
 
 #[derive(Debug, Default)]
 pub(super) struct RefusalCounts {
-    /// Moments, ascending, each with the total up to and with it.
+    /// Ascending times, each with the total including it.
     totals: Vec<(i64, u64)>,
 }
 
@@ -20,23 +21,24 @@ impl RefusalCounts {
         }
     }
 
-    /// Forgets what happened at `from` and later.
+    /// Removes refusals at or after `from`.
     pub(super) fn truncate(&mut self, from: i64) {
         self.totals
             .truncate(self.totals.partition_point(|(at, _)| *at < from));
     }
 
-    /// Forgets what happened before `from`, once that is half of it: the rest moves then.
+    /// Removes refusals before `from` once they are half of all, so that the cost of moving the
+    /// rest is amortized.
     pub(super) fn forget(&mut self, from: i64) {
         let old = self.totals.partition_point(|(at, _)| *at < from);
         if old * 2 > self.totals.len() {
-            // The last of them stays as the total that the rest counts from.
+            // Keeps the last of them as the base total.
             self.totals
                 .drain(..old.saturating_sub(usize::from(old < self.totals.len())));
         }
     }
 
-    /// How many behind `since` and up to `now`.
+    /// Refusals after `since` and up to `now`.
     pub(super) fn between(&self, since: i64, now: i64) -> u64 {
         self.up_to(now).saturating_sub(self.up_to(since))
     }
@@ -52,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_counts_from_behind_its_start_to_its_end() {
+    fn a_window_excludes_its_start_and_includes_its_end() {
         let mut counts = RefusalCounts::default();
         for (at, times) in [(1_000, 2), (1_000, 1), (5_000, 4), (9_000, 8)] {
             counts.add(at, times);

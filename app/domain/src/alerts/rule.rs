@@ -1,17 +1,17 @@
-//! A rule as it is kept: parsed once, so that nothing in it can be wrong any more.
+//! A validated alert rule: parsed once, its fields need no further checks.
 
 use std::fmt;
 use std::sync::Arc;
 
-use super::kind::Kind;
-use super::machine::Timing;
+use super::condition_kind::ConditionKind;
 use super::pattern::Pattern;
+use super::state_machine::Timing;
 use super::template::Template;
 use super::unit::Unit;
 use crate::names::BackendName;
 use crate::safety::SafetyClass;
 
-/// `rule_` and letters, digits and `_`: stable, in addresses and TOML.
+/// `rule_` and letters, digits and `_`: stable, used in URLs and TOML.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RuleId(Arc<str>);
 
@@ -36,74 +36,44 @@ impl fmt::Display for RuleId {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Severity {
-    Critical,
-    Warning,
-    Info,
-}
-
-impl Severity {
-    pub const ALL: [Self; 3] = [Self::Critical, Self::Warning, Self::Info];
-
-    pub const fn wire(self) -> &'static str {
-        match self {
-            Self::Critical => "critical",
-            Self::Warning => "warning",
-            Self::Info => "info",
-        }
-    }
-
-    pub fn parse(wire: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|severity| severity.wire() == wire)
+crate::wire_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum AlertSeverity {
+        Critical = "critical",
+        Warning = "warning",
+        Info = "info",
     }
 }
 
-/// By which labels alerts of one rule become one notification.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum GroupBy {
-    Backend,
-    Prefix,
-    Owner,
-    Resource,
-}
-
-impl GroupBy {
-    pub const ALL: [Self; 4] = [Self::Backend, Self::Prefix, Self::Owner, Self::Resource];
-
-    /// The label's name.
-    pub const fn wire(self) -> &'static str {
-        match self {
-            Self::Backend => "backend",
-            Self::Prefix => "prefix",
-            Self::Owner => "owner",
-            Self::Resource => "resource",
-        }
-    }
-
-    pub fn parse(wire: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|by| by.wire() == wire)
+crate::wire_enum! {
+    /// Labels by which the alerts of one rule are grouped into a notification.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum GroupBy {
+        Backend = "backend",
+        Prefix = "prefix",
+        Owner = "owner",
+        Resource = "resource",
     }
 }
 
 /// A condition with its thresholds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
-    pub kind: Kind,
-    /// In the order of the kind's thresholds; none: left out.
+    pub kind: ConditionKind,
+    /// In the order of the kind's thresholds; `None`: left out.
     pub(super) values: Vec<Option<i64>>,
 }
 
 impl Condition {
     /// With the thresholds of the built-in rule.
-    pub fn default_of(kind: Kind) -> Self {
+    pub fn default_of(kind: ConditionKind) -> Self {
         Self {
             kind,
             values: kind.info().params.iter().map(|param| param.default).collect(),
         }
     }
 
-    /// A threshold by its name; none where it is left out.
+    /// A threshold by name; `None` if left out.
     pub fn value(&self, name: &str) -> Option<i64> {
         let at = self
             .kind
@@ -114,7 +84,7 @@ impl Condition {
         self.values.get(at).copied().flatten()
     }
 
-    /// The threshold that a series is drawn against.
+    /// The threshold that the chart shows.
     pub fn main_value(&self) -> Option<i64> {
         self.value(self.kind.main_param()?.name)
     }
@@ -123,9 +93,9 @@ impl Condition {
     pub fn sentence(&self) -> String {
         let info = self.kind.info();
         let shown = info.params.iter().zip(&self.values).filter_map(|(param, value)| {
-            // Every duration is at least none at all.
+            // A duration of zero is no threshold.
             let value = value.filter(|value| param.unit != Unit::Duration || *value > 0)?;
-            let value = param.unit.shown(value);
+            let value = param.unit.format(value);
             Some(match param.said {
                 Some(said) => said.replace('…', &value),
                 None => format!("{} {value}", param.words),
@@ -135,13 +105,13 @@ impl Condition {
         if shown.is_empty() {
             info.when.to_owned()
         } else {
-            // Where the first threshold is left out, the second is no alternative.
+            // If the first threshold is left out, the second is not an alternative.
             shown.strip_prefix("or ").unwrap_or(&shown).to_owned()
         }
     }
 }
 
-/// Where a rule looks. Empty: everywhere.
+/// Scope of a rule. Empty: all locks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Scope {
     pub backends: Vec<BackendName>,
@@ -155,7 +125,7 @@ impl Scope {
         self.backends.is_empty() || self.backends.contains(backend)
     }
 
-    /// Of a lock, where the owner is known.
+    /// `None` as owner: unknown.
     pub fn has(&self, backend: &BackendName, name: &[u8], owner: Option<&str>) -> bool {
         self.has_backend(backend) && self.prefix.covers(name) && self.owner.matches(owner.unwrap_or_default())
     }
@@ -167,24 +137,24 @@ pub struct Rule {
     pub name: String,
     pub condition: Condition,
     pub scope: Scope,
-    pub severity: Severity,
+    pub severity: AlertSeverity,
     pub timing: Timing,
     pub group_by: Vec<GroupBy>,
-    /// By name; empty: to every one.
+    /// Names of receivers; empty: all receivers.
     pub receivers: Vec<String>,
-    /// A path of the console or an address; empty: the section of the documentation.
+    /// A path of the console or a URL; empty: the section of the documentation.
     pub runbook: String,
     pub template: Option<Template>,
-    /// As it was typed.
+    /// The text as entered.
     pub template_text: String,
     pub is_enabled: bool,
 }
 
 impl Rule {
-    /// Where the runbook is.
+    /// URL or path of the runbook.
     pub fn runbook(&self) -> String {
         if self.runbook.is_empty() {
-            format!("/docs/alerts#{}", self.condition.kind.wire())
+            format!("/docs/alerts#{}", self.condition.kind.as_str())
         } else {
             self.runbook.clone()
         }

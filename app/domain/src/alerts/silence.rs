@@ -1,14 +1,15 @@
-//! Silences: alerts that match are evaluated and shown as ever, and nobody is told, until the end.
+//! Silences: matching alerts are evaluated and shown, but not notified until the silence ends.
 
 use serde::{Deserialize, Serialize};
 
-use super::fault::Fault;
+use super::field_error::FieldError;
 use super::labels::{LABELS, Labels};
 use super::limits::{MATCHERS_MAX, SILENCE_MS_MAX, TEXT_CHARS_MAX};
 use super::pattern::Pattern;
 use super::unit::Unit;
 
-/// One label and what it must be, with `*`. Of a prefix and a resource: what the name begins with, on whole segments.
+/// One label and its pattern with `*`. For prefix and resource it matches the beginning of the
+/// name, on whole segments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Matcher {
     pub label: &'static str,
@@ -19,7 +20,7 @@ impl Matcher {
     fn matches(&self, labels: &Labels) -> bool {
         let value = |name: &str| labels.get(name).map(String::as_str);
         match self.label {
-            // An alert about a whole prefix has no resource.
+            // An alert on a whole prefix has no resource.
             "prefix" | "resource" => value("resource")
                 .or_else(|| value("prefix"))
                 .is_some_and(|name| self.value.covers(name.as_bytes())),
@@ -32,7 +33,7 @@ impl Matcher {
     }
 
     /// `prefix = tenant_77:`
-    pub fn shown(&self) -> String {
+    pub fn display_name(&self) -> String {
         format!("{} = {}", self.label, self.value.as_str())
     }
 }
@@ -40,14 +41,14 @@ impl Matcher {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Silence {
     pub id: String,
-    /// All of them must match.
+    /// All must match.
     pub matchers: Vec<Matcher>,
     /// Milliseconds since 1970.
     pub starts_at: i64,
     pub ends_at: i64,
     pub comment: String,
     pub by: String,
-    /// Alerts that nobody was told of because of it.
+    /// Alerts that it suppressed.
     pub suppressed: u64,
 }
 
@@ -61,51 +62,51 @@ impl Silence {
     }
 }
 
-/// As it is written. The author is whoever is signed in, never a field.
+/// Input of a silence. The author is the signed-in user, never a field.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SilenceDraft {
     /// Label and value.
     pub matchers: Vec<(String, String)>,
-    /// How long from now: `2h`.
+    /// Duration from now on: `2h`.
     pub lasts: String,
     pub comment: String,
 }
 
 impl SilenceDraft {
-    /// What it matches, for how long in milliseconds, and why.
+    /// Matchers, duration in milliseconds, reason.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
-    pub fn parse(&self) -> Result<(Vec<Matcher>, i64, String), Vec<Fault>> {
+    /// All validation errors.
+    pub fn parse(&self) -> Result<(Vec<Matcher>, i64, String), Vec<FieldError>> {
         let mut faults = Vec::new();
         let matchers = self.matchers(&mut faults);
         let lasts = match self.lasts.trim() {
             "" => {
-                let why = "is missing: a silence without an end is an alert switched off and forgotten";
-                faults.push(Fault::new("lasts", why, "write how long, such as 2h or 3d"));
+                let why = "is missing: a silence must end";
+                faults.push(FieldError::new("lasts", why, "write how long, such as 2h or 3d"));
                 0
             }
             text => match Unit::Duration.parse(text) {
                 Ok(ms) if (60_000..=SILENCE_MS_MAX).contains(&ms) => ms,
                 Ok(_) => {
-                    faults.push(Fault::new("lasts", "is out of range", "use 1m to 90d"));
+                    faults.push(FieldError::new("lasts", "is out of range", "use 1m to 90d"));
                     0
                 }
                 Err(wanted) => {
-                    let mend = format!("write what {wanted}");
-                    faults.push(Fault::new("lasts", "cannot be read", mend));
+                    let remedy = format!("write what {wanted}");
+                    faults.push(FieldError::new("lasts", "cannot be read", remedy));
                     0
                 }
             },
         };
         let comment = self.comment.trim().to_owned();
         if comment.chars().filter(|c| c.is_alphanumeric()).count() < 3 {
-            let mend = "say in a few words why nobody needs to be told";
-            faults.push(Fault::new("comment", "is missing", mend));
+            let remedy = "give a short reason";
+            faults.push(FieldError::new("comment", "is missing", remedy));
         } else if comment.chars().count() > TEXT_CHARS_MAX {
-            let mend = format!("use at most {TEXT_CHARS_MAX} characters");
-            faults.push(Fault::new("comment", "is too long", mend));
+            let remedy = format!("use at most {TEXT_CHARS_MAX} characters");
+            faults.push(FieldError::new("comment", "is too long", remedy));
         }
         if faults.is_empty() {
             Ok((matchers, lasts, comment))
@@ -114,37 +115,37 @@ impl SilenceDraft {
         }
     }
 
-    /// What it matches alone: for counting what it would silence now.
-    pub fn matchers(&self, faults: &mut Vec<Fault>) -> Vec<Matcher> {
+    /// Parses the matchers alone, to count the alerts that they match now.
+    pub fn matchers(&self, faults: &mut Vec<FieldError>) -> Vec<Matcher> {
         let mut matchers = Vec::new();
         let written = self.matchers.iter();
         let written = written.filter(|(label, value)| !label.is_empty() && !value.trim().is_empty());
         for (label, value) in written {
             let Some(label) = LABELS.into_iter().find(|known| known == label) else {
-                let mend = format!("use {}", LABELS.join(", "));
-                faults.push(Fault::new("matchers", format!("{label:?} is no label"), mend));
+                let remedy = format!("use {}", LABELS.join(", "));
+                faults.push(FieldError::new(
+                    "matchers",
+                    format!("{label:?} is no label"),
+                    remedy,
+                ));
                 continue;
             };
             match Pattern::parse(value.trim()) {
                 Ok(value) if value.as_str().chars().all(|c| c == '*') => {
                     let why = format!("{label} = {} matches everything", value.as_str());
-                    faults.push(Fault::new("matchers", why, "name what it is about"));
+                    faults.push(FieldError::new("matchers", why, "name what it is about"));
                 }
                 Ok(value) => matchers.push(Matcher { label, value }),
-                Err(why) => faults.push(Fault::new(
-                    "matchers",
-                    why,
-                    "use a name, with * for the part that differs",
-                )),
+                Err(why) => faults.push(FieldError::new("matchers", why, "use a name, with * as wildcard")),
             }
         }
         if matchers.len() > MATCHERS_MAX {
-            let mend = format!("use at most {MATCHERS_MAX}");
-            faults.push(Fault::new("matchers", "are too many", mend));
+            let remedy = format!("use at most {MATCHERS_MAX}");
+            faults.push(FieldError::new("matchers", "are too many", remedy));
         }
         if matchers.is_empty() && faults.is_empty() {
             let why = "are missing: it would silence everything";
-            faults.push(Fault::new("matchers", why, "name what it is about"));
+            faults.push(FieldError::new("matchers", why, "name what it is about"));
         }
         matchers
     }

@@ -1,16 +1,16 @@
-//! Values in order, of which some come and some go all the time: the p95 of a window that slides.
+//! Sorted values with frequent insertion and removal: for the p95 of a sliding window.
 
-/// Values of one chunk: inserting moves half of them on average.
+/// Length of a chunk; inserting moves half of it on average.
 const CHUNK_MAX: usize = 256;
 
-/// Values that can be asked for by their place in ascending order.
+/// Values accessible by rank, ascending.
 pub(super) trait Ranked {
     fn count(&self) -> usize;
 
-    /// The value at this place; none behind the last one.
+    /// `None` after the last rank.
     fn at(&self, place: usize) -> Option<i64>;
 
-    /// The value that so many per cent do not exceed; 0 of none.
+    /// The value that `percent` of the values do not exceed; 0 if empty.
     fn quantile(&self, percent: usize) -> i64 {
         let place = (self.count() * percent).div_ceil(100).saturating_sub(1);
         self.at(place).unwrap_or(0)
@@ -28,7 +28,7 @@ impl Ranked for Vec<i64> {
     }
 }
 
-/// Chunks in ascending order, none of them empty.
+/// Non-empty chunks, ascending.
 #[derive(Debug, Default)]
 pub(super) struct SortedValues {
     chunks: Vec<Vec<i64>>,
@@ -51,7 +51,7 @@ impl SortedValues {
         }
     }
 
-    /// Removes one such value, if there is one.
+    /// Removes one value equal to `value`, if there is one.
     pub(super) fn remove(&mut self, value: i64) {
         let place = self.chunk_of(value);
         let Some(chunk) = self.chunks.get_mut(place) else {
@@ -66,7 +66,7 @@ impl SortedValues {
         }
     }
 
-    /// The first chunk whose last value is not below this one.
+    /// The first chunk whose last value is at least `value`.
     fn chunk_of(&self, value: i64) -> usize {
         self.chunks
             .partition_point(|chunk| chunk.last().is_some_and(|last| *last < value))
@@ -98,7 +98,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn values_have_the_places_of_a_sorted_list(
+        fn ranks_equal_those_of_a_sorted_list(
             steps in proptest::collection::vec((any::<bool>(), 0_i64..50), 0..2_000)
         ) {
             let (mut sorted, mut plain) = (SortedValues::default(), Vec::new());

@@ -1,13 +1,13 @@
-//! The words of a notification: text with placeholders from a closed list.
+//! Message templates of notifications: text with placeholders from a closed list.
 
 use std::collections::BTreeMap;
 
-/// What may stand in braces. A brace itself is written twice.
+/// Names allowed in braces. A literal brace is written twice.
 pub const PLACEHOLDERS: [&str; 9] = [
     "rule", "severity", "subject", "resource", "backend", "prefix", "owner", "why", "runbook",
 ];
 
-/// Text, and names of placeholders between.
+/// Alternating text and placeholders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template(Vec<Part>);
 
@@ -19,7 +19,7 @@ enum Part {
 
 impl Template {
     /// # Errors
-    /// What does not fit, and where.
+    /// The reason and its position.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut parts = Vec::new();
         let mut plain = String::new();
@@ -49,7 +49,7 @@ impl Template {
         Ok(Self(parts))
     }
 
-    /// A placeholder without a value is left out.
+    /// Placeholders without a value are left out.
     pub fn fill(&self, values: &BTreeMap<&'static str, String>) -> String {
         let part = |part: &Part| match part {
             Part::Text(text) => text.clone(),
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn templates_fill_known_names_and_refuse_the_rest() {
-        // Braces, spaces in them, a value missing; then each way to get it wrong.
+        // Braces, spaces in them, a missing value; then each error.
         let values = BTreeMap::from([("resource", "a{b}".to_owned())]);
         let fill = |text: &str| Template::parse(text).map(|template| template.fill(&values));
         assert_eq!(

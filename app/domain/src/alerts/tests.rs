@@ -1,10 +1,10 @@
-//! Rules played on a fake clock.
+//! Alert rules on a manual clock.
 
-mod forgetting;
+mod eviction;
 mod gaps;
 mod many_locks;
-mod played;
-mod previewed;
-mod same_moments;
-mod started;
-mod written;
+mod parsing;
+mod preview;
+mod simultaneous_events;
+mod startup;
+mod state_machine;

@@ -1,6 +1,6 @@
-//! Units of thresholds: read from text, written so that they read back, one whole number inside.
+//! Units of thresholds: parsing and formatting. Values are whole numbers of the smallest unit.
 
-/// What the whole number of a threshold counts.
+/// Unit of a threshold's whole number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Milliseconds: `90s`, `2h`, `1m30s`.
@@ -22,7 +22,7 @@ const STEPS: [(&str, i64); 5] = [
 
 impl Unit {
     /// # Errors
-    /// What it should look like.
+    /// The expected form.
     pub fn parse(self, text: &str) -> Result<i64, &'static str> {
         let text = text.trim();
         match self {
@@ -39,7 +39,7 @@ impl Unit {
         }
     }
 
-    /// Reads back by [`parse`](Self::parse).
+    /// Text that [`parse`](Self::parse) reads back.
     pub fn text(self, value: i64) -> String {
         match self {
             Self::Duration => duration_text(value),
@@ -49,18 +49,18 @@ impl Unit {
         }
     }
 
-    /// For people: units behind a space.
-    pub fn shown(self, value: i64) -> String {
+    /// For display: units behind a space.
+    pub fn format(self, value: i64) -> String {
         match self {
-            Self::Duration => crate::human::period(value),
-            Self::Count => crate::human::count(value.unsigned_abs()),
+            Self::Duration => crate::format::period(value),
+            Self::Count => crate::format::count(value.unsigned_abs()),
             Self::Share => format!("{} %", shorter(value, 1)),
             Self::Times => format!("{} ×", shorter(value, 2)),
         }
     }
 }
 
-/// Parts such as `1h30m`, spaces between them allowed. A bare 0 is 0.
+/// Parts such as `1h30m`, optionally separated by spaces. A bare 0 is 0.
 fn duration(text: &str) -> Option<i64> {
     if text == "0" {
         return Some(0);
@@ -94,7 +94,7 @@ fn duration_text(mut ms: i64) -> String {
     out
 }
 
-/// A decimal number with up to `places` digits behind the point, as a whole number of its last place.
+/// A decimal number with up to `places` decimal places, scaled to a whole number.
 fn decimal(text: &str, places: usize) -> Option<i64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -116,8 +116,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thresholds_are_read_with_their_units_and_nothing_else_is() {
-        // What people write, and what they write by mistake.
+    fn thresholds_require_their_unit() {
+        // Valid inputs and typical mistakes.
         let ok = [
             (Unit::Duration, "1m30s", 90_000),
             (Unit::Duration, "2 h", 7_200_000),

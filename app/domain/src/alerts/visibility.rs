@@ -1,8 +1,8 @@
-//! What a reader whose scope is a part sees of rules and alerts: rules about names in scope alone, and alerts without
-//! counts, names or texts of others.
+//! Rules and alerts as shown to a reader with a limited scope: only rules about names in scope,
+//! and alerts without counts, names or texts from outside it.
 
-use super::kind::Kind;
-use super::round::Subject;
+use super::condition_kind::ConditionKind;
+use super::evaluate::Subject;
 use super::rule::{Rule, RuleId};
 use super::silence::Matcher;
 use crate::access::Visible;
@@ -11,11 +11,12 @@ use crate::history::template::literal;
 use crate::lease::Scope;
 use crate::names::BackendName;
 
-/// The sentence of an alert about a backend that does not answer, without the error text of the backend.
+/// The sentence of an alert on a backend that does not answer, without the error text of the
+/// backend.
 const UNREACHABLE: &str = "The backend does not answer. Alerts about its locks keep their state.";
 
 impl Rule {
-    /// Every name that the rule looks at is in the reader's scope, on each of its backends.
+    /// Every name that the rule covers is in the reader's scope, on each of its backends.
     pub fn is_visible(&self, visible: &Visible) -> bool {
         if visible.is_everything() {
             return true;
@@ -30,12 +31,13 @@ impl Rule {
             .all(|backend| is_within(&visible.on(backend)))
     }
 
-    /// The rule as named to a reader who does not see it: by its condition, without its own name, message and runbook.
+    /// The rule for a reader who may not see it: its condition, without name, message and
+    /// runbook.
     #[must_use]
     pub fn limited(&self) -> Self {
         let kind = self.condition.kind;
         Self {
-            id: RuleId::parse(kind.wire()).unwrap_or_else(|| self.id.clone()),
+            id: RuleId::parse(kind.as_str()).unwrap_or_else(|| self.id.clone()),
             name: kind.info().title.to_owned(),
             condition: self.condition.clone(),
             scope: super::rule::Scope::default(),
@@ -51,13 +53,14 @@ impl Rule {
     }
 }
 
-/// Whether a reader sees an alert about this. `rule` is none where it is not kept any more.
+/// Whether a reader sees an alert on this subject. `rule` is `None` if it was deleted.
 pub fn is_alert_visible(visible: &Visible, subject: &Subject, rule: Option<&Rule>) -> bool {
     let scope = visible.on(subject.backend());
     match subject {
         Subject::Lock(lock) => scope.covers_bytes(lock.resource.as_bytes()),
         Subject::Prefix { backend, prefix } => {
-            // A template may stand for names of others too: then the alert is about the rule's own names alone.
+            // A template may also stand for names outside the scope; the rule's own prefix is
+            // narrower.
             let of_rule = rule.and_then(|rule| literal(rule.scope.prefix.as_str()));
             series::is_visible(visible, backend, prefix)
                 || of_rule.is_some_and(|own| !own.is_empty() && scope.covers(own))
@@ -66,22 +69,28 @@ pub fn is_alert_visible(visible: &Visible, subject: &Subject, rule: Option<&Rule
         // The other conditions on backends count or name locks of every scope.
         Subject::Backend(_) => {
             let kind = rule.map(|rule| rule.condition.kind);
-            !scope.is_nothing() && matches!(kind, Some(Kind::BackendUnreachable | Kind::ClockOffset))
+            !scope.is_nothing()
+                && matches!(
+                    kind,
+                    Some(ConditionKind::BackendUnreachable | ConditionKind::ClockOffset)
+                )
         }
     }
 }
 
-/// The sentence of an alert for a reader. That of an unreachable backend may hold the backend's address and error text.
-pub fn visible_why(visible: &Visible, subject: &Subject, kind: Kind, why: &str) -> String {
+/// The sentence of an alert for a reader. An unreachable backend's sentence may contain its
+/// address and error text.
+pub fn visible_why(visible: &Visible, subject: &Subject, kind: ConditionKind, why: &str) -> String {
     let is_whole = visible.on(subject.backend()).is_everything();
-    if kind == Kind::BackendUnreachable && !is_whole {
+    if kind == ConditionKind::BackendUnreachable && !is_whole {
         UNREACHABLE.to_owned()
     } else {
         why.to_owned()
     }
 }
 
-/// Whether everything that the matchers silence lies within one of these places (backend, names; no backend: all of them).
+/// Whether everything that the matchers cover lies within one of these places (backend and
+/// names; no backend: all backends).
 pub fn silence_stays_within(
     matchers: &[Matcher],
     places: impl IntoIterator<Item = (Option<BackendName>, Scope)>,

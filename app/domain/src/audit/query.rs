@@ -1,17 +1,18 @@
-//! What to look for in the record: parsed from and written to URLs, the same in the page, the API and exports.
+//! Filter of the audit log: parsed from and written to URLs; the same in the page, the API and
+//! exports.
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, Utc};
 
 use super::{Action, Readable};
 use crate::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, QUERY_BYTES_MAX};
-use crate::moment;
 use crate::names::BackendName;
 use crate::query::QueryError;
+use crate::time_format;
 
-/// Everything that is given must fit.
+/// All given filters must match.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AuditQuery {
-    /// Id or name of who did it.
+    /// Id or name of the actor.
     pub actor: Option<String>,
     pub backend: Option<BackendName>,
     /// Beginning of the resource's text form.
@@ -20,20 +21,20 @@ pub struct AuditQuery {
     pub outcome: Option<String>,
     pub unlock_id: Option<String>,
     pub from: Option<DateTime<Utc>>,
-    /// Left out itself.
+    /// Exclusive.
     pub to: Option<DateTime<Utc>>,
     pub limit: u32,
-    /// Only rows before this one.
+    /// Only entries before this one.
     pub before_seq: Option<i64>,
-    /// Set by the server from what the caller may read; never read from a request.
+    /// Set by the server from the reader's permissions; never read from a request.
     pub readable: Readable,
 }
 
-/// Characters of an outcome.
+/// Longest outcome, in characters.
 const OUTCOME_CHARS_MAX: usize = 64;
 
 impl AuditQuery {
-    /// What rows are looked for by; the page has a field for each.
+    /// Names of the filters; the page has a field for each.
     pub const FILTERS: [&'static str; 8] = [
         "actor", "backend", "prefix", "action", "outcome", "unlockId", "from", "to",
     ];
@@ -41,10 +42,11 @@ impl AuditQuery {
         "actor", "backend", "prefix", "action", "outcome", "unlockId", "from", "to", "limit", "cursor",
     ];
 
-    /// From decoded `name=value` pairs. Empty values count as not given, because forms send them.
+    /// From decoded `name=value` pairs. Empty values count as not given, because forms send
+    /// them.
     ///
     /// # Errors
-    /// Names the first field that does not fit, is given twice, or does not exist.
+    /// Names the first field that is invalid, given twice or unknown.
     pub fn from_pairs<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, QueryError> {
         let mut query = Self {
             limit: PAGE_ROWS_DEFAULT,
@@ -54,14 +56,14 @@ impl AuditQuery {
         for (name, value) in pairs {
             let known = Self::FIELDS.iter().find(|field| **field == name);
             let Some(known) = known else {
-                let message = format!("is not a parameter; there are {}", Self::FIELDS.join(", "));
+                let message = format!("is not a parameter; allowed are {}", Self::FIELDS.join(", "));
                 return Err(QueryError::new(name, message));
             };
             if value.is_empty() {
                 continue;
             }
             if given.contains(known) {
-                return Err(QueryError::new(name, "is given twice"));
+                return Err(QueryError::new(name, "must be given once"));
             }
             given.push(known);
             query.take(known, value)?;
@@ -77,7 +79,7 @@ impl AuditQuery {
         if value.len() > QUERY_BYTES_MAX {
             return Err(bad(format!("is longer than {QUERY_BYTES_MAX} bytes")));
         }
-        // Rows spell it out: it is the one character that not every store keeps.
+        // Entries escape NUL, because Postgres cannot store it in text.
         let text = value.replace('\0', "\\u{0}");
         match name {
             "actor" => self.actor = Some(text),
@@ -87,8 +89,9 @@ impl AuditQuery {
             }
             "prefix" => self.prefix = Some(text),
             "action" => {
-                let words = || Action::ALL.map(Action::wire).join(", ");
-                let action = Action::parse(value).ok_or_else(|| bad(format!("is none of {}", words())))?;
+                let words = || Action::ALL.map(Action::as_str).join(", ");
+                let action =
+                    Action::parse(value).ok_or_else(|| bad(format!("must be one of {}", words())))?;
                 self.action = Some(action);
             }
             "outcome" => {
@@ -114,17 +117,17 @@ impl AuditQuery {
         Ok(())
     }
 
-    /// What is looked for, in a fixed order: what stands in the URL beside page and length.
+    /// Filters in a fixed order, for the URL; without page and length.
     pub fn filters(&self) -> Vec<(&'static str, String)> {
         let values = [
             self.actor.clone(),
             self.backend.as_ref().map(ToString::to_string),
             self.prefix.clone(),
-            self.action.map(|action| action.wire().to_owned()),
+            self.action.map(|action| action.as_str().to_owned()),
             self.outcome.clone(),
             self.unlock_id.clone(),
-            self.from.map(moment::iso),
-            self.to.map(moment::iso),
+            self.from.map(time_format::iso),
+            self.to.map(time_format::iso),
         ];
         let pairs = Self::FILTERS.into_iter().zip(values);
         pairs
@@ -143,9 +146,9 @@ fn is_word(text: &str) -> bool {
             .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
-/// RFC 3339; or as a form's field has it, in UTC; or a day, from its midnight.
+/// RFC 3339; or the UTC value of a form field; or a day, meaning its midnight.
 pub fn parse_moment(text: &str) -> Option<DateTime<Utc>> {
-    // The plus of an offset that nobody encoded came as a space.
+    // An unencoded plus of the offset is decoded as a space.
     let zoned = DateTime::parse_from_rfc3339(text)
         .or_else(|_| DateTime::parse_from_rfc3339(&text.replacen(' ', "+", 1)))
         .map(|at| at.to_utc());
@@ -170,8 +173,8 @@ mod tests {
     }
 
     #[test]
-    fn filters_come_back_from_the_url_that_they_make() {
-        // All of them with hostile values, then none; empty fields of a form are none.
+    fn filters_survive_a_round_trip_through_the_url() {
+        // All filters with hostile values, then none; empty form fields count as none.
         let pairs = [
             ("actor", "a&b=c"),
             ("backend", "cache"),
@@ -194,8 +197,8 @@ mod tests {
     }
 
     #[test]
-    fn times_are_taken_with_a_zone_without_one_and_as_days() {
-        // The same moment in each way to write it.
+    fn times_parse_with_a_zone_without_one_and_as_days() {
+        // The same moment in each format.
         let same = [
             "2026-03-01T00:00:00Z",
             "2026-03-01T01:00:00+01:00",
@@ -213,8 +216,9 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_named() {
-        // One value of each field that is none, one twice, one unknown, and a span that ends before it begins.
+    fn invalid_filters_name_their_field() {
+        // Per field one invalid value; one given twice; one unknown; a range that ends before
+        // it begins.
         for (name, value) in [
             ("backend", "No Name"),
             ("action", "EXPLODE"),

@@ -1,18 +1,20 @@
-//! A backend as a reader sees it whose scope is a part of it: the status stays, what describes the whole backend goes.
+//! A backend as shown to a reader with a limited scope: the status stays, fields about the
+//! whole backend are omitted.
 //!
-//! **Invariant:** every field is named here, so that a new field of [`BackendView`] does not compile until its place is
-//! decided.
+//! **Invariant:** every field is named here, so that a new field of [`BackendView`] does not
+//! compile until it is classified.
 
 use super::{BackendView, WatchState};
 use crate::observation::Coverage;
 
-/// Why a reader of a part of a backend is not shown a figure of the whole backend.
+/// Reason shown in place of a figure of the whole backend.
 pub const OUTSIDE_SCOPE: &str = "it describes the whole backend, and your role covers a part of it";
 
 impl BackendView {
-    /// Keeps what a reader of a part may know: whether the backend answers, how old its data is, its clock and its
-    /// capabilities. Drops counts, texts and durations that depend on locks outside of the scope. `locks`, `waiters` and
-    /// `needing_attention` are those of the part.
+    /// Keeps what a limited reader may know: whether the backend answers, how old its data is,
+    /// its clock and its capabilities. Drops counts, texts and durations that depend on locks
+    /// outside the scope. `locks`, `waiters` and `needing_attention` are those of the reader's
+    /// part.
     #[must_use]
     pub fn limited(self, locks: u64, waiters: u64, needing_attention: u64) -> Self {
         let Self {
@@ -22,7 +24,7 @@ impl BackendView {
             status,
             observed_at,
             age_ms,
-            poll_ms,
+            poll_interval_ms,
             coverage,
             fault: _,
             locks: _,
@@ -48,7 +50,7 @@ impl BackendView {
             status,
             observed_at,
             age_ms,
-            poll_ms,
+            poll_interval_ms,
             coverage: match coverage {
                 Coverage::Complete => Coverage::Complete,
                 Coverage::Partial { .. } => Coverage::Partial {

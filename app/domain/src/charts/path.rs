@@ -1,16 +1,16 @@
-//! Strings of SVG paths, in a drawing of 1000 by 100 that is stretched to its place.
+//! SVG paths in a viewport of 1000 by 100 that is stretched to its size.
 
-use crate::human::measure;
+use crate::format::measure;
 
-/// Width and height of the drawing's own coordinates.
+/// Width and height of the viewport.
 pub const WIDTH: f64 = 1000.0;
 pub const HEIGHT: f64 = 100.0;
 
-/// Places of points in per cent: from the left, and from the bottom.
-pub type Place = (f64, f64);
+/// Position of a point in per cent: from the left, and from the bottom.
+pub type Point = (f64, f64);
 
-/// To a tenth, which no screen shows finer, with the smallest number of bytes.
-fn pair((x, y): Place) -> String {
+/// One decimal place: finer is not visible and costs bytes.
+fn pair((x, y): Point) -> String {
     let round = |value: f64| measure((value * 10.0).round() / 10.0);
     format!(
         "{} {}",
@@ -19,11 +19,11 @@ fn pair((x, y): Place) -> String {
     )
 }
 
-/// A straight line from point to point; a point alone is a short dash.
-pub fn line(points: &[Place]) -> String {
+/// A straight line from point to point; a single point is a short dash.
+pub fn line(points: &[Point]) -> String {
     let mut out = String::with_capacity(points.len() * 11);
     for (index, point) in points.iter().enumerate() {
-        // Pairs behind the first are lines without being told so.
+        // SVG reads further pairs after `M` as lines.
         out.push(if index == 0 { 'M' } else { ' ' });
         out.push_str(&pair(*point));
     }
@@ -33,8 +33,8 @@ pub fn line(points: &[Place]) -> String {
     out
 }
 
-/// What holds until the next point is known: level, then up or down.
-pub fn steps(points: &[Place]) -> String {
+/// A step line: each value is drawn level until the next point.
+pub fn steps(points: &[Point]) -> String {
     let mut corners = Vec::with_capacity(points.len() * 2);
     for point in points {
         if let Some((_, level)) = corners.last().copied() {
@@ -45,8 +45,8 @@ pub fn steps(points: &[Place]) -> String {
     line(&corners)
 }
 
-/// The area between a line and the ground.
-pub fn area(points: &[Place]) -> String {
+/// The area between a line and the base.
+pub fn area(points: &[Point]) -> String {
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
         return String::new();
     };

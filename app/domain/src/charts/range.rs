@@ -1,44 +1,30 @@
-//! The time range of a page: in its address, for every chart on it.
+//! Time range of a page, from its URL, for all of its charts.
 
 use chrono::DateTime;
 
 use super::scale::TimeScale;
 use crate::audit::parse_moment;
-use crate::moment;
 use crate::query::QueryError;
+use crate::time_format;
 
 const HOUR: i64 = 3_600_000;
 /// Shortest and longest range between two moments.
 const LENGTH_MS_MIN: i64 = 60_000;
 const LENGTH_MS_MAX: i64 = 31 * 24 * HOUR;
 
-/// The last so many hours or days.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Last {
-    Hour,
-    SixHours,
-    Day,
-    Week,
-    Month,
+crate::wire_enum! {
+    /// The last hours or days.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum RangePreset {
+        Hour = "1h",
+        SixHours = "6h",
+        Day = "24h",
+        Week = "7d",
+        Month = "30d",
+    }
 }
 
-impl Last {
-    pub const ALL: [Self; 5] = [Self::Hour, Self::SixHours, Self::Day, Self::Week, Self::Month];
-
-    pub fn parse(wire: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|last| last.wire() == wire)
-    }
-
-    pub const fn wire(self) -> &'static str {
-        match self {
-            Self::Hour => "1h",
-            Self::SixHours => "6h",
-            Self::Day => "24h",
-            Self::Week => "7d",
-            Self::Month => "30d",
-        }
-    }
-
+impl RangePreset {
     pub const fn word(self) -> &'static str {
         match self {
             Self::Hour => "1 h",
@@ -60,11 +46,11 @@ impl Last {
     }
 }
 
-/// What an address asks for.
+/// The range that a URL requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeRange {
-    Last(Last),
-    /// Milliseconds since 1970; the end is left out itself.
+    Last(RangePreset),
+    /// Milliseconds since 1970; the end is exclusive.
     Between {
         from: i64,
         to: i64,
@@ -72,16 +58,18 @@ pub enum TimeRange {
 }
 
 impl TimeRange {
-    /// The names that it has in an address.
+    /// Names of the URL parameters.
     pub const FIELDS: [&'static str; 3] = ["range", "from", "to"];
 
-    /// From the decoded pairs of an address, others among them. Empty values count as not given.
+    /// From the decoded pairs of a URL; other names are ignored. Empty values count as not
+    /// given.
     ///
     /// # Errors
-    /// Names the field that does not fit: both kinds at once, one end alone, an end before its begin, too short or too long.
+    /// Names the invalid field: preset and moments together, one end alone, an end before its
+    /// begin, too short or too long.
     pub fn from_pairs<'a>(
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
-        otherwise: Last,
+        otherwise: RangePreset,
     ) -> Result<Self, QueryError> {
         let mut given: [Option<&str>; 3] = [None; 3];
         for (name, value) in pairs {
@@ -90,23 +78,20 @@ impl TimeRange {
                 continue;
             };
             if given[index].replace(value).is_some() {
-                return Err(QueryError::new(name, "is given twice"));
+                return Err(QueryError::new(name, "must be given once"));
             }
         }
         match given {
             [None, None, None] => Ok(Self::Last(otherwise)),
             [Some(word), None, None] => {
-                let words = || Last::ALL.map(Last::wire).join(", ");
-                Last::parse(word)
+                let words = || RangePreset::ALL.map(RangePreset::as_str).join(", ");
+                RangePreset::parse(word)
                     .map(Self::Last)
-                    .ok_or_else(|| QueryError::new("range", format!("is none of {}", words())))
+                    .ok_or_else(|| QueryError::new("range", format!("must be one of {}", words())))
             }
-            [Some(_), ..] => Err(QueryError::new(
-                "range",
-                "is given beside from and to; one of both will do",
-            )),
-            [None, Some(_), None] => Err(QueryError::new("to", "is missing beside from")),
-            [None, None, Some(_)] => Err(QueryError::new("from", "is missing beside to")),
+            [Some(_), ..] => Err(QueryError::new("range", "cannot be combined with from and to")),
+            [None, Some(_), None] => Err(QueryError::new("to", "is required with from")),
+            [None, None, Some(_)] => Err(QueryError::new("from", "is required with to")),
             [None, Some(from), Some(to)] => Self::between(end("from", from)?, end("to", to)?),
         }
     }
@@ -120,20 +105,20 @@ impl TimeRange {
         }
     }
 
-    /// What stands in an address for it.
+    /// URL parameters of the range.
     pub fn pairs(self) -> Vec<(&'static str, String)> {
         match self {
-            Self::Last(last) => vec![("range", last.wire().to_owned())],
+            Self::Last(last) => vec![("range", last.as_str().to_owned())],
             Self::Between { from, to } => [("from", from), ("to", to)]
                 .into_iter()
                 .filter_map(|(name, ms)| {
-                    DateTime::from_timestamp_millis(ms).map(|at| (name, moment::iso(at)))
+                    DateTime::from_timestamp_millis(ms).map(|at| (name, time_format::iso(at)))
                 })
                 .collect(),
         }
     }
 
-    /// What it covers at `now`, milliseconds since 1970.
+    /// The covered time at `now`, in milliseconds since 1970.
     pub fn scale(self, now: i64) -> TimeScale {
         match self {
             Self::Last(last) => TimeScale::new(now.saturating_sub(last.length_ms()), now),
@@ -146,7 +131,8 @@ impl TimeRange {
         match self {
             Self::Last(last) => format!("last {}", last.word()),
             Self::Between { from, to } => {
-                let dated = |ms| DateTime::from_timestamp_millis(ms).map_or_else(String::new, moment::dated);
+                let dated =
+                    |ms| DateTime::from_timestamp_millis(ms).map_or_else(String::new, time_format::dated);
                 format!("{} to {}", dated(from), dated(to))
             }
         }
@@ -155,7 +141,7 @@ impl TimeRange {
 
 fn end(name: &str, text: &str) -> Result<i64, QueryError> {
     let bad = || QueryError::new(name, "is not a time like 2026-03-01T03:12:00Z");
-    // Years that no calendar on a page can show would only make scales overflow.
+    // Years outside of this range would overflow scales.
     let at = parse_moment(text).filter(|at| (1970..10_000).contains(&chrono::Datelike::year(at)));
     at.map(|at| at.timestamp_millis()).ok_or_else(bad)
 }
@@ -167,15 +153,15 @@ mod tests {
     use super::*;
 
     fn parse(pairs: &[(&str, &str)]) -> Result<TimeRange, QueryError> {
-        TimeRange::from_pairs(pairs.iter().copied(), Last::SixHours)
+        TimeRange::from_pairs(pairs.iter().copied(), RangePreset::SixHours)
     }
 
     #[test]
-    fn what_an_address_cannot_mean_is_refused_by_name() {
-        // Each way to say it wrong; what belongs to others is passed over.
+    fn invalid_ranges_name_their_field() {
+        // Each invalid form; unrelated parameters are ignored.
         assert_eq!(
             parse(&[("backend", "x"), ("range", "")]),
-            Ok(TimeRange::Last(Last::SixHours))
+            Ok(TimeRange::Last(RangePreset::SixHours))
         );
         let (may, june) = ("2026-05-01", "2026-06-15");
         for (pairs, field) in [
@@ -200,9 +186,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_range_comes_back_from_the_address_that_it_makes(from in 0_i64..4_000_000_000_000, length in LENGTH_MS_MIN..LENGTH_MS_MAX, now: i64) {
-            // Between any two moments, and each of the named ones.
-            let named = Last::ALL.map(TimeRange::Last);
+        fn a_range_survives_a_round_trip_through_the_url(from in 0_i64..4_000_000_000_000, length in LENGTH_MS_MIN..LENGTH_MS_MAX, now: i64) {
+            // Between any two moments, and each preset.
+            let named = RangePreset::ALL.map(TimeRange::Last);
             for range in named.into_iter().chain([TimeRange::Between { from, to: from + length }]) {
                 let pairs = range.pairs();
                 let told: Vec<(&str, &str)> = pairs.iter().map(|(name, value)| (*name, value.as_str())).collect();

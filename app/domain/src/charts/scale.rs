@@ -1,6 +1,6 @@
-//! From values to places in a drawing, in per cent; what lies outside is at the edge.
+//! Scales from values to positions in per cent; values outside are placed at the edge.
 
-/// A span of time, milliseconds since 1970.
+/// A time span, in milliseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeScale {
     from: i64,
@@ -33,12 +33,12 @@ impl TimeScale {
         past as f64 / self.length_ms() as f64 * 100.0
     }
 
-    /// Width of a span, as far as it is inside.
+    /// Width of the part of a span that is inside.
     pub fn width(self, from: i64, until: i64) -> f64 {
         (self.at(until) - self.at(from)).max(0.0)
     }
 
-    /// Something of the span is inside.
+    /// Whether any part of the span is inside.
     pub const fn meets(self, from: i64, until: i64) -> bool {
         from <= self.until && until >= self.from
     }
@@ -47,21 +47,21 @@ impl TimeScale {
         self.meets(ms, ms)
     }
 
-    /// Which of so many equal parts a moment falls into.
+    /// Index of the equal part that contains a moment.
     pub fn part(self, ms: i64, parts: usize) -> usize {
         let past = i128::from(ms.clamp(self.from, self.until) - self.from);
         let part = past * parts as i128 / i128::from(self.length_ms());
         usize::try_from(part).unwrap_or(0).min(parts.saturating_sub(1))
     }
 
-    /// Where such a part begins; part `parts` is the end.
+    /// Begin of a part; `part == parts` gives the end.
     pub fn part_begins(self, part: usize, parts: usize) -> i64 {
         let past = i128::from(self.length_ms()) * part as i128 / parts.max(1) as i128;
         self.from.saturating_add(i64::try_from(past).unwrap_or(i64::MAX))
     }
 }
 
-/// Equal steps are equally far apart.
+/// Linear scale.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Linear {
     low: f64,
@@ -69,7 +69,7 @@ pub struct Linear {
 }
 
 impl Linear {
-    /// A span without length is one long: nothing is divided by zero.
+    /// An empty span becomes 1 long, to avoid dividing by zero.
     pub fn new(low: f64, high: f64) -> Self {
         let high = if high > low { high } else { low + 1.0 };
         Self { low, high }
@@ -88,7 +88,7 @@ impl Linear {
     }
 }
 
-/// Equal factors are equally far apart: for durations from milliseconds to days.
+/// Logarithmic scale: for durations from milliseconds to days.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Log {
     low: f64,
@@ -120,7 +120,7 @@ impl Log {
         share((value / self.low).ln() / (self.high / self.low).ln())
     }
 
-    /// Which of so many equally wide parts a value falls into.
+    /// Index of the equally wide part that contains a value.
     pub fn part(self, value: f64, parts: usize) -> usize {
         #[expect(
             clippy::cast_possible_truncation,
@@ -131,14 +131,14 @@ impl Log {
         part.min(parts.saturating_sub(1))
     }
 
-    /// The value at which such a part begins.
+    /// The value at which a part begins.
     pub fn part_begins(self, part: usize, parts: usize) -> f64 {
         let share = part as f64 / parts.max(1) as f64;
         self.low * (self.high / self.low).powf(share)
     }
 }
 
-/// Per cent of a share; what is no number is at the start.
+/// Per cent of a share; NaN becomes 0.
 fn share(share: f64) -> f64 {
     if share.is_nan() {
         return 0.0;
@@ -154,8 +154,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn places_stay_inside_and_keep_the_order(from in -4_000_000_000_000_i64..4_000_000_000_000, length in 0_i64..4_000_000_000, one: i64, other: i64) {
-            // Any two moments on any span; the ends of time among them.
+        fn positions_stay_inside_and_in_order(from in -4_000_000_000_000_i64..4_000_000_000_000, length in 0_i64..4_000_000_000, one: i64, other: i64) {
+            // Any two moments on any span, including the extremes of `i64`.
             let scale = TimeScale::new(from, from + length);
             let (early, late) = (one.min(other), one.max(other));
             let (left, right) = (scale.at(early), scale.at(late));
@@ -168,7 +168,7 @@ mod tests {
         }
 
         #[test]
-        fn values_stay_inside_whatever_they_are(low: f64, high: f64, value: f64) {
+        fn any_value_is_placed_inside(low: f64, high: f64, value: f64) {
             // Not a number and infinity too.
             prop_assert!((0.0..=100.0).contains(&Linear::new(low, high).at(value)));
             prop_assert!((0.0..=100.0).contains(&Log::new(low, high).at(value)));
@@ -176,7 +176,7 @@ mod tests {
         }
 
         #[test]
-        fn a_part_of_a_log_scale_begins_at_what_falls_into_it(value in 1.0_f64..1e9, parts in 1_usize..64) {
+        fn values_fall_into_the_part_that_begins_below_them(value in 1.0_f64..1e9, parts in 1_usize..64) {
             let scale = Log::new(1.0, 1e9);
             let part = scale.part(value, parts);
             prop_assert!(scale.part_begins(part, parts) <= value * 1.000_001);

@@ -1,24 +1,24 @@
-//! Values over time, made small enough to draw: the lowest and the highest of each pixel column, and a few spans that a
-//! table can tell. Line and table are made of the same value.
+//! Time series reduced for drawing: the extremes of each pixel column, and a few spans for the
+//! table. Line and table come from the same values.
 
-use super::path::{self, Place};
+use super::path::{self, Point};
 use super::scale::{Linear, TimeScale};
 
-/// What was measured, oldest first, and the times that nobody watched.
+/// Measurements, oldest first, and unobserved times.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Series {
+pub struct ChartSeries {
     /// Milliseconds since 1970, value.
     pub points: Vec<(i64, f64)>,
     /// Begin and end, oldest first.
     pub gaps: Vec<(i64, i64)>,
 }
 
-/// A part of the range as the table tells it.
+/// A part of the range, one row of the table.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Span {
+pub struct ChartSpan {
     pub from: i64,
     pub until: i64,
-    /// None: nobody watched, or nothing was measured.
+    /// `None`: not observed or not measured.
     pub level: Option<Level>,
 }
 
@@ -29,22 +29,22 @@ pub struct Level {
     pub last: f64,
 }
 
-/// A series cut to a range and made small.
+/// A series cut to a range and decimated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Drawn {
     pub scale: TimeScale,
     /// Unbroken runs of points.
     pub runs: Vec<Vec<(i64, f64)>>,
     pub gaps: Vec<(i64, i64)>,
-    pub spans: Vec<Span>,
+    pub spans: Vec<ChartSpan>,
     pub low: f64,
     pub high: f64,
     pub last: Option<f64>,
 }
 
 impl Drawn {
-    /// `columns` are the pixels of its width at most, `spans` the rows of its table.
-    pub fn of(series: &Series, scale: TimeScale, columns: usize, spans: usize) -> Self {
+    /// `columns`: most pixel columns; `spans`: rows of the table.
+    pub fn from_series(series: &ChartSeries, scale: TimeScale, columns: usize, spans: usize) -> Self {
         let gaps: Vec<(i64, i64)> = series
             .gaps
             .iter()
@@ -78,10 +78,10 @@ impl Drawn {
     }
 
     /// One path for each run.
-    pub fn paths(&self, values: Linear, draw: fn(&[Place]) -> String) -> Vec<String> {
+    pub fn paths(&self, values: Linear, draw: fn(&[Point]) -> String) -> Vec<String> {
         let place = |(at, value): &(i64, f64)| (self.scale.at(*at), values.at(*value));
         let places = self.runs.iter().map(|run| run.iter().map(place).collect());
-        places.map(|places: Vec<Place>| draw(&places)).collect()
+        places.map(|places: Vec<Point>| draw(&places)).collect()
     }
 
     pub fn lines(&self, values: Linear) -> Vec<String> {
@@ -89,7 +89,7 @@ impl Drawn {
     }
 }
 
-/// Points with no gap in between.
+/// Points without a gap between them.
 fn runs<'a>(points: &'a [(i64, f64)], gaps: &[(i64, i64)]) -> Vec<&'a [(i64, f64)]> {
     let mut rest = points;
     let mut runs = Vec::new();
@@ -103,7 +103,7 @@ fn runs<'a>(points: &'a [(i64, f64)], gaps: &[(i64, i64)]) -> Vec<&'a [(i64, f64
     runs
 }
 
-/// At most two points of each column: its lowest and its highest, in the order in which they came.
+/// At most two points per column, its lowest and its highest, in their order of time.
 pub fn decimate(points: &[(i64, f64)], scale: TimeScale, columns: usize) -> Vec<(i64, f64)> {
     if points.len() <= columns.saturating_mul(2) {
         return points.to_vec();
@@ -124,9 +124,9 @@ pub fn decimate(points: &[(i64, f64)], scale: TimeScale, columns: usize) -> Vec<
     out
 }
 
-fn levels(points: &[(i64, f64)], scale: TimeScale, count: usize) -> Vec<Span> {
-    let mut spans: Vec<Span> = (0..count)
-        .map(|part| Span {
+fn levels(points: &[(i64, f64)], scale: TimeScale, count: usize) -> Vec<ChartSpan> {
+    let mut spans: Vec<ChartSpan> = (0..count)
+        .map(|part| ChartSpan {
             from: scale.part_begins(part, count),
             until: scale.part_begins(part + 1, count),
             level: None,
@@ -156,12 +156,12 @@ mod tests {
 
     #[test]
     fn a_gap_breaks_the_line_and_stays_empty_in_the_table() {
-        // Ten points, nobody watched from 30 to 60.
-        let series = Series {
+        // Ten points; no observation from 30 to 60.
+        let series = ChartSeries {
             points: [0, 10, 20, 30, 60, 70, 80, 90].map(|at| (at, at as f64)).to_vec(),
             gaps: vec![(30, 60), (500, 600)],
         };
-        let drawn = Drawn::of(&series, TimeScale::new(0, 100), 50, 10);
+        let drawn = Drawn::from_series(&series, TimeScale::new(0, 100), 50, 10);
         assert_eq!(
             (drawn.runs.len(), drawn.gaps.as_slice()),
             (2, [(30, 60)].as_slice())
@@ -172,13 +172,13 @@ mod tests {
         );
         assert_eq!((drawn.spans[4].level, drawn.spans[5].level), (None, None));
         assert_eq!((drawn.low, drawn.high, drawn.last), (0.0, 90.0, Some(90.0)));
-        assert!(Drawn::of(&Series::default(), TimeScale::new(0, 100), 50, 10).is_empty());
+        assert!(Drawn::from_series(&ChartSeries::default(), TimeScale::new(0, 100), 50, 10).is_empty());
     }
 
     proptest! {
         #[test]
-        fn the_highest_and_the_lowest_survive(values in proptest::collection::vec(0.0_f64..1e6, 0..3_000), columns in 1_usize..400) {
-            // What is drawn has the same extremes as what was measured, is in order, and is small.
+        fn decimation_keeps_the_extremes(values in proptest::collection::vec(0.0_f64..1e6, 0..3_000), columns in 1_usize..400) {
+            // Decimation keeps the extremes and the order, and limits the number of points.
             let points: Vec<(i64, f64)> = (0..).zip(values).collect();
             let scale = TimeScale::new(0, 3_000);
             let few = decimate(&points, scale, columns);
@@ -191,9 +191,9 @@ mod tests {
         }
 
         #[test]
-        fn line_and_table_tell_the_same(values in proptest::collection::vec(0.0_f64..1e6, 1..3_000), rows in 1_usize..48) {
-            let series = Series { points: (0..).zip(values).collect(), gaps: Vec::new() };
-            let drawn = Drawn::of(&series, TimeScale::new(0, 3_000), 300, rows);
+        fn line_and_table_show_the_same_extremes(values in proptest::collection::vec(0.0_f64..1e6, 1..3_000), rows in 1_usize..48) {
+            let series = ChartSeries { points: (0..).zip(values).collect(), gaps: Vec::new() };
+            let drawn = Drawn::from_series(&series, TimeScale::new(0, 3_000), 300, rows);
             let levels: Vec<Level> = drawn.spans.iter().filter_map(|span| span.level).collect();
             prop_assert_eq!(levels.iter().map(|level| level.high).fold(0.0, f64::max), drawn.high);
             prop_assert_eq!(levels.iter().map(|level| level.low).fold(f64::MAX, f64::min), drawn.low);

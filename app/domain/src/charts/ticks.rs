@@ -1,11 +1,11 @@
-//! Round places on an axis and what stands there, always UTC.
+//! Axis ticks at round values with their labels, always UTC.
 
 use chrono::{DateTime, Datelike as _, Timelike as _, Utc};
 
 use super::scale::{Linear, Log, TimeScale};
-use crate::human;
+use crate::format;
 
-/// One label of an axis: where, in per cent, and what it says.
+/// One label of an axis, with its position in per cent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tick {
     pub at: f64,
@@ -46,7 +46,7 @@ const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 
-/// At most `most` and one more, at whole steps since 1970: at midnight the day stands in place of the time.
+/// At most `most + 1` ticks, at whole steps since 1970; at midnight the label is the day.
 pub fn times(scale: TimeScale, most: usize) -> Vec<Tick> {
     let intervals = i64::try_from(most.max(1)).unwrap_or(i64::MAX);
     let fitting = STEPS_MS
@@ -85,7 +85,7 @@ pub fn day(at: DateTime<Utc>) -> String {
     format!("{} {}", at.day(), MONTHS[month.min(11)])
 }
 
-/// A moment as people read it in a chart of such a range: `03:12:41`, and with its day where the range has several.
+/// A moment as a label for this range: `03:12:41`, with the day if the range spans several.
 pub fn moment(ms: i64, scale: TimeScale) -> String {
     let Some(at) = DateTime::from_timestamp_millis(ms) else {
         return "unknown".to_owned();
@@ -100,7 +100,7 @@ pub fn moment(ms: i64, scale: TimeScale) -> String {
     }
 }
 
-/// The axis of a count: from 0, or from below the lowest where all of them are large and near each other.
+/// Axis of a count: from 0, or from below the lowest value if all are large and close together.
 pub fn counts(low: f64, high: f64, most: usize) -> (Linear, Vec<Tick>) {
     let (low, high) = (low.max(0.0), high.max(1.0));
     let base = if low > high * 0.6 && high > 20.0 { low } else { 0.0 };
@@ -118,7 +118,8 @@ pub fn counts(low: f64, high: f64, most: usize) -> (Linear, Vec<Tick>) {
     (scale, ticks.collect())
 }
 
-/// The next of 1, 2, 5 times a power of ten; nothing below 1, because locks come whole.
+/// The next of 1, 2, 5 times a power of ten; at least 1, because locks are counted in whole
+/// numbers.
 fn nice(step: f64) -> f64 {
     let mut unit = 1.0;
     loop {
@@ -134,9 +135,9 @@ fn nice(step: f64) -> f64 {
 /// `0`, `40`, `1.2k`, `12k`, `3M`: for axes only.
 pub fn compact(value: f64) -> String {
     match value {
-        ..1e3 => human::measure(value),
-        1e3..1e6 => format!("{}k", human::measure(value / 1e3)),
-        _ => format!("{}M", human::measure(value / 1e6)),
+        ..1e3 => format::measure(value),
+        1e3..1e6 => format!("{}k", format::measure(value / 1e3)),
+        _ => format!("{}M", format::measure(value / 1e6)),
     }
 }
 
@@ -156,10 +157,10 @@ const DURATIONS_MS: [i64; 14] = [
     7 * DAY,
     30 * DAY,
 ];
-/// Labels nearer than this, in per cent, would touch on a phone.
+/// Closer labels, in per cent, would overlap on a phone.
 const LABEL_WIDTH: f64 = 11.0;
 
-/// Durations in milliseconds on a log scale; the ends of the scale are among them if they are round.
+/// Durations in milliseconds on a log scale; round ends of the scale are included.
 pub fn durations(scale: Log) -> Vec<Tick> {
     let mut ticks: Vec<Tick> = Vec::new();
     for ms in DURATIONS_MS {
@@ -169,14 +170,14 @@ pub fn durations(scale: Log) -> Vec<Tick> {
         }
         let at = scale.at(value);
         if ticks.last().is_none_or(|last| at - last.at >= LABEL_WIDTH) {
-            let label = human::period(ms);
+            let label = format::period(ms);
             ticks.push(Tick { at, label });
         }
     }
     ticks
 }
 
-/// A log scale for durations with round ends around what there is.
+/// A log scale for durations with round ends around the values.
 pub fn duration_scale(low_ms: i64, high_ms: i64) -> Log {
     let below = DURATIONS_MS.into_iter().rev().find(|ms| *ms <= low_ms.max(1));
     let above = DURATIONS_MS.into_iter().find(|ms| *ms >= high_ms);
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn times_stand_at_whole_steps_and_midnight_is_a_day() {
+    fn time_ticks_are_whole_steps_and_midnight_is_a_day() {
         // An hour, six hours over midnight, a week, and ten seconds.
         let hour = times(TimeScale::new(MAY + HOUR + 90_000, MAY + 2 * HOUR + 90_000), 6);
         assert_eq!(
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_begin_at_zero_unless_all_are_large_and_near() {
+    fn count_axis_begins_at_zero_unless_values_are_large_and_close() {
         let (scale, ticks) = counts(3.0, 69.0, 2);
         assert_eq!((scale.low(), scale.high()), (0.0, 100.0));
         assert_eq!(labels(&ticks), ["0", "50", "100"]);
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_round_and_do_not_touch() {
+    fn duration_ticks_are_round_and_do_not_overlap() {
         let scale = duration_scale(12_000, 2_468_000);
         assert_eq!((scale.low(), scale.high()), (10_000.0, 3_600_000.0));
         assert_eq!(labels(&durations(scale)), ["10 s", "1 m", "5 m", "15 m", "1 h"]);
@@ -239,14 +240,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_axis_never_has_more_labels_than_asked_for(from in 0_i64..4_000_000_000_000, length in 1_i64..10_000_000_000_000, most in 1_usize..12) {
+        fn an_axis_has_at_most_the_requested_labels(from in 0_i64..4_000_000_000_000, length in 1_i64..10_000_000_000_000, most in 1_usize..12) {
             let ticks = times(TimeScale::new(from, from + length), most);
             prop_assert!(ticks.len() <= most + 1, "{ticks:?}");
             prop_assert!(ticks.windows(2).all(|pair| pair[0].at < pair[1].at));
         }
 
         #[test]
-        fn counts_stand_within_their_axis(low in 0.0_f64..1e9, more in 0.0_f64..1e9, most in 1_usize..6) {
+        fn counts_lie_within_their_axis(low in 0.0_f64..1e9, more in 0.0_f64..1e9, most in 1_usize..6) {
             let (scale, ticks) = counts(low, low + more, most);
             prop_assert!(scale.low() <= low && scale.high() >= low + more);
             prop_assert!(ticks.len() >= 2 && ticks.len() <= most + 3, "{ticks:?}");

@@ -1,7 +1,8 @@
-//! Who held one lock when, who waited, who wrote after losing it: from rows of history to what is drawn where.
+//! Timeline of one lock: holders, waiters and rejected writes after a loss, from rows of
+//! history to positions.
 //!
-//! Pure, and calm about odd histories: a gap in the middle, a beginning that nobody saw, an owner that was not told, two
-//! owners at once, ten thousand rows. What is not known is drawn as not known.
+//! Pure, and robust against odd histories: a gap in the middle, an unobserved beginning, an
+//! unknown owner, two owners at once, ten thousand rows. Unknown parts are drawn as unknown.
 
 mod blocks;
 mod lanes;
@@ -16,25 +17,25 @@ use super::scale::TimeScale;
 
 pub use blocks::blocks;
 
-/// Lanes drawn; the owners behind them are counted.
+/// Lanes drawn; further owners are counted.
 pub const LANES_MAX: usize = 10;
 
-/// What is known of one lock. Times are milliseconds since 1970 by the console's clock.
+/// All inputs about one lock. Times are milliseconds since 1970 by the console's clock.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Told<'a> {
+pub struct TimelineInput<'a> {
     /// Oldest first.
     pub events: &'a [HistoryEvent],
-    /// Times that nobody watched, oldest first.
+    /// Unobserved times, oldest first.
     pub gaps: &'a [(i64, i64)],
-    /// Writes that were refused because of their token, oldest first.
+    /// Writes rejected because of their token, oldest first.
     pub refused: &'a [Refused],
     /// Forced unlocks that released it.
     pub revoked: &'a [Revoked],
-    /// Who holds it now; none: it is not known.
+    /// Current holders; `None` if unknown.
     pub holders: Option<&'a [Holder]>,
-    /// Who waits now, in order.
+    /// Current waiters, in order.
     pub waiters: &'a [Waiter],
-    /// When watching began: before it nothing is known.
+    /// Begin of observation; earlier times are unknown.
     pub since: Option<i64>,
 }
 
@@ -57,10 +58,10 @@ pub struct Waiter {
 pub struct Refused {
     pub at: i64,
     pub token: FencingToken,
-    /// The newest token granted by then, as far as it was told.
+    /// The newest token granted by then, if reported.
     pub current: Option<FencingToken>,
     pub owner: Option<OwnerId>,
-    /// Who refused.
+    /// Reporter of the rejection.
     pub source: String,
 }
 
@@ -70,36 +71,36 @@ pub struct Revoked {
     pub owner: Option<OwnerId>,
     pub token: Option<FencingToken>,
     pub by: String,
-    /// Of the forced unlock.
+    /// Id of the forced unlock.
     pub id: String,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timeline {
     pub scale: TimeScale,
-    /// Present holders first, then by what happened last.
+    /// Current holders first, then by latest event.
     pub lanes: Vec<Lane>,
-    /// Owners that have no lane because there are too many.
+    /// Owners without a lane, because of the limit.
     pub more: usize,
-    /// Times of which nothing is known, within the range.
+    /// Unobserved times within the range.
     pub gaps: Vec<(i64, i64)>,
-    /// How many waited, where the backend told.
+    /// Number of waiters over time, where the backend reports it.
     pub queue: Vec<Queue>,
-    /// A tick stands for so many renewals.
+    /// Renewals per tick.
     pub per_tick: usize,
-    /// Waits that ended with a grant and are not drawn because there are too many: the shortest.
+    /// Waits that ended with a grant and are not drawn because of the limit: the shortest.
     pub waits_left_out: usize,
 }
 
-/// What one owner did.
+/// One owner's leases, waits and rejected writes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lane {
-    /// None: the backend did not tell whose it was.
+    /// `None`: the backend did not report the owner.
     pub owner: Option<OwnerId>,
     pub blocks: Vec<Block>,
     pub waits: Vec<Wait>,
     pub refused: Vec<Refused>,
-    /// From the moment the owner lost the lock until its last refused write.
+    /// From the loss of the lock until the owner's last rejected write.
     pub zombies: Vec<Zombie>,
 }
 
@@ -112,40 +113,40 @@ pub struct Block {
     pub until: i64,
     pub begin: Begin,
     pub end: End,
-    /// Its beginning was first seen after an outage: it began between this time and `from`.
+    /// Its beginning was first seen after an outage: it lies between this time and `from`.
     pub began_after: Option<i64>,
-    /// Its end was first seen after an outage: it ended between this time and `until`.
+    /// Its end was first seen after an outage: it lies between this time and `until`.
     pub ended_after: Option<i64>,
-    /// The lease of another had run out when this one was granted.
+    /// Granted after the lease of another owner had expired.
     pub is_reclaim: bool,
-    /// It is made of so many leases that stand too near each other to be told apart.
+    /// Number of leases merged into this block because they are too close to be distinguished.
     pub leases: u32,
     pub renewals: u32,
-    /// When renewals came; thinned out where there are very many.
+    /// Times of renewals; thinned out above the limit.
     pub ticks: Vec<i64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Begin {
     Seen,
-    /// It was so when we first looked, or looked again.
+    /// Already held at the first observation, or at the first after a gap.
     Unseen,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
-    /// It still holds.
+    /// Still held.
     Now,
     Released,
     Expired,
-    /// Another got it, and how this one ended was not seen.
+    /// Another owner was granted the lock; how this lease ended was not observed.
     Displaced,
-    /// By force, through this console.
+    /// Forced unlock through this console.
     Revoked {
         by: String,
         id: String,
     },
-    /// Nobody watched.
+    /// Unobserved.
     Unseen,
 }
 
@@ -153,11 +154,11 @@ pub enum End {
 pub struct Wait {
     pub from: i64,
     pub until: i64,
-    /// None: it does not wait any more, it was granted the lock.
+    /// `None`: no longer waiting, it was granted the lock.
     pub place: Option<u32>,
-    /// It waits for longer than the range shows.
+    /// The wait began before the range.
     pub is_cut: bool,
-    /// Since when is told.
+    /// The begin of the wait was reported.
     pub is_told: bool,
 }
 
@@ -181,7 +182,7 @@ impl Block {
         self.until.saturating_sub(self.from)
     }
 
-    /// The shortest and the longest that it can have been held, in milliseconds.
+    /// Shortest and longest possible length, in milliseconds.
     pub fn length_range_ms(&self) -> (i64, i64) {
         let shortest = self.ended_after.unwrap_or(self.until).saturating_sub(self.from);
         let longest = self.until.saturating_sub(self.began_after.unwrap_or(self.from));
@@ -198,7 +199,7 @@ impl Lane {
         self.blocks.iter().any(Block::holds_now)
     }
 
-    /// When something of it was seen last.
+    /// Time of the latest event.
     fn latest(&self) -> i64 {
         let blocks = self.blocks.iter().map(|block| block.until);
         let waits = self.waits.iter().map(|wait| wait.until);
@@ -208,8 +209,8 @@ impl Lane {
 }
 
 impl Timeline {
-    /// What is drawn of a range at `now`.
-    pub fn of(told: &Told<'_>, scale: TimeScale, now: i64) -> Self {
+    /// Timeline of a range at `now`.
+    pub fn new(told: &TimelineInput<'_>, scale: TimeScale, now: i64) -> Self {
         lanes::timeline(told, scale, now)
     }
 
@@ -217,13 +218,13 @@ impl Timeline {
         self.lanes.is_empty()
     }
 
-    /// The longest time that somebody wrote after losing the lock.
+    /// The longest zombie window.
     pub fn worst_zombie(&self) -> Option<&Zombie> {
         let zombies = self.lanes.iter().flat_map(|lane| &lane.zombies);
         zombies.max_by_key(|zombie| zombie.until - zombie.from)
     }
 
-    /// The longest time that two owners held it at once.
+    /// Longest time with two holders, in milliseconds.
     pub fn overlap_ms(&self) -> i64 {
         let mut blocks: Vec<&Block> = self.lanes.iter().flat_map(|lane| &lane.blocks).collect();
         blocks.sort_by_key(|block| block.from);

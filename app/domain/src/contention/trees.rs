@@ -1,20 +1,21 @@
-//! Who waits for whom across locks: owners as nodes, a lock's holder above those in its line.
+//! Wait trees across locks: owners are nodes, a lock's holder is above its waiters.
 
 use crate::blockers::{Blocker, Edge, trees};
 use crate::names::LockId;
 
-/// One lock that is waited for, as it is now.
+/// One lock with waiters, as it is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct WaitEdge {
     pub lock: LockId,
     pub owner: String,
     pub held_ms: Option<i64>,
-    /// Owner and how long it has waited, first in line first.
+    /// Owner and how long it has waited, in queue order.
     pub waiters: Vec<(String, Option<i64>)>,
 }
 
-/// Trees with the most below their root first. An owner that holds one lock and waits for another hangs below the other's.
-pub fn who_blocks(lines: &[Line]) -> Vec<Blocker> {
+/// Largest trees first. An owner that holds one lock and waits for another is below that lock's
+/// holder.
+pub fn who_blocks(lines: &[WaitEdge]) -> Vec<Blocker> {
     // The same name on two backends may be two programs.
     let mut owners: Vec<(&str, &str)> = Vec::new();
     for line in lines {
@@ -29,20 +30,20 @@ pub fn who_blocks(lines: &[Line]) -> Vec<Blocker> {
         i32::try_from(place).unwrap_or(i32::MAX)
     };
     let edges = owners.iter().map(|(backend, owner)| {
-        let here = |line: &&Line| line.lock.backend.as_str() == *backend;
+        let here = |line: &&WaitEdge| line.lock.backend.as_str() == *backend;
         let held: Vec<String> = lines
             .iter()
             .filter(here)
             .filter(|line| line.owner == *owner)
             .map(|line| line.lock.resource.text())
             .collect();
-        let waits = |line: &Line| {
+        let waits = |line: &WaitEdge| {
             line.waiters
                 .iter()
                 .find(|(name, _)| name == owner)
                 .map(|(_, ms)| *ms)
         };
-        let waiting: Vec<(&Line, Option<i64>)> = lines
+        let waiting: Vec<(&WaitEdge, Option<i64>)> = lines
             .iter()
             .filter(here)
             .filter_map(|line| Some((line, waits(line)?)))
@@ -82,7 +83,7 @@ pub fn who_blocks(lines: &[Line]) -> Vec<Blocker> {
     grown
 }
 
-/// Everyone in a tree, its root included.
+/// Number of owners in a tree, including its root.
 pub fn size(tree: &Blocker) -> usize {
     1 + tree.blocks.iter().map(size).sum::<usize>()
 }
@@ -92,8 +93,8 @@ mod tests {
     use super::*;
     use crate::names::{BackendName, Resource, Source};
 
-    fn line(name: &str, owner: &str, waiters: &[&str]) -> Line {
-        Line {
+    fn line(name: &str, owner: &str, waiters: &[&str]) -> WaitEdge {
+        WaitEdge {
             lock: LockId {
                 backend: BackendName::builtin(),
                 source: Source::fixed("lease"),
@@ -106,8 +107,8 @@ mod tests {
     }
 
     #[test]
-    fn who_holds_one_lock_and_waits_for_another_hangs_below() {
-        // w9 waits for w7 and holds what a14 waits for; beside it a line of its own.
+    fn a_holder_that_waits_is_below_the_other_holder() {
+        // w9 waits for w7 and holds what a14 waits for; another backend has a queue of its own.
         let trees = who_blocks(&[
             line("close", "w7", &["w9", "w12"]),
             line("index", "w9", &["a14"]),

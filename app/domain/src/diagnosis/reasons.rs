@@ -1,22 +1,22 @@
-//! The sentences of a diagnosis: why a lock is in each of its states.
+//! Sentences of a diagnosis: the reason for each state.
 
-use super::{Facts, LifetimeFacts, Verdict, is_below_low};
-use crate::human;
+use super::{Facts, LifetimeFacts, StateSet, is_below_low};
+use crate::format;
 use crate::observation::Condition;
-use crate::state::{LockState, Reason};
+use crate::state::{LockState, StateReason};
 
 /// One sentence per state that holds, worst first; one for a healthy lock too.
-pub fn explain(facts: &Facts<'_>, verdict: Verdict) -> Vec<Reason> {
-    let mut reasons: Vec<Reason> = LockState::ALL
+pub fn explain(facts: &Facts<'_>, verdict: StateSet) -> Vec<StateReason> {
+    let mut reasons: Vec<StateReason> = LockState::ALL
         .into_iter()
         .filter(|state| verdict.holds(*state))
-        .map(|state| Reason {
+        .map(|state| StateReason {
             state,
             why: sentence(state, facts),
         })
         .collect();
     if reasons.is_empty() {
-        reasons.push(Reason {
+        reasons.push(StateReason {
             state: LockState::Healthy,
             why: sentence(LockState::Healthy, facts),
         });
@@ -29,21 +29,21 @@ pub fn explain(facts: &Facts<'_>, verdict: Verdict) -> Vec<Reason> {
 
 fn sentence(state: LockState, facts: &Facts<'_>) -> String {
     match state {
-        LockState::ExpiredPresent => expired_sentence(facts),
+        LockState::Expired => expired_sentence(facts),
         LockState::NotRenewing | LockState::NearExpiry => silence_sentence(state, facts),
         LockState::Contended => contended_sentence(facts),
-        LockState::HolderGone | LockState::Unknown => match (facts.condition, facts.lifetime) {
-            (Some(Condition::HolderGone { why } | Condition::Unrecognised { why }), _) => format!("{why}."),
+        LockState::Orphaned | LockState::Unknown => match (facts.condition, facts.lifetime) {
+            (Some(Condition::Orphaned { why } | Condition::Unrecognised { why }), _) => format!("{why}."),
             (_, LifetimeFacts::Unknown { why }) => format!("{why}."),
-            _ => "This backend does not tell enough to judge it.".to_owned(),
+            _ => "This backend does not report enough to diagnose it.".to_owned(),
         },
         LockState::NoTtl => match facts.lifetime {
             LifetimeFacts::NoTtl { why } => format!("It never expires by itself: {why}."),
             _ => "It never expires by itself.".to_owned(),
         },
         LockState::Healthy => healthy_sentence(facts),
-        LockState::TwoBelievers => match facts.condition {
-            Some(Condition::TwoBelievers { why }) => format!("{why}."),
+        LockState::DualOwner => match facts.condition {
+            Some(Condition::DualOwner { why }) => format!("{why}."),
             _ => format!("It is {}.", state.word()),
         },
         LockState::LongHeld => "It is held for longer than a rule allows.".to_owned(),
@@ -64,41 +64,41 @@ fn remaining(facts: &Facts<'_>) -> i64 {
 
 fn expired_sentence(facts: &Facts<'_>) -> String {
     if let LifetimeFacts::RanOut { ago_ms } = facts.lifetime {
-        let ago = human::duration(ago_ms);
+        let ago = format::duration(ago_ms);
         return format!("Its lease ran out {ago} ago, after the last scan, and no renewal was seen.");
     }
-    let ago = human::duration(-remaining(facts));
+    let ago = format::duration(-remaining(facts));
     match facts.cadence {
         Some(cadence) => format!(
             "Its lease ran out {ago} ago and the record is still there. It renewed every {} until then.",
-            human::duration(cadence.interval_ms)
+            format::duration(cadence.interval_ms)
         ),
         None => format!("Its lease ran out {ago} ago and the record is still there."),
     }
 }
 
 fn silence_sentence(state: LockState, facts: &Facts<'_>) -> String {
-    let left = human::duration(remaining(facts));
+    let left = format::duration(remaining(facts));
     if let LifetimeFacts::Heartbeat {
         silent_ms,
         stale_after_ms,
     } = facts.lifetime
     {
-        let silent = human::duration(silent_ms);
+        let silent = format::duration(silent_ms);
         let every = facts.cadence.map_or_else(String::new, |cadence| {
             format!(
                 " It used to give one every {}.",
-                human::duration(cadence.interval_ms)
+                format::duration(cadence.interval_ms)
             )
         });
-        let limit = human::period(stale_after_ms);
+        let limit = format::period(stale_after_ms);
         return format!("No sign of life for {silent}; `stale_after` is {limit}.{every}");
     }
     match (facts.cadence, facts.lifetime) {
         (Some(cadence), _) if state == LockState::NotRenewing => format!(
             "Renewed every {}, silent for {}. Expires in {left}.",
-            human::duration(cadence.interval_ms),
-            human::duration(cadence.silent_ms)
+            format::duration(cadence.interval_ms),
+            format::duration(cadence.silent_ms)
         ),
         (_, LifetimeFacts::Leased { remaining_ms, .. }) if is_below_low(facts, remaining_ms) => {
             format!(
@@ -108,8 +108,8 @@ fn silence_sentence(state: LockState, facts: &Facts<'_>) -> String {
         }
         (Some(cadence), _) => format!(
             "One renewal missed. It renews every {}; the last was {} ago.",
-            human::duration(cadence.interval_ms),
-            human::duration(cadence.silent_ms)
+            format::duration(cadence.interval_ms),
+            format::duration(cadence.silent_ms)
         ),
         (None, LifetimeFacts::Leased { track_ms, .. }) => {
             let renewed = if facts.renewals == 0 {
@@ -117,7 +117,7 @@ fn silence_sentence(state: LockState, facts: &Facts<'_>) -> String {
             } else {
                 "Renewed once"
             };
-            format!("{renewed}; {left} of {} left.", human::duration(track_ms))
+            format!("{renewed}; {left} of {} left.", format::duration(track_ms))
         }
         (None, _) => format!("{left} left."),
     }
@@ -125,8 +125,8 @@ fn silence_sentence(state: LockState, facts: &Facts<'_>) -> String {
 
 fn rhythm(facts: &Facts<'_>) -> String {
     facts.cadence.map_or_else(String::new, |cadence| {
-        let every = human::duration(cadence.interval_ms);
-        let ago = human::duration(cadence.silent_ms);
+        let every = format::duration(cadence.interval_ms);
+        let ago = format::duration(cadence.silent_ms);
         format!(" It renews every {every}; the last was {ago} ago.")
     })
 }
@@ -134,11 +134,11 @@ fn rhythm(facts: &Facts<'_>) -> String {
 fn contended_sentence(facts: &Facts<'_>) -> String {
     let waiting = match facts.waiters {
         Some(1) => "One waits for it.".to_owned(),
-        Some(count) => format!("{} wait for it.", human::count(u64::from(count))),
+        Some(count) => format!("{} wait for it.", format::count(u64::from(count))),
         None => String::new(),
     };
     match facts.oldest_waiter_ms {
-        Some(ms) => format!("{waiting} Oldest waiter {}.", human::duration(ms)),
+        Some(ms) => format!("{waiting} Oldest waiter {}.", format::duration(ms)),
         None => waiting,
     }
 }
@@ -147,8 +147,8 @@ fn healthy_sentence(facts: &Facts<'_>) -> String {
     match (facts.cadence, facts.lifetime) {
         (Some(cadence), _) => format!(
             "It renews every {}, the last was {} ago.",
-            human::duration(cadence.interval_ms),
-            human::duration(cadence.silent_ms)
+            format::duration(cadence.interval_ms),
+            format::duration(cadence.silent_ms)
         ),
         (
             None,
@@ -158,8 +158,8 @@ fn healthy_sentence(facts: &Facts<'_>) -> String {
             },
         ) => format!(
             "Its last sign of life was {} ago; it is not renewing after {} without one.",
-            human::duration(silent_ms),
-            human::period(stale_after_ms)
+            format::duration(silent_ms),
+            format::period(stale_after_ms)
         ),
         (None, LifetimeFacts::Session) => "It lives as long as the session that holds it.".to_owned(),
         (None, _) => "Its lease runs and nobody waits.".to_owned(),

@@ -1,11 +1,13 @@
-//! Durations counted in buckets that grow by nine per cent each: small, mergeable, with quantiles of a stated error.
+//! Histogram of durations with buckets that grow by nine per cent: small, mergeable, with
+//! quantiles of a known error.
 
-/// Eight buckets for each doubling.
+/// Eight buckets per doubling.
 const PER_DOUBLING: f64 = 8.0;
-/// A quantile is off by this share of itself at most: half a bucket.
+/// Largest relative error of a quantile: half a bucket.
 pub const ERROR: f64 = 0.045;
 
-/// Counts of durations in milliseconds. Bucket 0 is less than a millisecond; the last takes everything above three weeks.
+/// Counts of durations in milliseconds. Bucket 0 is below a millisecond; the last holds
+/// everything above three weeks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Histogram(Vec<(u8, u64)>);
 
@@ -23,7 +25,7 @@ fn bucket(ms: i64) -> u8 {
     u8::try_from(at).unwrap_or(u8::MAX)
 }
 
-/// The middle of a bucket, in milliseconds, by ratio.
+/// Geometric middle of a bucket, in milliseconds.
 #[expect(clippy::cast_possible_truncation, reason = "the last bucket is some weeks")]
 fn middle(bucket: u8) -> i64 {
     if bucket == 0 {
@@ -65,7 +67,8 @@ impl Histogram {
         self.0.is_empty()
     }
 
-    /// The duration that `q` (0 to 1) of all do not exceed, in milliseconds, within [`ERROR`] of itself; none of nothing.
+    /// The duration that the share `q` (0 to 1) does not exceed, in milliseconds, within
+    /// [`ERROR`]; `None` if empty.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -85,12 +88,12 @@ impl Histogram {
         None
     }
 
-    /// The counts of each bucket that has any, with its middle in milliseconds, shortest first.
+    /// Counts of the non-empty buckets with their middle in milliseconds, shortest first.
     pub fn bars(&self) -> impl Iterator<Item = (i64, u64)> {
         self.0.iter().map(|(bucket, count)| (middle(*bucket), *count))
     }
 
-    /// Pairs of a bucket and its count, the count in groups of seven bits.
+    /// Pairs of bucket and count, the count in groups of seven bits.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.0.len() * 2);
         for (bucket, count) in &self.0 {
@@ -105,7 +108,7 @@ impl Histogram {
         bytes
     }
 
-    /// None: these bytes are no histogram.
+    /// `None`: invalid encoding.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (mut found, mut bytes) = (Self::default(), bytes.iter());
         while let Some(bucket) = bytes.next() {
@@ -139,8 +142,8 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_no_quantile_and_one_is_its_own() {
-        // The empty one, one of a second, and one that is less than a millisecond.
+    fn an_empty_histogram_has_no_quantile() {
+        // An empty one, one of a second, and one below a millisecond.
         assert_eq!(Histogram::default().quantile(0.5), None);
         let second = of(&[1_000]).quantile(0.99).unwrap();
         assert!((956..=1_045).contains(&second), "{second}");
@@ -152,7 +155,8 @@ mod tests {
         #[test]
         #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a test's numbers are small")]
         fn quantiles_are_within_the_stated_error(mut all in proptest::collection::vec(20i64..1_000_000_000, 1..200), q in 0.0f64..=1.0) {
-            // Against the sorted truth by the same rank; below 20 ms a whole millisecond is more than the error.
+            // Compared with the sorted values at the same rank; below 20 ms a whole millisecond
+            // exceeds the error.
             let told = of(&all).quantile(q).unwrap() as f64;
             all.sort_unstable();
             let rank = ((q * all.len() as f64).ceil() as usize).clamp(1, all.len());
@@ -161,7 +165,7 @@ mod tests {
         }
 
         #[test]
-        fn merging_is_adding_and_bytes_tell_the_same(one in proptest::collection::vec(-5i64..i64::MAX, 0..60), other in proptest::collection::vec(0i64..5_000, 0..60)) {
+        fn merging_adds_counts_and_bytes_survive_a_round_trip(one in proptest::collection::vec(-5i64..i64::MAX, 0..60), other in proptest::collection::vec(0i64..5_000, 0..60)) {
             let mut merged = of(&one);
             merged.merge(&of(&other));
             let both: Vec<i64> = one.iter().chain(&other).copied().collect();
@@ -171,7 +175,7 @@ mod tests {
 
         #[test]
         fn any_bytes_are_a_histogram_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
-            // No panic; what is one comes out as it went in, by its counts.
+            // No panic; a valid encoding is reproduced by its counts.
             if let Some(found) = Histogram::decode(&bytes) {
                 prop_assert_eq!(Histogram::decode(&found.encode()), Some(found));
             }

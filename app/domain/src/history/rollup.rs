@@ -1,44 +1,46 @@
-//! What happened to the locks of one template on one backend in one stretch of time: sums that can be added up.
+//! Rollups: sums over the locks of one template on one backend in one time span.
 
 use super::histogram::Histogram;
 
-/// Names that a roll-up remembers of those that were waited for most.
-pub const HEAVY_MAX: usize = 4;
+/// Names with the longest waits that a rollup stores.
+pub const MOST_WAITED_MAX: usize = 4;
 
-/// Sums over a minute, or over any number of them. Integrals are in milliseconds: one lock held for a minute is 60,000.
+/// Sums over a minute, or over any number of minutes. Integrals are in milliseconds: one lock
+/// held for a minute is 60,000.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rollup {
     pub held_ms: u64,
     pub waiting_ms: u64,
     pub acquired: u64,
-    /// Asked for and not granted, at once or after waiting in vain. Known of the lease service alone.
+    /// Acquires that were not granted, at once or after a wait. Known for the lease service
+    /// only.
     pub refused: u64,
     pub expired: u64,
     pub reclaimed: u64,
     pub lost: u64,
     pub rejected: u64,
     pub unlocked: u64,
-    /// Times that two owners of one lock were seen.
-    pub believers: u64,
-    /// Waits that ended, however.
+    /// Times that two owners of one lock were observed.
+    pub dual_owners: u64,
+    /// Waits that ended, granted or not.
     pub waits: Histogram,
     /// Holdings that ended.
     pub holds: Histogram,
-    /// Of those: their lengths are known only between two bounds, and the middle is counted.
+    /// Holds whose length is known only between two bounds; the middle is counted.
     pub holds_uncertain: u64,
-    /// Time between renewals, and how much later they came than their own rhythm has it.
+    /// Intervals between renewals, and their lateness against their own mean.
     pub renewals: Histogram,
     pub late: Histogram,
-    /// TTLs of what was acquired or renewed.
+    /// TTLs of acquisitions and renewals.
     pub ttls: Histogram,
-    /// Resources that were waited for most.
-    pub heavy: Heavy,
+    /// Resources with the longest waits.
+    pub most_waited: MostWaited,
 }
 
-/// A few names with the time that was waited for each, in milliseconds: at least so much, since those that fall out of the
-/// few are forgotten.
+/// A few names with their wait in milliseconds: a lower bound, since evicted names lose their
+/// sum.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Heavy(Vec<(String, u64)>);
+pub struct MostWaited(Vec<(String, u64)>);
 
 impl Rollup {
     pub fn merge(&mut self, other: &Self) {
@@ -52,7 +54,7 @@ impl Rollup {
             (&mut self.lost, other.lost),
             (&mut self.rejected, other.rejected),
             (&mut self.unlocked, other.unlocked),
-            (&mut self.believers, other.believers),
+            (&mut self.dual_owners, other.dual_owners),
             (&mut self.holds_uncertain, other.holds_uncertain),
         ];
         for (sum, more) in sums {
@@ -63,14 +65,14 @@ impl Rollup {
         self.renewals.merge(&other.renewals);
         self.late.merge(&other.late);
         self.ttls.merge(&other.ttls);
-        self.heavy.merge(&other.heavy);
+        self.most_waited.merge(&other.most_waited);
     }
 
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Of those who asked, how many were not granted; none where nobody asked.
+    /// Share of acquires that were not granted; `None` without acquires.
     #[expect(
         clippy::cast_precision_loss,
         reason = "a share needs no more than a double has"
@@ -81,7 +83,7 @@ impl Rollup {
     }
 }
 
-impl Heavy {
+impl MostWaited {
     pub fn add(&mut self, name: &str, ms: u64) {
         if ms == 0 {
             return;
@@ -92,7 +94,7 @@ impl Heavy {
         }
         self.0
             .sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
-        self.0.truncate(HEAVY_MAX);
+        self.0.truncate(MOST_WAITED_MAX);
     }
 
     pub fn merge(&mut self, other: &Self) {
@@ -104,10 +106,10 @@ impl Heavy {
         }
         self.0
             .sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
-        self.0.truncate(HEAVY_MAX);
+        self.0.truncate(MOST_WAITED_MAX);
     }
 
-    /// Most first.
+    /// Longest wait first.
     pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
         self.0.iter().map(|(name, ms)| (name.as_str(), *ms))
     }
@@ -124,25 +126,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_resource_that_causes_most_of_the_waiting_is_not_forgotten() {
-        // One name in each of ten minutes, among nine others that come once.
+    fn the_resource_with_the_longest_wait_is_kept() {
+        // One name in each of ten minutes, among nine others that occur once.
         let mut sum = Rollup::default();
         for minute in 0..10_u64 {
             let mut one = Rollup::default();
-            one.heavy.add("jobs/nightly", 30_000);
+            one.most_waited.add("jobs/nightly", 30_000);
             for other in 0..3 {
-                one.heavy.add(&format!("jobs/{minute}-{other}"), 4_000);
+                one.most_waited.add(&format!("jobs/{minute}-{other}"), 4_000);
             }
             sum.merge(&one);
         }
-        assert_eq!(sum.heavy.iter().next(), Some(("jobs/nightly", 300_000)));
-        assert_eq!(sum.heavy.iter().count(), HEAVY_MAX);
+        assert_eq!(sum.most_waited.iter().next(), Some(("jobs/nightly", 300_000)));
+        assert_eq!(sum.most_waited.iter().count(), MOST_WAITED_MAX);
     }
 
     proptest! {
         #[test]
-        fn adding_up_is_the_same_in_any_order(counts in proptest::collection::vec((0u64..1_000, 0i64..100_000), 0..12)) {
-            // Numbers and histograms; the few names are told as "at least" because theirs is not.
+        fn sums_do_not_depend_on_the_order(counts in proptest::collection::vec((0u64..1_000, 0i64..100_000), 0..12)) {
+            // Numbers and histograms are order-independent; the heaviest names are not, hence
+            // "at least".
             let all: Vec<Rollup> = counts
                 .iter()
                 .map(|(count, ms)| {

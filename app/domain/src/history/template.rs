@@ -1,12 +1,14 @@
-//! The template of a name: what is left of it without its ids, so that locks of one kind are counted together.
+//! Template of a name: the name without its ids, so that locks of one kind are counted
+//! together.
 //!
-//! `tenant_123:billing-close:2026-04` becomes `tenant_*:billing-close:*`. Runs of digits, dates, UUIDs and long hexadecimal
-//! or mixed words are ids; what stands between separators otherwise stays. A template is its own template.
+//! `tenant_123:billing-close:2026-04` becomes `tenant_*:billing-close:*`. Runs of digits,
+//! dates, UUIDs and long hexadecimal or mixed words are ids; other segments stay. A template is
+//! its own template.
 
 use crate::escape;
-use crate::segments::boundary;
+use crate::name_tree::boundary;
 
-/// Characters of a template; a longer one is cut.
+/// Characters of a template; a longer one is truncated.
 pub const TEMPLATE_MAX: usize = 96;
 /// A word of hexadecimal digits, or of letters and digits mixed, is an id from this length on.
 const HEX_MIN: usize = 8;
@@ -15,16 +17,16 @@ const MIXED_MIN: usize = 16;
 const UUID_LEN: usize = 36;
 const STAR: char = '*';
 
-/// Of a name as its backend keeps it.
+/// From a raw name.
 pub fn template(name: &[u8]) -> String {
     of_text(&escape::text(name))
 }
 
-/// Of its text form.
+/// From a text form.
 pub fn of_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len().min(TEMPLATE_MAX));
     let mut rest = text;
-    // What will be cut off need not be read.
+    // Text that will be truncated need not be read.
     while let Some(first) = rest.chars().next().filter(|_| out.len() <= TEMPLATE_MAX * 4) {
         let taken = match (uuid_len(rest), word_len(rest)) {
             (Some(len), _) => {
@@ -50,21 +52,21 @@ pub fn of_text(text: &str) -> String {
     cut(out)
 }
 
-/// What every name of a template begins with, up to the last separator before its first id; the whole of one without ids.
-/// None: the names have nothing in common, or are not told apart.
+/// Common beginning of all names of a template, up to the last separator before its first id;
+/// the whole template without ids. `None` if the names share no beginning.
 pub fn literal(template: &str) -> Option<&str> {
     if template.contains(' ') {
         return None;
     }
     let Some(star) = template.find(STAR) else {
-        // One that was cut may go on in any way.
+        // A truncated template may continue in any way.
         return (template.chars().count() < TEMPLATE_MAX).then_some(template);
     };
     let end = boundary(&template.as_bytes()[..star]);
     (end > 0).then(|| &template[..end])
 }
 
-/// Letters, digits and stars in one go: an id never crosses anything else.
+/// Letters, digits and stars in one go: an id never crosses another character.
 fn word_len(text: &str) -> usize {
     text.find(|c: char| !c.is_ascii_alphanumeric() && c != STAR)
         .unwrap_or(text.len())
@@ -139,7 +141,7 @@ mod tests {
 
     #[test]
     fn ids_are_collapsed_and_words_stay() {
-        // Names as people make them, each with what is common to its kind.
+        // Typical names, each with its template.
         let told = [
             ("tenant_123:ledger-post", "tenant_*:ledger-post"),
             ("tenant_7:billing-close:2026-04", "tenant_*:billing-close:*"),
@@ -178,7 +180,7 @@ mod tests {
 
         #[test]
         fn any_bytes_have_a_template(name in proptest::collection::vec(any::<u8>(), 0..300)) {
-            // No panic, and not longer than it may be.
+            // No panic, and not longer than the limit.
             prop_assert!(template(&name).chars().count() <= TEMPLATE_MAX);
         }
     }

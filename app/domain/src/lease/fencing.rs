@@ -1,30 +1,30 @@
-//! Whether a resource should accept a write under a token.
+//! Fencing check: whether a resource should accept a write with a token.
 
 use crate::token::FencingToken;
 
 use super::state::ResourceState;
-use super::time::StoreTime;
+use super::store_time::StoreTime;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// The last token granted. Says nothing of whether its lease still lives: `lease_state` does.
+pub enum FencingDecision {
+    /// The last token granted. Its lease may have ended: see `lease_state`.
     Accepted,
     /// A newer token was granted.
     Stale,
-    /// No grant ever carried it.
+    /// The token was never granted.
     NeverIssued,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FencingAnswer {
-    pub verdict: Verdict,
+    pub verdict: FencingDecision,
     pub presented: FencingToken,
     pub highest: FencingToken,
-    /// `held`, `expired`, `released`, `revoked`, or `none` when there never was a lease.
+    /// `held`, `expired`, `released`, `revoked`, or `none` without any lease.
     pub lease_state: &'static str,
 }
 
-impl Verdict {
+impl FencingDecision {
     pub const fn reason(self) -> Option<&'static str> {
         match self {
             Self::Accepted => None,
@@ -37,11 +37,11 @@ impl Verdict {
 pub fn check(state: &ResourceState, presented: FencingToken, now: StoreTime) -> FencingAnswer {
     let highest = state.last_token;
     let verdict = if highest == FencingToken::default() || presented > highest {
-        Verdict::NeverIssued
+        FencingDecision::NeverIssued
     } else if presented < highest {
-        Verdict::Stale
+        FencingDecision::Stale
     } else {
-        Verdict::Accepted
+        FencingDecision::Accepted
     };
     FencingAnswer {
         verdict,

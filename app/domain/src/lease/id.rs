@@ -1,4 +1,4 @@
-//! Ids of leases and waiters: UUIDs of version 7, made outside (time and chance are arguments).
+//! Ids of leases and waiters: UUIDs version 7. Time and random bytes are arguments.
 
 use std::fmt;
 
@@ -6,12 +6,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::hex;
 
-/// Where the digits of each byte begin; the hyphens stand between.
+/// Offset of each byte's digits; the hyphens are between them.
 const PAIRS: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
 
 const HYPHENS: [usize; 4] = [8, 13, 18, 23];
 
-/// One acquisition.
+/// Identifies one acquisition.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LeaseId(u128);
 
@@ -36,7 +36,7 @@ impl LeaseId {
         digits
     }
 
-    /// The hyphenated form in lower case, and no other.
+    /// Accepts only the hyphenated form in lower case.
     pub fn parse(text: &str) -> Option<Self> {
         let digits: &[u8; 36] = text.as_bytes().try_into().ok()?;
         if HYPHENS.iter().any(|place| digits[*place] != b'-') {
@@ -50,7 +50,7 @@ impl LeaseId {
     }
 }
 
-/// Digits and hyphens are texts.
+/// Always valid UTF-8.
 fn text(digits: &[u8; 36]) -> &str {
     std::str::from_utf8(digits).unwrap_or_default()
 }

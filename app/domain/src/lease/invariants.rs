@@ -1,19 +1,19 @@
-//! What must hold of every step, checked in every build: a step that breaks it is not written.
+//! Invariants of every step, checked in every build: a step that violates one is not written.
 
 use thiserror::Error;
 
-use super::decide::{Outcome, Step};
 use super::limits::TOKEN_MAX;
 use super::state::ResourceState;
-use super::time::StoreTime;
+use super::store_time::StoreTime;
+use super::transition::{Outcome, Step};
 
-/// A promise would be broken. A bug, or a store that somebody changed by hand.
+/// A violated invariant: a bug, or a store that was changed by hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct Broken(pub &'static str);
 
 /// # Errors
-/// The promise that the step would break.
+/// The invariant that the step would violate.
 pub fn check(before: &ResourceState, step: &Step, now: StoreTime) -> Result<(), Broken> {
     let after = &step.after;
     let granted = matches!(step.outcome, Outcome::Granted { .. });
@@ -38,7 +38,7 @@ pub fn check(before: &ResourceState, step: &Step, now: StoreTime) -> Result<(), 
         must(same, "a lease changed places without a grant")?;
         return revived(before, after);
     }
-    must(before.holder_at(now).is_none(), "a grant while somebody holds it")?;
+    must(before.holder_at(now).is_none(), "a grant while it is held")?;
     must(
         after.last_token > before.last_token,
         "a grant without a higher token",

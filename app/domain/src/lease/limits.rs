@@ -1,9 +1,9 @@
-//! Every limit of the lease service, with its unit, in one place. docs/lease-limits.md says the same.
+//! Every limit of the lease service, with its unit, in one place; also in docs/lease-limits.md.
 
 /// Longest resource and owner, in bytes of UTF-8.
 pub const RESOURCE_BYTES_MAX: usize = 512;
 pub const OWNER_BYTES_MAX: usize = 256;
-/// TTL in seconds; the most is configurable downwards and upwards to a lease's lifetime.
+/// TTL in seconds; the maximum is configurable up to a lease's longest lifetime.
 pub const TTL_SECONDS_MIN: i64 = 1;
 pub const TTL_SECONDS_MAX: i64 = 3_600;
 /// Longest wait of one acquire, in seconds.
@@ -14,18 +14,19 @@ pub const METADATA_BYTES_MAX: usize = 4_096;
 pub const BODY_BYTES_MAX: usize = 64 * 1024;
 /// Total life of one lease by renewal, in milliseconds.
 pub const LIFETIME_MS_MAX: i64 = 24 * 3_600 * 1_000;
-/// How long an idempotency key is remembered, in milliseconds.
+/// How long an idempotency key is stored, in milliseconds.
 pub const KEY_WINDOW_MS: i64 = 10 * 60 * 1_000;
 pub const KEY_CHARS_MAX: usize = 128;
-/// Rows of one listing.
+/// Rows per page.
 pub const LIST_ROWS_DEFAULT: u32 = 100;
 pub const LIST_ROWS_MAX: u32 = 1_000;
-/// Names of reporters (`source` of a rejection) and words of an operator (`by`, `reason`), in bytes.
+/// Names of reporters (`source` of a rejection) and operator texts (`by`, `reason`), in bytes.
 pub const SOURCE_BYTES_MAX: usize = 256;
 pub const REASON_BYTES_MAX: usize = 2_048;
-/// JavaScript rounds above this; a token never reaches it.
+/// Largest integer that JavaScript represents exactly; tokens never exceed it.
 pub const TOKEN_MAX: u64 = (1 << 53) - 1;
-/// How far an epoch lifts every token, so that none that a lost part of the store issued comes again.
+/// Step by which an epoch raises every token, so that a token issued by a lost part of the
+/// store is never issued again.
 pub const EPOCH_STEP: u64 = 1 << 32;
 
 const _: () = assert!(TTL_SECONDS_MAX * 1_000 <= LIFETIME_MS_MAX);

@@ -1,23 +1,23 @@
-//! What an owner wants kept with its lease: an object of strings, at most 4096 bytes as JSON.
+//! Metadata of a lease: an object of strings, at most 4096 bytes as JSON.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::invalid::Invalid;
 use super::limits::METADATA_BYTES_MAX;
+use super::validation_error::Invalid;
 
-/// Cheap to clone; equal by meaning (the order of keys does not count).
+/// Cheap to clone; equality ignores the order of keys.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Metadata(Arc<BTreeMap<String, String>>);
 
 impl Metadata {
-    /// `json_bytes` is the length of the object as JSON, which whoever parsed it knows.
+    /// `json_bytes` is the length of the object as JSON, which the parser knows.
     ///
     /// # Errors
-    /// Names `metadata`, or the member, and what is wrong.
+    /// Names `metadata`, or the member, and the reason.
     pub fn new(map: BTreeMap<String, String>, json_bytes: usize) -> Result<Self, Invalid> {
         if json_bytes > METADATA_BYTES_MAX {
             let message =

@@ -1,19 +1,20 @@
-//! The names that the lease service takes: stricter than what a foreign backend may show.
+//! Names that the lease service accepts: stricter than names of other backends.
 //!
-//! Names are bytes: case, NFC and NFD are different names. They are never trimmed, only refused.
+//! Names are bytes: case, NFC and NFD are different names. They are never trimmed or
+//! normalized, only rejected.
 
 use crate::names::{OwnerId, Resource};
 
-use super::invalid::Invalid;
 use super::limits::{KEY_CHARS_MAX, OWNER_BYTES_MAX, REASON_BYTES_MAX, RESOURCE_BYTES_MAX, SOURCE_BYTES_MAX};
+use super::validation_error::Invalid;
 
 /// # Errors
-/// Names `resource` and what is wrong with it.
+/// Names `resource` and the reason.
 pub fn resource(text: &str) -> Result<Resource, Invalid> {
     checked("resource", text, RESOURCE_BYTES_MAX).map(Resource::from)
 }
 
-/// Names that begin with this belong to the server itself: it coordinates its replicas by leases of the built-in service.
+/// Prefix of the server's own leases, which coordinate its replicas.
 pub const RESERVED_PREFIX: &str = "leasehold/";
 
 pub fn is_reserved(resource: &str) -> bool {
@@ -21,23 +22,23 @@ pub fn is_reserved(resource: &str) -> bool {
 }
 
 /// # Errors
-/// Names `ownerId` and what is wrong with it.
+/// Names `ownerId` and the reason.
 pub fn owner(text: &str) -> Result<OwnerId, Invalid> {
     checked("ownerId", text, OWNER_BYTES_MAX).map(OwnerId::new)
 }
 
-/// Who reports a rejection.
+/// The reporter of a rejection.
 ///
 /// # Errors
-/// Names `source` and what is wrong with it.
+/// Names `source` and the reason.
 pub fn source(text: &str) -> Result<&str, Invalid> {
     checked("source", text, SOURCE_BYTES_MAX)
 }
 
-/// Words of an operator: `by` or `reason`.
+/// A text of an operator: `by` or `reason`.
 ///
 /// # Errors
-/// Names the field and what is wrong with it.
+/// Names the field and the reason.
 pub fn words<'a>(field: &str, text: &'a str) -> Result<&'a str, Invalid> {
     checked(field, text, REASON_BYTES_MAX)
 }
@@ -45,7 +46,7 @@ pub fn words<'a>(field: &str, text: &'a str) -> Result<&'a str, Invalid> {
 /// An idempotency key: 1 to 128 visible ASCII characters.
 ///
 /// # Errors
-/// Names `Idempotency-Key` and what is wrong with it.
+/// Names `Idempotency-Key` and the reason.
 pub fn idempotency_key(bytes: &[u8]) -> Result<&str, Invalid> {
     let fits = (1..=KEY_CHARS_MAX).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_graphic);
     let text = fits.then(|| std::str::from_utf8(bytes).ok()).flatten();
@@ -71,7 +72,7 @@ fn checked<'a>(field: &str, text: &'a str, bytes_max: usize) -> Result<&'a str, 
     Ok(text)
 }
 
-/// C0 and C1 controls (NUL and DEL among them), and what turns the direction of text.
+/// C0 and C1 controls (including NUL and DEL), and characters that change the text direction.
 const fn is_refused(c: char) -> bool {
     matches!(c,
         '\0'..='\u{1F}' | '\u{7F}'..='\u{9F}' | '\u{061C}' | '\u{200E}' | '\u{200F}'

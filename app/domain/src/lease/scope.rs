@@ -1,7 +1,8 @@
-//! What a caller may touch: everything, or a set of prefixes on whole segments.
+//! Scope of a principal: everything, or a set of prefixes on whole segments.
 //!
-//! `team_a` covers `team_a`, `team_a:x` and `team_a/x`, not `team_ab`; a prefix that ends in a separator covers what
-//! begins with it. No wildcards anywhere: a scope becomes ranges of bytes, for the store's index too.
+//! `team_a` covers `team_a`, `team_a:x` and `team_a/x`, not `team_ab`; a prefix that ends in a
+//! separator covers what begins with it. No wildcards: a scope becomes byte ranges, for the
+//! store's index too.
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Scope(Option<Arc<[String]>>);
 
-/// A part of what a scope covers.
+/// A part of a scope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScopePiece {
     /// This name alone.
@@ -18,7 +19,7 @@ pub enum ScopePiece {
     Beginning(Vec<u8>),
 }
 
-/// Names from `from` (included) to `to` (left out); none: no end.
+/// Names from `from` (inclusive) to `to` (exclusive); `None`: no end.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NameRange {
     pub from: String,
@@ -26,7 +27,7 @@ pub struct NameRange {
 }
 
 impl NameRange {
-    /// Everything that begins with `prefix`.
+    /// Every name that begins with `prefix`.
     pub fn starting_with(prefix: &str) -> Self {
         Self {
             from: prefix.to_owned(),
@@ -34,7 +35,7 @@ impl NameRange {
         }
     }
 
-    /// What is in both.
+    /// Intersection.
     pub fn and(&self, other: &Self) -> Option<Self> {
         let from = self.from.clone().max(other.from.clone());
         let to = match (&self.to, &other.to) {
@@ -51,7 +52,7 @@ impl Scope {
         Self(None)
     }
 
-    /// An empty set covers nothing. Sets are equal whatever their order.
+    /// An empty set covers nothing. Equality ignores the order.
     pub fn prefixes(prefixes: impl IntoIterator<Item = String>) -> Self {
         let mut prefixes: Vec<String> = prefixes.into_iter().collect();
         prefixes.sort_unstable();
@@ -59,8 +60,8 @@ impl Scope {
         Self(Some(prefixes.into()))
     }
 
-    /// What it covers as bytes, for names that may not be UTF-8 and may hold control characters. The pieces may overlap;
-    /// none: everything.
+    /// The scope as bytes, for names that may not be UTF-8 and may have control characters.
+    /// Pieces may overlap; `None`: everything.
     pub fn pieces(&self) -> Option<Vec<ScopePiece>> {
         let pieces = |prefix: &String| {
             let prefix = prefix.as_bytes();
@@ -95,12 +96,12 @@ impl Scope {
         self.0.is_none()
     }
 
-    /// It covers no name at all.
+    /// Covers no name at all.
     pub fn is_nothing(&self) -> bool {
         self.0.as_ref().is_some_and(|prefixes| prefixes.is_empty())
     }
 
-    /// The same as ranges, sorted and apart from each other, cut to what begins with `prefix`.
+    /// The scope as disjoint sorted ranges, limited to names that begin with `prefix`.
     pub fn ranges(&self, prefix: &str) -> Vec<NameRange> {
         let asked = NameRange::starting_with(prefix);
         let Some(prefixes) = &self.0 else {
@@ -137,14 +138,16 @@ fn of_segment(prefix: &str) -> Vec<NameRange> {
     }
     let itself = NameRange {
         from: prefix.to_owned(),
-        // No name holds a control character, so nothing lies between a name and the name with U+0001.
+        // Names have no control characters, so nothing lies between a name and the name with
+        // U+0001.
         to: Some(format!("{prefix}\u{1}")),
     };
     let below = SEPARATORS.map(|separator| NameRange::starting_with(&format!("{prefix}{separator}")));
     std::iter::once(itself).chain(below).collect()
 }
 
-/// The least text that is greater than all that begin with `prefix`. UTF-8 sorts like code points.
+/// The smallest text greater than all texts that begin with `prefix`. UTF-8 sorts like code
+/// points.
 fn successor(prefix: &str) -> Option<String> {
     let mut chars: Vec<char> = prefix.chars().collect();
     while let Some(last) = chars.pop() {

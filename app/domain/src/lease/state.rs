@@ -1,4 +1,4 @@
-//! What is known of one resource: its last token, and its last lease, living or ended.
+//! State of one resource: its last token and its last lease, live or ended.
 
 use std::sync::Arc;
 
@@ -7,18 +7,19 @@ use crate::token::FencingToken;
 
 use super::id::LeaseId;
 use super::metadata::Metadata;
-use super::time::StoreTime;
+use super::store_time::StoreTime;
 use super::ttl::Ttl;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ResourceState {
-    /// The last token granted; 0 when none ever was.
+    /// The last token granted; 0 before the first.
     pub last_token: FencingToken,
-    /// The newest lease. That it has no ending does not mean that it lives: see [`Lease::lives_at`].
+    /// The newest lease. A lease without an ending may still have expired: see
+    /// [`Lease::lives_at`].
     pub lease: Option<Lease>,
     /// After a revocation with a delay: no grant before this.
     pub locked_until: Option<StoreTime>,
-    /// The latest moment at which anything happened here: the store's clock may jump back, this does not.
+    /// Time of the latest change: the store's clock may jump back, this value does not.
     pub touched_at: StoreTime,
 }
 
@@ -27,21 +28,21 @@ pub struct ResourceState {
 pub struct Lease {
     pub id: LeaseId,
     pub owner: OwnerId,
-    /// Whose token acquired it; empty while nobody signs in.
+    /// Principal of the token that acquired it; empty without authentication.
     pub issuer: Arc<str>,
     pub token: FencingToken,
     pub ttl: Ttl,
     pub metadata: Metadata,
     pub acquired_at: StoreTime,
     pub expires_at: StoreTime,
-    /// When it was last renewed; the acquisition before the first renewal.
+    /// Time of the last renewal; the acquisition before the first.
     pub renewed_at: StoreTime,
     pub renewals: i64,
-    pub ending: Option<Ending>,
+    pub ending: Option<LeaseEnd>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ending {
+pub struct LeaseEnd {
     pub at: StoreTime,
     pub how: How,
 }
@@ -53,7 +54,7 @@ pub enum How {
     Revoked(Revocation),
 }
 
-/// Who broke it, why, and under which record.
+/// Who revoked it, the reason, and the id of the unlock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Revocation {
     pub by: Arc<str>,
@@ -62,7 +63,7 @@ pub struct Revocation {
 }
 
 impl How {
-    pub const fn wire(&self) -> &'static str {
+    pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Released => "released",
             Self::Expired => "expired",
@@ -72,16 +73,16 @@ impl How {
 }
 
 impl Lease {
-    /// **Expiry is this predicate**, whatever the reaper has done so far.
+    /// **Expiry is this predicate**, regardless of what the reaper has written.
     pub fn lives_at(&self, now: StoreTime) -> bool {
         self.ending.is_none() && self.expires_at > now
     }
 
-    /// How it ended, or has ended by time without anyone having written it down.
-    pub fn ending_at(&self, now: StoreTime) -> Option<Ending> {
+    /// The recorded end, or the expiry if it is not recorded yet.
+    pub fn ending_at(&self, now: StoreTime) -> Option<LeaseEnd> {
         match &self.ending {
             Some(ending) => Some(ending.clone()),
-            None if self.expires_at <= now => Some(Ending {
+            None if self.expires_at <= now => Some(LeaseEnd {
                 at: self.expires_at,
                 how: How::Expired,
             }),
@@ -90,11 +91,11 @@ impl Lease {
     }
 
     pub fn state_at(&self, now: StoreTime) -> &'static str {
-        self.ending_at(now).map_or("held", |ending| ending.how.wire())
+        self.ending_at(now).map_or("held", |ending| ending.how.as_str())
     }
 
-    /// Never negative: what has run out has nothing left. Never more than was given with the last renewal: a clock that
-    /// was set back shows a moment before it, and may be put right again at any time.
+    /// Never negative. Never more than the last renewal granted: a clock that was set back
+    /// shows a moment before it and may be corrected at any time.
     pub fn remaining_ms(&self, now: StoreTime) -> i64 {
         if self.lives_at(now) {
             self.expires_at.since(now.max(self.renewed_at))

@@ -1,4 +1,4 @@
-//! The state machine by the thousand.
+//! Property tests of the state machine.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::scope::NameRange;
 use super::*;
-use crate::lease::fencing::{Verdict, check};
+use crate::lease::fencing::{FencingDecision, check};
 use crate::names::OwnerId;
 use crate::token::FencingToken;
 
@@ -32,7 +32,7 @@ enum Act {
         delay_ms: i64,
     },
     Expire,
-    /// Moves the store's clock, back as well.
+    /// Moves the store's clock, also backwards.
     Jump {
         ms: i64,
     },
@@ -99,7 +99,7 @@ proptest! {
 
     #[test]
     fn tokens_rise_and_one_lease_lives_whatever_happens(acts in acts()) {
-        // Random commands and clock jumps, against facts kept apart from the machine: who was granted what, who ended.
+        // Random commands and clock jumps, compared with a model of grants and ends.
         let mut state = ResourceState::default();
         let mut now = StoreTime::from_ms(10_000_000);
         let mut granted: Vec<LeaseId> = Vec::new();
@@ -111,13 +111,13 @@ proptest! {
             }
             let Some(command) = command(act, &granted, number) else { continue };
             let seen = now.max(state.touched_at);
-            let step = decide(&state, &command, now).unwrap();
+            let step = transition(&state, &command, now).unwrap();
             match &step.outcome {
                 Outcome::Granted { lease, .. } => {
                     prop_assert!(lease.token.number() == last + 1);
                     last = lease.token.number();
                     if let Some(before) = granted.last() {
-                        // Whoever held it before has ended, by itself or by time.
+                        // The previous holder's lease has ended, by itself or by time.
                         let old = step.displaced.as_ref().unwrap();
                         prop_assert_eq!(old.id, *before);
                         prop_assert!(old.ending.is_some());
@@ -140,7 +140,7 @@ proptest! {
                 }
                 Outcome::Lost(lease, _) => { ended.insert(lease.id, "lost"); }
                 Outcome::Refused(refusal) => {
-                    prop_assert!(refusal.retry_after_ms > 0, "refused although nothing stands in the way");
+                    prop_assert!(refusal.retry_after_ms > 0, "refused without a reason");
                 }
                 Outcome::LifetimeReached(_) | Outcome::NotThisLease | Outcome::Unchanged => {
                     prop_assert_eq!(&step.after, &state);
@@ -161,7 +161,7 @@ proptest! {
     fn a_scope_as_ranges_covers_the_same_names(
         prefixes in proptest::collection::vec("[ab:/]{0,3}", 0..4), asked in "[ab:]{0,2}", name in "[ab:/_]{1,5}",
     ) {
-        // The store filters by ranges, the front door by `covers`: they must agree on every name.
+        // The store filters by ranges, the API by `covers`: they must agree on every name.
         let scope = Scope::prefixes(prefixes);
         let within = |range: &NameRange| *name >= *range.from && range.to.as_ref().is_none_or(|to| name < *to);
         let ranges = scope.ranges(&asked);
@@ -170,8 +170,8 @@ proptest! {
     }
 
     #[test]
-    fn ids_are_read_as_they_are_written(ms in 0..1_i64 << 47, random: [u8; 10]) {
-        // Version 7 and the variant are in their places, and the text form is the only one.
+    fn lease_ids_survive_a_round_trip(ms in 0..1_i64 << 47, random: [u8; 10]) {
+        // Version and variant bits are set, and the text form is unique.
         let id = LeaseId::from_parts(ms, random);
         let text = id.to_string();
         prop_assert_eq!(LeaseId::parse(&text), Some(id));
@@ -183,34 +183,35 @@ proptest! {
 
 #[test]
 fn a_clock_set_back_leaves_no_more_than_the_ttl() {
-    // Granted while the clock stands an hour before the last thing that happened here: told 10 s, not an hour and 10 s.
+    // Granted with the clock an hour before the last change: 10 s are left, not an hour and 10
+    // s.
     let now = StoreTime::from_ms(10_000_000);
     let acquire = |number, state: &ResourceState, now| {
-        let step = decide(state, &Command::Acquire(request(number, 0, 10)), now).unwrap();
+        let step = transition(state, &Command::Acquire(request(number, 0, 10)), now).unwrap();
         let Outcome::Granted { lease, .. } = step.outcome else {
             panic!("{:?}", step.outcome)
         };
         (lease, step.after)
     };
     let (first, state) = acquire(1, &ResourceState::default(), now);
-    let released = decide(&state, &Command::Release { lease: first.id }, now).unwrap();
+    let released = transition(&state, &Command::Release { lease: first.id }, now).unwrap();
     let back = now.plus(-3_600_000);
     let (second, state) = acquire(2, &released.after, back);
     assert_eq!(second.remaining_ms(back), 10_000);
-    assert_eq!(decide::refusal(&state, back).remaining_ms, 10_000);
+    assert_eq!(transition::refusal(&state, back).remaining_ms, 10_000);
 }
 
 #[test]
-fn the_same_owner_is_refused_and_told_that_it_is_itself() {
-    // Not re-entrant: heldBy names the very owner that asks.
+fn acquire_by_the_holder_itself_is_refused_and_names_it() {
+    // Not re-entrant: `heldBy` names the requesting owner itself.
     let now = StoreTime::from_ms(1_000);
-    let first = decide(
+    let first = transition(
         &ResourceState::default(),
         &Command::Acquire(request(1, 0, 10)),
         now,
     )
     .unwrap();
-    let again = decide(&first.after, &Command::Acquire(request(2, 0, 10)), now.plus(1)).unwrap();
+    let again = transition(&first.after, &Command::Acquire(request(2, 0, 10)), now.plus(1)).unwrap();
     let Outcome::Refused(refusal) = again.outcome else {
         panic!("{:?}", again.outcome)
     };
@@ -219,10 +220,10 @@ fn the_same_owner_is_refused_and_told_that_it_is_itself() {
 }
 
 #[test]
-fn a_delay_after_a_revocation_keeps_everybody_out_for_just_that_long() {
-    // The refusal says how long; then the next acquire is granted with the next token.
+fn a_delay_after_a_revocation_blocks_every_acquire() {
+    // The refusal reports the delay; after it the next acquire gets the next token.
     let now = StoreTime::from_ms(1_000);
-    let held = decide(
+    let held = transition(
         &ResourceState::default(),
         &Command::Acquire(request(1, 0, 10)),
         now,
@@ -237,8 +238,8 @@ fn a_delay_after_a_revocation_keeps_everybody_out_for_just_that_long() {
         },
         delay_ms: 500,
     });
-    let revoked = decide(&held.after, &revoke, now.plus(10)).unwrap();
-    let early = decide(
+    let revoked = transition(&held.after, &revoke, now.plus(10)).unwrap();
+    let early = transition(
         &revoked.after,
         &Command::Acquire(request(2, 1, 10)),
         now.plus(509),
@@ -248,7 +249,7 @@ fn a_delay_after_a_revocation_keeps_everybody_out_for_just_that_long() {
         panic!("{:?}", early.outcome)
     };
     assert_eq!((refusal.remaining_ms, refusal.retry_after_ms), (0, 1));
-    let later = decide(
+    let later = transition(
         &revoked.after,
         &Command::Acquire(request(2, 1, 10)),
         now.plus(510),
@@ -258,26 +259,26 @@ fn a_delay_after_a_revocation_keeps_everybody_out_for_just_that_long() {
 }
 
 #[test]
-fn the_floor_of_an_epoch_lifts_the_next_token() {
-    // After a restore no token comes again that a lost part of the store may have issued.
+fn an_epoch_floor_raises_the_next_token() {
+    // After a restore, no token is issued again that a lost part of the store may have issued.
     let now = StoreTime::from_ms(0);
     let raised = Acquire {
         floor: 1 << 32,
         ..request(1, 0, 10)
     };
-    let step = decide(&ResourceState::default(), &Command::Acquire(raised), now).unwrap();
+    let step = transition(&ResourceState::default(), &Command::Acquire(raised), now).unwrap();
     assert_eq!(step.after.last_token.number(), (1 << 32) + 1);
 }
 
 #[test]
 fn the_last_token_below_two_to_the_53_is_never_passed() {
-    // JavaScript rounds above it: no grant rather than a number that two owners share.
+    // JavaScript rounds above this: no grant rather than a number that two owners share.
     let state = ResourceState {
         last_token: FencingToken::new(limits::TOKEN_MAX),
         ..ResourceState::default()
     };
     assert!(
-        decide(
+        transition(
             &state,
             &Command::Acquire(request(1, 0, 10)),
             StoreTime::from_ms(0)
@@ -287,10 +288,11 @@ fn the_last_token_below_two_to_the_53_is_never_passed() {
 }
 
 #[test]
-fn a_renewal_is_cut_at_the_cap_and_then_says_so() {
-    // Cap 60 s: at 55 s only 5 s can be added; at 58 s nothing, and the lease lives on to its end.
+fn a_renewal_is_shortened_at_the_lifetime_cap() {
+    // Cap 60 s: at 55 s only 5 s can be added; at 58 s nothing, and the lease runs until its
+    // end.
     let start = StoreTime::from_ms(0);
-    let mut state = decide(
+    let mut state = transition(
         &ResourceState::default(),
         &Command::Acquire(request(1, 0, 50)),
         start,
@@ -302,36 +304,41 @@ fn a_renewal_is_cut_at_the_cap_and_then_says_so() {
         ttl: None,
         lifetime_ms_max: LIFETIME_MS,
     });
-    let cut = decide(&state, &renew, start.plus(49_000)).unwrap();
+    let cut = transition(&state, &renew, start.plus(49_000)).unwrap();
     let Outcome::Renewed(lease) = cut.outcome else {
         panic!("{:?}", cut.outcome)
     };
     assert_eq!(lease.expires_at, start.plus(LIFETIME_MS));
     state = cut.after;
-    let none = decide(&state, &renew, start.plus(58_000)).unwrap();
+    let none = transition(&state, &renew, start.plus(58_000)).unwrap();
     assert!(matches!(none.outcome, Outcome::LifetimeReached(_)));
     assert!(none.after.holder_at(start.plus(59_999)).is_some());
 }
 
 #[test]
 fn a_check_accepts_the_last_token_only() {
-    // Lower is stale, higher and never granted are never issued; the lease's state stands beside it.
+    // Lower is stale; higher and never granted are never issued; the lease's state is reported
+    // too.
     let now = StoreTime::from_ms(0);
     let free = ResourceState::default();
     assert_eq!(
         check(&free, FencingToken::new(0), now).verdict,
-        Verdict::NeverIssued
+        FencingDecision::NeverIssued
     );
     assert_eq!(check(&free, FencingToken::new(1), now).lease_state, "none");
     let raised = Acquire {
         floor: 5,
         ..request(1, 0, 10)
     };
-    let held = decide(&free, &Command::Acquire(raised), now).unwrap().after;
+    let held = transition(&free, &Command::Acquire(raised), now).unwrap().after;
     let verdict = |token| check(&held, FencingToken::new(token), now).verdict;
     assert_eq!(
         (verdict(5), verdict(6), verdict(7)),
-        (Verdict::Stale, Verdict::Accepted, Verdict::NeverIssued)
+        (
+            FencingDecision::Stale,
+            FencingDecision::Accepted,
+            FencingDecision::NeverIssued
+        )
     );
     assert_eq!(
         check(&held, FencingToken::new(6), now.plus(10_000)).lease_state,

@@ -1,7 +1,7 @@
-//! How long a lease lives without a renewal: whole seconds.
+//! TTL of a lease: whole seconds.
 
-use super::invalid::Invalid;
 use super::limits::TTL_SECONDS_MIN;
+use super::validation_error::Invalid;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ttl {
@@ -19,7 +19,8 @@ impl Ttl {
         Err(Invalid::new("ttlSeconds", message))
     }
 
-    /// As a store kept it: what was valid under an older limit stays valid, what no limit ever allowed does not.
+    /// From a store: a TTL that an older limit allowed stays valid; one that no limit ever
+    /// allowed does not.
     pub const fn from_stored(seconds: i64) -> Option<Self> {
         if seconds >= TTL_SECONDS_MIN && seconds <= i32::MAX as i64 {
             Some(Self { seconds })

@@ -1,26 +1,26 @@
-//! Why somebody breaks a lock, in words that tell the next reader something.
+//! Reason of a forced unlock, with minimum content for later readers.
 
 use thiserror::Error;
 
 use crate::escape;
 
-/// Characters of a reason, white space at its ends and repeated inside not counted.
+/// Characters of a reason; leading, trailing and repeated white space does not count.
 pub const REASON_CHARS_MIN: usize = 10;
 pub const REASON_CHARS_MAX: usize = 500;
-/// Dots and dashes are no words.
+/// A reason needs letters, not only dots and dashes.
 const LETTERS_MIN: usize = 5;
 
 const _: () = assert!(LETTERS_MIN < REASON_CHARS_MIN && REASON_CHARS_MIN < REASON_CHARS_MAX);
-// Four bytes each at most: the lease service tells it to the evicted holder.
+// Up to four bytes per character: the lease service passes the reason to the evicted holder.
 const _: () = assert!(REASON_CHARS_MAX * 4 <= crate::lease::limits::REASON_BYTES_MAX);
 
-/// Recorded word for word, but for white space: each run of it is one space.
+/// Stored as entered, with each run of white space as one space.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reason(String);
+pub struct UnlockReason(String);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum WeakReason {
-    #[error("a reason is needed: it goes into the record, word for word")]
+    #[error("a reason is required: it is stored word for word in the audit log")]
     Empty,
     #[error("a reason has at least {REASON_CHARS_MIN} characters, and this has {0}")]
     Short(usize),
@@ -34,7 +34,7 @@ pub enum WeakReason {
     Same,
 }
 
-impl Reason {
+impl UnlockReason {
     /// # Errors
     /// See [`WeakReason`].
     pub fn parse(text: &str) -> Result<Self, WeakReason> {
@@ -65,8 +65,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reason_tells_something_or_is_none() {
-        // Nothing, white space of several kinds, punctuation, nine characters, padding, what cannot be seen, too much.
+    fn reasons_without_content_are_rejected() {
+        // Empty, several kinds of white space, punctuation, nine characters, padding, invisible
+        // characters, too long.
         for (weak, why) in [
             ("", WeakReason::Empty),
             (" \t\r\n\u{a0}\u{3000}", WeakReason::Empty),
@@ -82,25 +83,29 @@ mod tests {
             ),
             ("stuck since \u{202e}03:00", WeakReason::Hidden),
         ] {
-            assert_eq!(Reason::parse(weak), Err(why), "{weak:?}");
+            assert_eq!(UnlockReason::parse(weak), Err(why), "{weak:?}");
         }
-        assert_eq!(Reason::parse(&"word ".repeat(101)), Err(WeakReason::Long(504)));
+        assert_eq!(
+            UnlockReason::parse(&"word ".repeat(101)),
+            Err(WeakReason::Long(504))
+        );
     }
 
     #[test]
-    fn words_of_any_script_are_kept_with_white_space_made_plain() {
-        // Ten characters are enough; line breaks of a form become spaces, which the lease service can tell.
+    fn reasons_in_any_script_keep_their_words() {
+        // Ten characters are enough; line breaks of a form become spaces, as the lease service
+        // requires.
         for good in [
             "INC-2291 ok",
             "stuck here",
             "死锁卡住了,负责人同意重启",
             "зависло с 03:00",
         ] {
-            assert_eq!(Reason::parse(good).unwrap().as_str(), good);
+            assert_eq!(UnlockReason::parse(good).unwrap().as_str(), good);
         }
-        let told = Reason::parse(" stuck since 03:00,\r\nowner agrees ").unwrap();
+        let told = UnlockReason::parse(" stuck since 03:00,\r\nowner agrees ").unwrap();
         assert_eq!(told.as_str(), "stuck since 03:00, owner agrees");
         assert!(crate::lease::names::words("reason", told.as_str()).is_ok());
-        assert!(Reason::parse(&"é".repeat(REASON_CHARS_MAX)).is_ok());
+        assert!(UnlockReason::parse(&"é".repeat(REASON_CHARS_MAX)).is_ok());
     }
 }

@@ -1,32 +1,32 @@
-//! The figures of one backend: age, size, clock, watch, passes, and how quickly it answers.
+//! Figures of one backend: age, size, clock, change notifications, scans, latency.
 
 use domain::backend::{BackendView, OUTSIDE_SCOPE, WatchState};
 use domain::escape::visible;
-use domain::human;
-use domain::known::Known;
+use domain::format;
+use domain::reported::Reported;
 use leptos::prelude::*;
 
-use crate::components::age::Age;
 use crate::components::age_bar::AgeBar;
+use crate::components::elapsed::Age;
 use crate::components::sparkline::{Sparkline, summary};
 use crate::components::time::Time;
 
 #[component]
 pub fn Health(backend: BackendView) -> impl IntoView {
-    let attention = human::count(backend.needing_attention);
+    let attention = format::count(backend.needing_attention);
     let rows = [
-        ("locks", seen_only(&backend, human::count(backend.locks))),
+        ("locks", seen_only(&backend, format::count(backend.locks))),
         ("waiters", waiters(&backend)),
         ("need attention", seen_only(&backend, attention)),
         ("coverage", coverage(&backend)),
         ("clock, theirs minus ours", clock(&backend)),
         ("watch", watch(&backend.watch)),
         (
-            "passes",
-            of_the_whole(&backend, human::count(backend.passes).into_any()),
+            "scans",
+            of_the_whole(&backend, format::count(backend.passes).into_any()),
         ),
         (
-            "re-list differences",
+            "resync differences",
             of_the_whole(&backend, differences(backend.relist_differences)),
         ),
     ];
@@ -45,7 +45,7 @@ pub fn Health(backend: BackendView) -> impl IntoView {
             <AgeBar backend=backend.clone()/>
             <dl>{rows}</dl>
             <div class="answers">
-                <h3>"Answers"</h3>
+                <h3>"Scan durations"</h3>
                 <Sparkline answers_ms=backend.answers_ms.clone()/>
                 <p class="small ink2">{words}</p>
             </div>
@@ -55,7 +55,7 @@ pub fn Health(backend: BackendView) -> impl IntoView {
 }
 
 fn age(backend: &BackendView) -> AnyView {
-    let poll = human::period(backend.poll_ms);
+    let poll = format::period(backend.poll_interval_ms);
     match (backend.age_ms, backend.observed_at) {
         (Some(ms), Some(at)) => {
             let at = backend
@@ -70,7 +70,7 @@ fn age(backend: &BackendView) -> AnyView {
     }
 }
 
-/// A figure that a reader of a part of the backend is not shown.
+/// A figure that readers with a limited scope may not see.
 fn of_the_whole(backend: &BackendView, figure: AnyView) -> AnyView {
     if backend.is_limited {
         view! { <span class="ink3" title=OUTSIDE_SCOPE>"not shown"</span> }.into_any()
@@ -79,7 +79,7 @@ fn of_the_whole(backend: &BackendView, figure: AnyView) -> AnyView {
     }
 }
 
-/// A figure of a backend that was never seen is unknown, whatever stands in the view.
+/// Without an observation the figure is unknown, whatever the view holds.
 fn seen_only(backend: &BackendView, figure: String) -> AnyView {
     match backend.age_ms {
         Some(_) => figure.into_any(),
@@ -89,16 +89,20 @@ fn seen_only(backend: &BackendView, figure: String) -> AnyView {
 
 fn waiters(backend: &BackendView) -> AnyView {
     match backend.age_ms {
-        Some(_) => known(&backend.waiters, |count| human::count(*count)),
+        Some(_) => known(&backend.waiters, |count| format::count(*count)),
         None => view! { <span class="ink3">"unknown"</span> }.into_any(),
     }
 }
 
-fn known<T>(value: &Known<T>, show: impl FnOnce(&T) -> String) -> AnyView {
+fn known<T>(value: &Reported<T>, show: impl FnOnce(&T) -> String) -> AnyView {
     match value {
-        Known::Known(value) => show(value).into_any(),
-        Known::Unknown(why) => view! { <span class="ink3" title=why.to_string()>"unknown"</span> }.into_any(),
-        Known::Absent(why) => view! { <span class="ink3" title=why.to_string()>"none"</span> }.into_any(),
+        Reported::Value(value) => show(value).into_any(),
+        Reported::Unknown(why) => {
+            view! { <span class="ink3" title=why.to_string()>"unknown"</span> }.into_any()
+        }
+        Reported::NotApplicable(why) => {
+            view! { <span class="ink3" title=why.to_string()>"none"</span> }.into_any()
+        }
     }
 }
 
@@ -113,14 +117,14 @@ fn coverage(backend: &BackendView) -> AnyView {
         (_, Some(percent), _) => {
             view! { <span class="st warning">{format!("{percent} %")}</span> }.into_any()
         }
-        (_, None, _) => view! { <span class="st warning">"in part"</span> }.into_any(),
+        (_, None, _) => view! { <span class="st warning">"partial"</span> }.into_any(),
     }
 }
 
 fn clock(backend: &BackendView) -> AnyView {
     let error = backend.clock_error_ms;
     known(&backend.clock_offset_ms, |ms| {
-        format!("{} \u{b1} {error} ms", human::offset(*ms))
+        format!("{} \u{b1} {error} ms", format::offset(*ms))
     })
 }
 
@@ -139,10 +143,10 @@ fn watch(watch: &WatchState) -> AnyView {
     }
 }
 
-/// Should stay 0: anything else is a change that watching had missed.
+/// Should stay 0: each difference is a change without a notification.
 fn differences(count: u64) -> AnyView {
     match count {
         0 => view! { <span class="ink3">"0"</span> }.into_any(),
-        _ => view! { <span class="st warning" title="changes that watching had missed and a full list found">{human::count(count)}</span> }.into_any(),
+        _ => view! { <span class="st warning" title="changes that the watch missed and a resync found">{format::count(count)}</span> }.into_any(),
     }
 }

@@ -1,9 +1,9 @@
-//! What one backend is asked for and may answer: its sources, the account's rights, capabilities, past faults.
+//! Tables of one backend: sources, account permissions, capabilities, past failures.
 
-use domain::backend::{Capability, Fault, Right, SourceView};
+use domain::backend::{AccountPermission, BackendFailure, Capability, SourceView};
 use domain::escape::visible;
-use domain::human;
-use domain::known::Known;
+use domain::format;
+use domain::reported::Reported;
 use leptos::prelude::*;
 
 use crate::components::state_badge::Shape;
@@ -20,7 +20,7 @@ pub fn Sources(sources: Vec<SourceView>, is_seen: bool) -> impl IntoView {
         view! {
             <tr>
                 <th scope="row" class="mono wrap"><bdi>{visible(source.source.as_str()).into_owned()}</bdi>{fault}</th>
-                <td class="num">{if is_seen { human::count(source.locks).into_any() } else { view! { <span class="ink3">"unknown"</span> }.into_any() }}</td>
+                <td class="num">{if is_seen { format::count(source.locks).into_any() } else { view! { <span class="ink3">"unknown"</span> }.into_any() }}</td>
             </tr>
         }.into_any()
     });
@@ -34,37 +34,37 @@ pub fn Sources(sources: Vec<SourceView>, is_seen: bool) -> impl IntoView {
 }
 
 #[component]
-pub fn Rights(rights: Vec<Right>) -> impl IntoView {
+pub fn Rights(rights: Vec<AccountPermission>) -> impl IntoView {
     let rows = rights.into_iter().map(|right| {
-        let (shape, hue, word) = judge(&right);
-        let unmet = matches!(right.allowed, Known::Known(allowed) if allowed != right.wanted);
-        let mend = (unmet && !right.mend.is_empty()).then(|| {
-            view! { <span class="mend mono"><bdi>{visible(&right.mend).into_owned()}</bdi></span> }.into_any()
+        let (shape, hue, word) = permission_status(&right);
+        let unmet = matches!(right.allowed, Reported::Value(allowed) if allowed != right.wanted);
+        let remedy = (unmet && !right.remedy.is_empty()).then(|| {
+            view! { <span class="remedy mono"><bdi>{visible(&right.remedy).into_owned()}</bdi></span> }.into_any()
         });
         view! {
             <tr>
-                <th scope="row" class="wrap"><bdi>{visible(&right.what).into_owned()}</bdi>{mend}</th>
+                <th scope="row" class="wrap"><bdi>{visible(&right.what).into_owned()}</bdi>{remedy}</th>
                 <td><span class=format!("st {hue}") title=right.allowed.why().unwrap_or_default().to_owned()><Shape name=shape/>{word}</span></td>
             </tr>
         }.into_any()
     });
     view! {
         <table class="t bt">
-            <thead><tr><th scope="col">"what this account may do"</th><th scope="col"><span class="sr">"verdict"</span></th></tr></thead>
+            <thead><tr><th scope="col">"account permissions"</th><th scope="col"><span class="sr">"verdict"</span></th></tr></thead>
             <tbody>{rows.collect_view()}</tbody>
         </table>
     }
     .into_any()
 }
 
-/// A right that is missing and one too many are both faults, and neither looks like the other.
-fn judge(right: &Right) -> (&'static str, &'static str, &'static str) {
+/// A missing permission and one too many are both faults, with different badges.
+fn permission_status(right: &AccountPermission) -> (&'static str, &'static str, &'static str) {
     match (&right.allowed, right.wanted) {
-        (Known::Known(true), true) => ("ok", "healthy quiet", "may"),
-        (Known::Known(false), false) => ("ok", "healthy quiet", "may not"),
-        (Known::Known(false), true) => ("x", "critical", "may not"),
-        (Known::Known(true), false) => ("near_expiry", "warning", "may, should not"),
-        (Known::Unknown(_) | Known::Absent(_), _) => ("unknown", "blind quiet", "unknown"),
+        (Reported::Value(true), true) => ("ok", "healthy quiet", "granted"),
+        (Reported::Value(false), false) => ("ok", "healthy quiet", "denied"),
+        (Reported::Value(false), true) => ("x", "critical", "denied"),
+        (Reported::Value(true), false) => ("near_expiry", "warning", "granted, not needed"),
+        (Reported::Unknown(_) | Reported::NotApplicable(_), _) => ("unknown", "blind quiet", "unknown"),
     }
 }
 
@@ -82,7 +82,7 @@ pub fn Capabilities(capabilities: Vec<Capability>) -> impl IntoView {
     });
     view! {
         <table class="t bt">
-            <thead><tr><th scope="col">"can tell"</th><th scope="col">"how"</th><th scope="col"><span class="sr">"whether"</span></th></tr></thead>
+            <thead><tr><th scope="col">"capability"</th><th scope="col">"how"</th><th scope="col"><span class="sr">"supported"</span></th></tr></thead>
             <tbody>{rows.collect_view()}</tbody>
         </table>
     }
@@ -90,7 +90,7 @@ pub fn Capabilities(capabilities: Vec<Capability>) -> impl IntoView {
 }
 
 #[component]
-pub fn PastFaults(faults: Vec<Fault>) -> impl IntoView {
+pub fn PastFaults(faults: Vec<BackendFailure>) -> impl IntoView {
     let more = faults.len().saturating_sub(FAULTS_SHOWN);
     let is_empty = faults.is_empty();
     let rows = faults.into_iter().take(FAULTS_SHOWN).map(|fault| {
@@ -100,7 +100,7 @@ pub fn PastFaults(faults: Vec<Fault>) -> impl IntoView {
                 <td class="ink2"><Time at=fault.at/></td>
                 <td class="wrap">
                     <bdi>{visible(&fault.message).into_owned()}</bdi><span class="ink3">{times}</span>
-                    <span class="mend"><bdi>{visible(&fault.mend).into_owned()}</bdi></span>
+                    <span class="remedy"><bdi>{visible(&fault.remedy).into_owned()}</bdi></span>
                 </td>
             </tr>
         }
@@ -109,7 +109,7 @@ pub fn PastFaults(faults: Vec<Fault>) -> impl IntoView {
     let rows = rows.collect_view();
     view! {
         <table class="t bt past">
-            <thead><tr><th scope="col">"past faults"</th><th scope="col"><span class="sr">"what and how to mend it"</span></th></tr></thead>
+            <thead><tr><th scope="col">"past errors"</th><th scope="col"><span class="sr">"error and remedy"</span></th></tr></thead>
             <tbody>
                 {rows}
                 {is_empty.then(|| view! { <tr><td colspan="2" class="ink3">"none since this console started"</td></tr> }.into_any())}

@@ -1,18 +1,18 @@
-//! The row of facts: who, since when, renewing or not, token, until when, lease, and how far to trust it.
+//! Fact row: owner, hold time, renewals, token, expiry, lease, safety class.
 
-use domain::detail::LockDetail;
 use domain::escape::visible;
-use domain::human;
-use domain::known::Known;
+use domain::format;
 use domain::lock::Lock;
+use domain::lock_detail::LockDetail;
+use domain::reported::Reported;
 use leptos::prelude::*;
 
-use crate::components::age::{Age, Elapsing, Held};
-use crate::components::changing::changing;
-use crate::components::facts::{Facts, known_or_why};
+use crate::components::elapsed::{Age, Elapsing, Held};
+use crate::components::fact_list::{Facts, known_or_why};
+use crate::components::reactive::changing;
 use crate::components::time::{Time, is_of_another_day};
 
-/// Longer leases show their two ends.
+/// Longer lease ids show their two ends.
 const LEASE_CHARS_MAX: usize = 20;
 
 #[component]
@@ -25,7 +25,7 @@ fn Row(lock: Lock) -> impl IntoView {
     let token = known_or_why(&lock.fencing_token, |token| token.to_string().into_any());
     let safety = {
         let why = lock.safety.why.to_string();
-        view! { {lock.safety.class.wire()}<small>{why}</small> }.into_any()
+        view! { {lock.safety.class.as_str()}<small>{why}</small> }.into_any()
     };
     let cells = [
         ("held by", owner(&lock)),
@@ -42,7 +42,7 @@ fn Row(lock: Lock) -> impl IntoView {
 fn owner(lock: &Lock) -> AnyView {
     let others = lock.owner_count.saturating_sub(1);
     let others = (others > 0).then(|| {
-        let text = format!("and {} more share it", human::count(u64::from(others)));
+        let text = format!("and {} more share it", format::count(u64::from(others)));
         view! { <small>{text}</small> }.into_any()
     });
     let source = format!("source {}", lock.id.source);
@@ -54,11 +54,11 @@ fn owner(lock: &Lock) -> AnyView {
 
 fn since(lock: &Lock) -> AnyView {
     match &lock.acquired_at {
-        Known::Known(at) => {
+        Reported::Value(at) => {
             let with_date = is_of_another_day(*at, lock.observed_at);
             view! { <Time at=*at with_date/><small><Held lock=lock.clone()/>" ago"</small> }.into_any()
         }
-        Known::Unknown(why) | Known::Absent(why) => {
+        Reported::Unknown(why) | Reported::NotApplicable(why) => {
             let why = why.to_string();
             view! { <Held lock=lock.clone()/><small>{why}</small> }.into_any()
         }
@@ -67,9 +67,9 @@ fn since(lock: &Lock) -> AnyView {
 
 fn renewing(lock: &Lock) -> AnyView {
     known_or_why(&lock.renewal, |renewal| {
-        let seen = human::counted(u64::from(renewal.count), "renewal", "renewals");
+        let seen = format::counted(u64::from(renewal.count), "renewal", "renewals");
         view! {
-            {format!("every {}", human::duration(renewal.interval_ms))}
+            {format!("every {}", format::duration(renewal.interval_ms))}
             <small>"last "<Age ms=renewal.last_ago_ms/>" ago, "{seen}" seen"</small>
         }
         .into_any()

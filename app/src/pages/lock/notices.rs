@@ -1,13 +1,13 @@
-//! What must be known before anything below is believed: that it is gone, old, or could not be read afresh.
+//! Notices above the lock: released, old data, or not read for this request.
 
 use domain::backend::BackendStatus;
-use domain::detail::LockDetail;
 use domain::escape::visible;
-use domain::known::Known;
+use domain::lock_detail::LockDetail;
+use domain::reported::Reported;
 use leptos::prelude::*;
 
-use crate::components::age::Age;
-use crate::components::changing::changing;
+use crate::components::elapsed::Age;
+use crate::components::reactive::changing;
 use crate::components::state_badge::Shape;
 
 #[component]
@@ -23,8 +23,8 @@ fn notice(detail: &LockDetail) -> Option<AnyView> {
         return Some(blind(detail));
     }
     match &detail.fresh {
-        Known::Unknown(why) => Some(not_fresh(detail, why)),
-        Known::Known(_) | Known::Absent(_) => None,
+        Reported::Unknown(why) => Some(not_fresh(detail, why)),
+        Reported::Value(_) | Reported::NotApplicable(_) => None,
     }
 }
 
@@ -34,12 +34,12 @@ fn gone(detail: &LockDetail) -> AnyView {
         .owner_id
         .known()
         .map(|owner| view! { ", held by "<bdi>{visible(owner.as_str()).into_owned()}</bdi> }.into_any());
-    let why = detail.fresh.why().unwrap_or("nobody holds it");
+    let why = detail.fresh.why().unwrap_or("the lock is free");
     let why = visible(why.trim_end_matches('.')).into_owned();
     view! {
         <p class="notice" role="status">
             <Shape name="ok"/>
-            <span><b>"Nobody holds it: "<bdi>{why}</bdi>"."</b>" Last observed "<Age ms=detail.lock.age_ms/>" ago"{owner}"."</span>
+            <span><b>"Not held: "<bdi>{why}</bdi>"."</b>" Last observed "<Age ms=detail.lock.age_ms/>" ago"{owner}"."</span>
         </p>
     }
     .into_any()
@@ -59,8 +59,8 @@ fn blind(detail: &LockDetail) -> AnyView {
     view! {
         <p class="notice blind is-stale" role="status">
             <Shape name="stale"/>
-            <span><b>{name.clone()}{verb}</b>" What stands here was true "<Age ms=detail.lock.age_ms/>" ago and may not be now."{why}</span>
-            <a class="link" href=format!("/backends#{name}")>"Why, and what to do"</a>
+            <span><b>{name.clone()}{verb}</b>" The data was read "<Age ms=detail.lock.age_ms/>" ago and may be out of date."{why}</span>
+            <a class="link" href=format!("/backends#{name}")>"Cause and remedy"</a>
         </p>
     }
     .into_any()
@@ -70,7 +70,7 @@ fn not_fresh(detail: &LockDetail, why: &str) -> AnyView {
     view! {
         <p class="notice warning" role="status">
             <Shape name="near_expiry"/>
-            <span><b>"It could not be read just now."</b>" What stands here was observed "<Age ms=detail.lock.age_ms/>" ago. "<bdi>{visible(why).into_owned()}</bdi></span>
+            <span><b>"The last read failed."</b>" The data was read "<Age ms=detail.lock.age_ms/>" ago. "<bdi>{visible(why).into_owned()}</bdi></span>
         </p>
     }
     .into_any()

@@ -1,10 +1,10 @@
-//! How many locks are in each state: links that narrow the list, and widen it again.
+//! Number of locks per state, as links that toggle the state filter.
 
-use domain::human;
+use domain::format;
 use domain::state::{LockState, StateCounts};
 use leptos::prelude::*;
 
-use super::address::Address;
+use super::url_state::Address;
 use crate::components::state_badge::StateBadge;
 
 #[component]
@@ -14,7 +14,7 @@ pub fn Facets(states: Signal<StateCounts>, address: Memo<Address>) -> impl IntoV
         let counts = states.get();
         LockState::ALL
             .into_iter()
-            .filter(move |state| counts.of(*state) > 0 || chosen.has("state", state.wire()))
+            .filter(move |state| counts.count(*state) > 0 || chosen.has("state", state.as_str()))
     };
     let any = move || address.with(|address| !address.first("state").is_empty());
     view! {
@@ -23,11 +23,11 @@ pub fn Facets(states: Signal<StateCounts>, address: Memo<Address>) -> impl IntoV
             {move || shown().map(|state| view! {
                 <a
                     class="fc"
-                    href=address.get().toggled("state", state.wire()).href()
-                    aria-current=address.get().has("state", state.wire()).then_some("true")
+                    href=address.get().toggled("state", state.as_str()).href()
+                    aria-current=address.get().has("state", state.as_str()).then_some("true")
                 >
                     <StateBadge state small=true/>
-                    <b>{human::count(states.get().of(state))}</b>
+                    <b>{format::count(states.get().count(state))}</b>
                 </a>
             }.into_any()).collect_view()}
             {move || any().then(|| view! { <a class="fc link small" href=address.get().with("state", "").href()>"any state"</a> }.into_any())}

@@ -1,4 +1,4 @@
-//! The filters: a plain form that works without script, and submits itself with it.
+//! Filters: a plain form that works without script, and submits itself with it.
 
 use domain::escape::visible;
 use domain::names::BackendName;
@@ -11,10 +11,10 @@ use leptos_router::hooks::use_navigate;
 use wasm_bindgen::JsCast;
 use web_sys::{FormData, HtmlInputElement};
 
-use super::address::Address;
-use crate::components::changing::changing;
+use super::url_state::Address;
+use crate::components::reactive::changing;
 
-/// Fields that the form sends, in the order of the address.
+/// Fields of the form, in URL order.
 const FIELDS: [&str; 8] = [
     "backend", "prefix", "owner", "state", "safety", "q", "sort", "limit",
 ];
@@ -94,7 +94,7 @@ pub fn Filters(
     }
 }
 
-/// Closes an open choice when one clicks elsewhere or presses Escape. In the browser only.
+/// Closes an open choice on a click elsewhere or Escape. In the browser only.
 fn close_elsewhere(form: NodeRef<Form>) {
     let close = move |but: Option<&web_sys::Node>| {
         let open = form
@@ -134,7 +134,7 @@ fn fields(form: &web_sys::HtmlFormElement) -> Vec<(String, String)> {
             .filter_map(move |value| Some((name.to_owned(), value.as_string()?)))
             .collect::<Vec<_>>()
     };
-    let default = Sort::default().wire();
+    let default = Sort::default().to_query_value();
     FIELDS
         .into_iter()
         .flat_map(values)
@@ -142,7 +142,7 @@ fn fields(form: &web_sys::HtmlFormElement) -> Vec<(String, String)> {
         .collect()
 }
 
-/// What the form does not show but must not lose.
+/// Hidden fields for URL parameters that the form does not show.
 fn kept(address: &Address) -> impl IntoView + use<> {
     let keep = |name: &'static str| {
         let values: Vec<String> = address.all(name).map(str::to_owned).collect();
@@ -194,7 +194,7 @@ fn BackendChoice(backends: Signal<Vec<BackendName>>, address: Memo<Address>) -> 
         (chosen, _) if chosen.len() == 1 => chosen.concat(),
         (chosen, all) => format!("{} of {all}", chosen.len()),
     };
-    // A chosen backend that is not configured stays visible, so that it can be taken away.
+    // A selected backend that is not configured stays visible, so that it can be deselected.
     let listed = move || {
         let mut names: Vec<String> = backends.with(|names| names.iter().map(ToString::to_string).collect());
         names.extend(
@@ -251,8 +251,8 @@ fn SafetyChoice(address: Memo<Address>) -> impl IntoView {
         <label class="sel"><span>"safety class"</span>
             <select name="safety" aria-label="safety class">
                 {option("", "any")}
-                {option(SafetyClass::Correctness.wire(), "correctness")}
-                {option(SafetyClass::Efficiency.wire(), "efficiency")}
+                {option(SafetyClass::Correctness.as_str(), "correctness")}
+                {option(SafetyClass::Efficiency.as_str(), "efficiency")}
             </select>
         </label>
     }
@@ -273,7 +273,7 @@ fn SortChoice(address: Memo<Address>) -> impl IntoView {
             <select name="sort" aria-label="sort">
                 {move || listed().into_iter().map(|(word, sort)| {
                     let selected = sort == address.get().sort();
-                    view! { <option value=sort.wire() selected=selected prop:selected=selected>{word}</option> }.into_any()
+                    view! { <option value=sort.to_query_value() selected=selected prop:selected=selected>{word}</option> }.into_any()
                 }).collect_view()}
             </select>
         </label>

@@ -1,23 +1,23 @@
-//! What the list cannot show, said above it; and what an empty list means.
+//! Coverage notices above the list, and the empty states.
 //!
 //! A backend that is down, stale, partial or not read yet never reads as "no locks".
 
 use domain::backend::{BackendStatus, BackendView};
-use domain::human;
+use domain::format;
 use domain::observation::Coverage;
 use domain::query::InventoryPage;
 use leptos::prelude::*;
 
 use super::Loaded;
-use super::address::Address;
-use crate::components::changing::changing;
-use crate::components::empty::Empty;
-use crate::components::state_badge::{Shape, backend_look};
+use super::url_state::Address;
+use crate::components::empty_state::Empty;
+use crate::components::reactive::changing;
+use crate::components::state_badge::{Shape, status_badge};
 
-/// Lines shown; further backends are only named.
+/// Notices shown; further backends are only named.
 const LINES_MAX: usize = 3;
 
-/// What is said of one backend that is not seen whole.
+/// Notice of one backend with incomplete coverage.
 #[derive(Debug, Clone, PartialEq)]
 struct Line {
     status: BackendStatus,
@@ -25,13 +25,13 @@ struct Line {
     what: String,
 }
 
-/// One line per backend that is not seen whole, the worst first.
+/// One notice per backend with incomplete coverage, the worst first.
 #[component]
 pub fn Blindness(loaded: Signal<Loaded>, address: Memo<Address>) -> impl IntoView {
     let lines = Memo::new(move |_| {
         let address = address.get();
         let mut lines = loaded.with(|loaded| {
-            asked(&loaded.page, &address)
+            queried_backends(&loaded.page, &address)
                 .filter_map(blindness)
                 .collect::<Vec<_>>()
         });
@@ -47,11 +47,11 @@ pub fn Blindness(loaded: Signal<Loaded>, address: Memo<Address>) -> impl IntoVie
             .collect::<Vec<_>>()
             .join(", ");
         let rest = (!rest.is_empty()).then(|| {
-            view! { <li><span>"Not seen whole either: "{rest}"."</span><a class="link" href="/backends">"Why"</a></li> }.into_any()
+            view! { <li><span>"Also incomplete: "{rest}"."</span><a class="link" href="/backends">"Reason"</a></li> }.into_any()
         });
         (!lines.is_empty()).then(|| {
             view! {
-                <ul class="blindness" aria-label="backends not seen whole">
+                <ul class="blindness" aria-label="backends with incomplete coverage">
                     {lines.into_iter().map(|line| view! { <BlindLine line/> }.into_any()).collect_view()}
                     {rest}
                 </ul>
@@ -63,18 +63,21 @@ pub fn Blindness(loaded: Signal<Loaded>, address: Memo<Address>) -> impl IntoVie
 
 #[component]
 fn BlindLine(line: Line) -> impl IntoView {
-    let (shape, hue, word) = backend_look(line.status);
+    let (shape, hue, word) = status_badge(line.status);
     view! {
         <li class=hue>
             <Shape name=shape/>
             <span><b>{line.name}</b>" "{word}". "<span class="what">{line.what}</span></span>
-            <a class="link" href="/backends" aria-label="Why, on the page of backends">"Why"</a>
+            <a class="link" href="/backends" aria-label="Reason, on the Backends page">"Reason"</a>
         </li>
     }
 }
 
-/// The backends that the list is about.
-fn asked<'a>(page: &'a InventoryPage, address: &'a Address) -> impl Iterator<Item = &'a BackendView> {
+/// Backends selected by the query.
+fn queried_backends<'a>(
+    page: &'a InventoryPage,
+    address: &'a Address,
+) -> impl Iterator<Item = &'a BackendView> {
     let all = address.first("backend").is_empty();
     page.backends
         .iter()
@@ -87,25 +90,23 @@ fn blindness(backend: &BackendView) -> Option<Line> {
         .as_ref()
         .map(|fault| format!(": {}", fault.message))
         .unwrap_or_default();
-    let locks = human::counted(backend.locks, "lock", "locks");
+    let locks = format::counted(backend.locks, "lock", "locks");
     let what = match (backend.status, &backend.coverage) {
-        (BackendStatus::Starting, _) => {
-            "It is being read for the first time; its locks are not listed yet.".to_owned()
-        }
+        (BackendStatus::Starting, _) => "First scan in progress; its locks are not listed yet.".to_owned(),
         (BackendStatus::Down, _) if backend.age_ms.is_none() => {
-            format!("Never seen since this console started{why}. What it holds is not known.")
+            format!("No data since this console started{why}. Its locks are unknown.")
         }
         (BackendStatus::Down | BackendStatus::Stale, _) => {
             format!("Its {locks} are listed as they were last seen{why}.")
         }
         (BackendStatus::Live | BackendStatus::Partial, Coverage::Partial { .. }) if backend.is_limited => {
-            "Seen in part.".to_owned()
+            "Partial coverage.".to_owned()
         }
         (BackendStatus::Live | BackendStatus::Partial, Coverage::Partial { seen, of, why }) => match of {
-            Some(of) => format!("Seen {} of {}: {why}.", human::count(*seen), human::count(*of)),
-            None => format!("Seen {} and there is more: {why}.", human::count(*seen)),
+            Some(of) => format!("{} of {} read: {why}.", format::count(*seen), format::count(*of)),
+            None => format!("{} read, more exist: {why}.", format::count(*seen)),
         },
-        (BackendStatus::Partial, Coverage::Complete) => format!("Seen in part{why}."),
+        (BackendStatus::Partial, Coverage::Complete) => format!("Partial coverage{why}."),
         (BackendStatus::Live, Coverage::Complete) => return None,
     };
     Some(Line {
@@ -115,7 +116,7 @@ fn blindness(backend: &BackendView) -> Option<Line> {
     })
 }
 
-/// Stands in for the table when no row matches.
+/// Replaces the table when no row matches.
 #[component]
 pub fn NoRows(loaded: Signal<Loaded>, address: Memo<Address>) -> impl IntoView {
     changing(move || {
@@ -134,7 +135,7 @@ pub fn NoRows(loaded: Signal<Loaded>, address: Memo<Address>) -> impl IntoView {
 
 fn words(page: &InventoryPage, address: &Address) -> (&'static str, String) {
     let filtered = address.is_filtered();
-    let asked: Vec<&BackendView> = asked(page, address).collect();
+    let asked: Vec<&BackendView> = queried_backends(page, address).collect();
     let all = asked.len();
     let blind = asked
         .iter()
@@ -143,34 +144,30 @@ fn words(page: &InventoryPage, address: &Address) -> (&'static str, String) {
     let starting = asked
         .iter()
         .all(|backend| backend.status == BackendStatus::Starting);
-    let unseen = format!("{blind} of {all} backends are not seen whole, as said above.");
+    let unseen = format!("{blind} of {all} backends have incomplete coverage: see above.");
     match (filtered, blind) {
         (_, _) if all == 0 && !filtered => (
             "No backend is configured",
-            "Name the systems that hold your locks in the configuration; each becomes a backend here."
-                .to_owned(),
+            "Add your lock systems to the configuration; each becomes a backend.".to_owned(),
         ),
         (false, _) if starting => (
             "Reading the backends",
-            "Nothing has been seen yet. The list fills by itself.".to_owned(),
+            "First scan in progress. The list updates by itself.".to_owned(),
         ),
         (false, 0) => (
-            "Nobody holds a lock",
+            "No held locks",
             format!("All {all} backends answer, and none of them holds a lock."),
         ),
-        (false, _) => (
-            "No lock is known",
-            format!("That is not to say that there is none: {unseen}"),
-        ),
+        (false, _) => ("No known locks", format!("Coverage is incomplete: {unseen}")),
         (true, 0) => (
-            "No lock matches",
-            format!("{} are held.", human::counted(page.held_total, "lock", "locks")),
+            "No matching locks",
+            format!("{} are held.", format::counted(page.held_total, "lock", "locks")),
         ),
         (true, _) => (
-            "No known lock matches",
+            "No matching known locks",
             format!(
                 "{} are known; {unseen}",
-                human::counted(page.held_total, "lock", "locks")
+                format::counted(page.held_total, "lock", "locks")
             ),
         ),
     }

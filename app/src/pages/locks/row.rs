@@ -1,21 +1,21 @@
 //! One row: a lock on one line.
 
-mod written;
+mod ssr;
 
 use domain::escape::visible;
-use domain::human;
-use domain::known::Known;
+use domain::format;
 use domain::lock::Lock;
-use domain::segments::shared_len;
+use domain::name_tree::shared_len;
+use domain::reported::Reported;
 use domain::state::LockState;
 use leptos::prelude::*;
 use leptos::tachys::html::InertElement;
 
-use super::listing::{Listing, Shown};
-use crate::components::age::Held;
+use super::row_buffer::{Listing, Shown};
+use crate::components::elapsed::Held;
+use crate::components::expiry_bar::ExpiryBar;
 use crate::components::known_value::KnownValue;
 use crate::components::resource_name::ResourceName;
-use crate::components::runway::Runway;
 use crate::components::state_badge::StateBadge;
 use crate::links;
 use crate::live::use_live;
@@ -23,11 +23,11 @@ use crate::live::use_live;
 /// How long a changed row is marked, in milliseconds.
 const MARKED_MS: i64 = 2_000;
 
-/// A row with what it needs to know of the row above.
+/// A row with the context of the row above.
 #[derive(Debug, Clone, PartialEq)]
 struct Placed {
     row: Shown,
-    /// Leading bytes of the name that the row above has too.
+    /// Number of leading bytes of the name that the row above shares.
     shared: usize,
 }
 
@@ -36,7 +36,7 @@ fn placed(listing: &Listing, index: usize) -> Option<Placed> {
     let name = row.lock.id.resource.text();
     let above = index.checked_sub(1).and_then(|above| listing.row(above));
     let shared = above.map_or(0, |above| shared_len(&above.lock.id.resource.text(), &name));
-    // A name that says nothing new (the same on another backend) is not dimmed away.
+    // A name equal to the one above (on another backend) is not dimmed.
     Some(Placed {
         row,
         shared: if shared < name.len() { shared } else { 0 },
@@ -47,21 +47,21 @@ fn placed(listing: &Listing, index: usize) -> Option<Placed> {
 pub fn LockRow(
     listing: RwSignal<Listing>,
     index: usize,
-    /// Number of the list's first row, for readers of the table.
+    /// Number of the list's first row, for screen readers.
     #[prop(into)]
     from: Signal<u64>,
 ) -> impl IntoView {
-    // Never true in the browser, whose build has none of it.
+    // Never true in the browser, whose build does not contain it.
     if cfg!(feature = "ssr")
         && let Some(placed) = listing.with_untracked(|listing| placed(listing, index))
     {
         let place = aria_row(from.get_untracked(), index);
-        return InertElement::new(written::row(&placed, index, place)).into_any();
+        return InertElement::new(ssr::row(&placed, index, place)).into_any();
     }
     live_row(listing, index, from)
 }
 
-/// As the table counts: its head is the first row.
+/// Row number for `aria-rowindex`: the header is row 1.
 fn aria_row(from: u64, index: usize) -> u64 {
     from + u64::try_from(index).unwrap_or(0) + 2
 }
@@ -77,7 +77,7 @@ fn live_row(listing: RwSignal<Listing>, index: usize, from: Signal<u64>) -> AnyV
             .is_some_and(|at| live.now_ms().is_some_and(|now| now - at < MARKED_MS))
     };
     let look =
-        Memo::new(move |_| placed.with(|placed| placed.as_ref().map_or("", |placed| look(&placed.row))));
+        Memo::new(move |_| placed.with(|placed| placed.as_ref().map_or("", |placed| row_class(&placed.row))));
     let class = Memo::new(move |_| format!("{}{}", look.get(), if marked() { " is-new" } else { "" }));
     let place = move || aria_row(from.get(), index);
     view! {
@@ -88,12 +88,12 @@ fn live_row(listing: RwSignal<Listing>, index: usize, from: Signal<u64>) -> AnyV
     .into_any()
 }
 
-/// What the backend calls the place where it is.
+/// The backend's name of the source.
 fn source_of(lock: &Lock) -> String {
-    format!("{}, {}", lock.kind.wire(), lock.id.source)
+    format!("{}, {}", lock.kind.as_str(), lock.id.source)
 }
 
-fn look(row: &Shown) -> &'static str {
+fn row_class(row: &Shown) -> &'static str {
     match (row.gone, row.lock.state) {
         (true, _) => "is-stale is-gone",
         (false, LockState::Stale) => "is-stale",
@@ -111,7 +111,7 @@ fn Cells(placed: Placed) -> impl IntoView {
     let backend = lock.id.backend.to_string();
     let source = source_of(&lock);
     let state = lock.state;
-    let note = (state == LockState::Stale).then(|| human::age(lock.age_ms));
+    let note = (state == LockState::Stale).then(|| format::age(lock.age_ms));
     let why = if row.gone {
         GONE.to_owned()
     } else {
@@ -127,15 +127,14 @@ fn Cells(placed: Placed) -> impl IntoView {
         <td class="c-b ink2" title=source>{backend}</td>
         <td class="c-o"><Owner lock=(*lock).clone()/></td>
         <td class="c-h num"><Held lock=(*lock).clone()/></td>
-        <td class="c-rw"><Runway lock=(*lock).clone()/></td>
+        <td class="c-rw"><ExpiryBar lock=(*lock).clone()/></td>
         <td class="c-w num"><Waiters count=lock.waiter_count.clone()/></td>
         <td class="c-t num"><KnownValue value=lock.fencing_token.clone().map(|token| token.to_string())/></td>
         <td class="c-st">{badge}</td>
     }
 }
 
-const GONE: &str =
-    "Released, or moved to another place in the list; it goes when the pointer leaves the table";
+const GONE: &str = "Released, or moved in the list; the row goes when the pointer leaves the table";
 
 #[component]
 fn Owner(lock: Lock) -> impl IntoView {
@@ -147,11 +146,11 @@ fn Owner(lock: Lock) -> impl IntoView {
 }
 
 #[component]
-fn Waiters(count: Known<u32>) -> impl IntoView {
+fn Waiters(count: Reported<u32>) -> impl IntoView {
     match count {
-        Known::Known(0) => view! { <span class="ink3">"0"</span> }.into_any(),
-        Known::Known(count) => {
-            view! { <span class="waiting wn">{human::count(u64::from(count))}</span> }.into_any()
+        Reported::Value(0) => view! { <span class="ink3">"0"</span> }.into_any(),
+        Reported::Value(count) => {
+            view! { <span class="waiting wn">{format::count(u64::from(count))}</span> }.into_any()
         }
         unknown => view! { <KnownValue value=unknown.map(|count| count.to_string())/> }.into_any(),
     }

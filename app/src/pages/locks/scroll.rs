@@ -1,4 +1,4 @@
-//! Scrolling and moving through the table in the browser: measures, draws what is in sight, moves the focus.
+//! Scrolling and row focus in the browser: measures, draws visible rows, moves the focus.
 
 use domain::limits::PAGE_ROWS_MAX;
 use leptos::ev;
@@ -6,15 +6,15 @@ use leptos::html::Tbody;
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 
-use super::listing::Listing;
-use super::window::Window;
-use crate::keys;
+use super::row_buffer::Listing;
+use super::virtual_window::Window;
+use crate::keyboard_shortcuts;
 
-/// Rows per fetch once scrolling has begun.
+/// Rows per fetch while scrolling.
 pub const PORTION: u32 = 250;
 const _: () = assert!(PORTION <= PAGE_ROWS_MAX);
 
-/// Height of the sticky head and foot, in pixels: rows under them are not in sight.
+/// Height of the sticky header and footer, in pixels: rows under them are not visible.
 const HEAD_PX: f64 = 32.0;
 const FOOT_PX: f64 = 72.0;
 
@@ -68,7 +68,7 @@ impl Scroll {
 
     /// Measures on scrolling and resizing, and moves on `j` and `k`. In the browser only.
     pub fn watch(self, listing: RwSignal<Listing>) {
-        // Anew when the table appears, and whenever rows come or go.
+        // Again when the table appears, and whenever rows are added or removed.
         let rows = Memo::new(move |_| listing.with(Listing::len));
         Effect::new(move |_| {
             rows.track();
@@ -79,7 +79,7 @@ impl Scroll {
             let scrolled = window_event_listener(ev::scroll, move |_| self.measure(listing));
             let resized = window_event_listener(ev::resize, move |_| self.measure(listing));
             let pressed = window_event_listener(ev::keydown, move |event| {
-                let step = match keys::plain_key(&event).as_deref() {
+                let step = match keyboard_shortcuts::plain_key(&event).as_deref() {
                     Some("j") => 1,
                     Some("k") => -1,
                     _ => return,
@@ -95,7 +95,7 @@ impl Scroll {
         });
     }
 
-    /// Draws what is in sight now.
+    /// Draws the visible rows.
     pub fn measure(self, listing: RwSignal<Listing>) {
         let Some(tbody) = self.tbody.try_get_untracked().flatten() else {
             return;
@@ -133,7 +133,7 @@ impl Scroll {
         self.current.set(Some(row));
         self.bring_into_sight(row);
         self.measure(listing);
-        // Once the row is drawn.
+        // After the row was drawn.
         request_animation_frame(move || focus_row(self.tbody, row));
     }
 
@@ -178,6 +178,6 @@ fn focus_row(tbody: NodeRef<Tbody>, row: usize) {
         .ok()
         .flatten();
     if let Some(link) = link.and_then(|link| link.dyn_into::<web_sys::Element>().ok()) {
-        keys::focus(&link);
+        keyboard_shortcuts::focus(&link);
     }
 }

@@ -1,19 +1,19 @@
-//! The table: headers that sort, the rows in sight, and what keeps them in place.
+//! The table: sortable headers, visible rows, and the hold under the pointer.
 
-use domain::human;
+use domain::format;
 use domain::query::{Sort, SortKey};
 use leptos::ev::{FocusEvent, PointerEvent};
 use leptos::html::Tbody;
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 
-use super::address::Address;
-use super::listing::Listing;
 use super::row::LockRow;
+use super::row_buffer::Listing;
 use super::scroll::Scroll;
-use crate::components::changing::changing;
+use super::url_state::Address;
+use crate::components::reactive::changing;
 use crate::components::state_badge::Shape;
-use crate::live::{Live, stream, use_live};
+use crate::live::{Live, event_source, use_live};
 
 #[component]
 pub fn Table(
@@ -52,7 +52,7 @@ fn Head(address: Memo<Address>) -> impl IntoView {
                 <th scope="col" class="c-b">"backend"</th>
                 <th scope="col" class="c-o">"held by"</th>
                 <Sortable address key=SortKey::Held class="c-h num" word="held for"/>
-                <Sortable address key=SortKey::Remaining class="c-rw" word="lease runway"/>
+                <Sortable address key=SortKey::Remaining class="c-rw" word="time left"/>
                 <Sortable address key=SortKey::Waiters class="c-w num" word="waiters"/>
                 <th scope="col" class="c-t num">"token"</th>
                 <Sortable address key=SortKey::State class="c-st" word="state"/>
@@ -61,7 +61,7 @@ fn Head(address: Memo<Address>) -> impl IntoView {
     }
 }
 
-/// The first click sorts the way one looks for trouble, the second turns it round.
+/// The first click sorts worst first, the second reverses.
 #[component]
 fn Sortable(address: Memo<Address>, key: SortKey, class: &'static str, word: &'static str) -> impl IntoView {
     let now = move || address.with(Address::sort);
@@ -77,7 +77,7 @@ fn Sortable(address: Memo<Address>, key: SortKey, class: &'static str, word: &'s
         let wire = if sort == Sort::default() {
             String::new()
         } else {
-            sort.wire()
+            sort.to_query_value()
         };
         address.with(|address| address.with("sort", &wire).href())
     };
@@ -90,21 +90,21 @@ fn Sortable(address: Memo<Address>, key: SortKey, class: &'static str, word: &'s
     view! { <th scope="col" class=class aria-sort=aria><a href=next data-noscroll="">{word}{changing(arrow)}</a></th> }
 }
 
-/// Stands for rows that are not drawn, as high as they would be.
+/// Placeholder for rows that are not drawn, with their height.
 #[component]
 fn Gap(#[prop(into)] rows: Signal<f64>) -> impl IntoView {
     let cell = NodeRef::<leptos::html::Td>::new();
-    // Not as an attribute: the policy of the page forbids inline styles in the HTML.
+    // Not as an attribute: the content security policy forbids inline styles in the HTML.
     Effect::new(move |_| {
         if let Some(cell) = cell.get() {
             let _ = web_sys::HtmlElement::style(&cell)
-                .set_property("height", &format!("{}px", human::measure(rows.get())));
+                .set_property("height", &format!("{}px", format::measure(rows.get())));
         }
     });
     view! { <tr class="gap" aria-hidden="true"><td colspan="8" node_ref=cell></td></tr> }
 }
 
-/// Whether somebody points at the table, with the mouse or the focus.
+/// Whether the pointer or the focus is in the table.
 #[derive(Clone, Copy)]
 struct Hold {
     live: Live,
@@ -127,10 +127,10 @@ impl Hold {
     }
 
     fn pointer(self, event: &PointerEvent, inside: bool) {
-        // A finger points only while it touches, and never says that it left.
+        // Touch points only while it lasts, and sends no leave event.
         if event.pointer_type() != "touch" {
             self.pointed.try_set_value(inside);
-            self.tell();
+            self.announce();
         }
     }
 
@@ -139,7 +139,7 @@ impl Hold {
         if let Some(index) = row_of(event.target()) {
             scroll.set_current(index);
         }
-        self.tell();
+        self.announce();
     }
 
     fn focus_out(self, event: &FocusEvent) {
@@ -149,21 +149,22 @@ impl Hold {
         let tbody = self.tbody.try_get_untracked().flatten();
         let inside = tbody.is_some_and(|tbody| tbody.contains(next.as_ref()));
         self.focused.try_set_value(inside);
-        self.tell();
+        self.announce();
     }
 
-    /// Events may come when the page is going: everything here may be gone already.
-    fn tell(self) {
+    /// Events may arrive while the page is being disposed of.
+    fn announce(self) {
         let held = self.pointed.try_get_value() == Some(true) || self.focused.try_get_value() == Some(true);
         self.listing
-            .try_update(|listing| listing.hold(held, stream::now_ms()));
+            .try_update(|listing| listing.hold(held, event_source::now_ms()));
         if let Some(waiting) = self.listing.try_with_untracked(Listing::waiting) {
             self.live.hold_back(waiting);
         }
     }
 }
 
-/// The number of the row around an element, as [`LockRow`] numbers them, from the first of the list on screen.
+/// Number of the row around an element, as numbered by [`LockRow`], from the first row of the
+/// list on screen.
 fn row_of(target: Option<web_sys::EventTarget>) -> Option<usize> {
     let element = target?.dyn_into::<web_sys::Element>().ok()?;
     element

@@ -1,17 +1,17 @@
-//! The segment tree: where in the names the locks are. Each node is a link; the chosen one is open.
+//! Name tree: where the locks are. Each node is a link; the selected one is open.
 
 use domain::escape::visible;
-use domain::human;
-use domain::segments::{PrefixChild, PrefixNode};
+use domain::format;
+use domain::name_tree::{PrefixChild, PrefixNode};
 use leptos::prelude::*;
 
-use super::address::Address;
+use super::url_state::Address;
 use crate::components::state_badge::{Shape, hue};
 
-/// Children shown of one node; the gravest and largest are chosen, the names' order stays.
+/// Children shown per node: the most severe and largest, in name order.
 const SHOWN_MAX: usize = 24;
 
-/// One line of the tree, as deep as its place in it.
+/// One line of the tree with its depth.
 #[derive(Debug, Clone, PartialEq)]
 enum Line {
     Node {
@@ -29,7 +29,8 @@ enum Line {
 }
 
 impl Line {
-    /// Keeps the element of a prefix that prefix's: a link never changes its target under the pointer.
+    /// The element of a prefix stays that prefix's: a link never changes its target under the
+    /// pointer.
     fn key(&self) -> String {
         match self {
             Self::Node { child, .. } => child.prefix.clone(),
@@ -40,7 +41,7 @@ impl Line {
 
 #[component]
 pub fn Tree(
-    /// From the root down to the chosen prefix.
+    /// From the root to the selected prefix.
     nodes: Signal<Vec<PrefixNode>>,
     address: Memo<Address>,
 ) -> impl IntoView {
@@ -55,13 +56,13 @@ pub fn Tree(
         nodes.with(|nodes| lines(nodes, &chosen))
     };
     view! {
-        <nav class="tree" aria-label="segments of names">
+        <nav class="tree" aria-label="name segments">
             <header class="small ink3" aria-hidden="true"><span>"segment"</span><span>"locks"</span></header>
             <ol>
                 <li class="near">
                     <a href=move || address.get().with("prefix", "").href() aria-current=all>
                         <span class="tn">"All resources"</span>
-                        <span class="tc">{move || human::count(total())}</span>
+                        <span class="tc">{move || format::count(total())}</span>
                     </a>
                 </li>
                 <For each=lines key=Line::key children=move |line| {
@@ -86,8 +87,8 @@ fn TreeLine(line: Line, address: Memo<Address>) -> impl IntoView {
         } => view! {
             <li class=format!("more d{}", depth.min(3))>
                 <span class="ink3 tl">
-                    <span class="tn">{format!("{} more", human::count(segments))}</span>
-                    <span class="tc">{human::count(locks)}</span>
+                    <span class="tn">{format!("{} more", format::count(segments))}</span>
+                    <span class="tc">{format::count(locks)}</span>
                 </span>
             </li>
         }
@@ -108,7 +109,7 @@ fn TreeLine(line: Line, address: Memo<Address>) -> impl IntoView {
             let badge = badge.then(|| {
                 view! {
                     <span class=format!("tb {}", hue(child.worst.severity())) title=child.worst.word()>
-                        <Shape name=child.worst.wire()/><span class="sr">{child.worst.word()}</span>
+                        <Shape name=child.worst.as_str()/><span class="sr">{child.worst.word()}</span>
                     </span>
                 }
                 .into_any()
@@ -122,7 +123,7 @@ fn TreeLine(line: Line, address: Memo<Address>) -> impl IntoView {
                         {turn}
                         <span class="tn"><bdi>{visible(&child.segment).into_owned()}</bdi></span>
                         {badge}
-                        <span class="tc">{human::count(child.locks)}</span>
+                        <span class="tc">{format::count(child.locks)}</span>
                     </a>
                 </li>
             }
@@ -139,7 +140,7 @@ fn lines(nodes: &[PrefixNode], chosen: &str) -> Vec<Line> {
     out
 }
 
-/// The children of `node`, and below the one that leads to the choice its own.
+/// The children of `node`, and recursively those of the selected one.
 fn grow(node: &PrefixNode, deeper: &[PrefixNode], chosen: &str, depth: usize, out: &mut Vec<Line>) {
     let (shown, segments, locks) = choose(node, chosen);
     for child in shown {
@@ -174,7 +175,7 @@ fn choose<'a>(node: &'a PrefixNode, chosen: &str) -> (Vec<&'a PrefixChild>, u64,
         )
     });
     let rest = ranked.split_off(ranked.len().min(SHOWN_MAX));
-    // Which ones are shown follows their troubles, where they stand does not: nothing moves away under a pointer.
+    // Severity selects the nodes, the name orders them: no node moves away under a pointer.
     ranked.sort_unstable_by_key(|(place, _)| *place);
     let locks: u64 = rest.iter().map(|(_, child)| child.locks).sum();
     let segments = u64::try_from(rest.len()).unwrap_or(0) + node.more_children;

@@ -1,16 +1,16 @@
-//! What every server does, also while another one evaluates: it reads rules and history, and names locks long-held by them.
+//! Work of every replica, leader or not: reads rules and history, and marks long-held locks.
 
 use domain::alerts::{Active, Rule, Subject};
-use domain::detail::EventKind;
 use domain::history::HistoryEvent;
+use domain::lock_detail::EventKind;
 use domain::names::LockId;
 
-use super::super::book::Book;
+use super::super::alert_cache::AlertState;
 use super::Evaluator;
-use crate::inventory::Alerted;
+use inventory::Alerted;
 
 impl Evaluator {
-    /// Another server evaluates.
+    /// A round of a replica that is not the leader.
     pub(super) async fn follow(&mut self) -> Result<(), sqlx::Error> {
         let at = self.alerts.now();
         let marks = self.alerts.ledger.marks(at).await?;
@@ -27,21 +27,21 @@ impl Evaluator {
         Ok(())
     }
 
-    /// The state `long_held` follows the enabled rules on it, and their open alerts.
-    pub(super) async fn name_long_held(&self, book: &Book) {
+    /// The state `long_held` follows the enabled rules and their open alerts.
+    pub(super) async fn name_long_held(&self, book: &AlertState) {
         let mut rules = book.rules();
         rules.retain(Rule::is_long_held);
         let open = book.open.iter().map(|kept| &kept.alert);
         let open = open.filter(|alert| rules.iter().any(|rule| rule.id == alert.rule));
         let alerted: Alerted = open.filter_map(of_lock).collect();
         let inventory = self.alerts.inventory.clone();
-        // There may be a million locks to judge again.
+        // May evaluate a million locks.
         let judged = tokio::task::spawn_blocking(move || inventory.follow_long_held(rules, alerted));
-        // A panic was logged; then the states stay as they were.
+        // After a panic, which was logged, the states are unchanged.
         let _ = judged.await;
     }
 
-    /// Answers the place of the last row.
+    /// Returns the position of the last row.
     pub(super) async fn apply(&self, rows: Vec<(i64, HistoryEvent)>, mut place: i64) -> i64 {
         let inventory = self.alerts.inventory.clone();
         let mut ended = Vec::new();
@@ -57,8 +57,8 @@ impl Evaluator {
         };
         if is_forgotten || !ended.is_empty() {
             let judged = tokio::task::spawn_blocking(move || match is_forgotten {
-                true => inventory.judge_all_again(),
-                false => inventory.judge_again(&ended),
+                true => inventory.reevaluate_all(),
+                false => inventory.reevaluate(&ended),
             });
             let _ = judged.await;
         }
@@ -73,7 +73,7 @@ fn of_lock(alert: &Active) -> Option<(LockId, String)> {
     }
 }
 
-/// Its usual hold time is another one now.
+/// Its usual hold time has changed.
 fn lock_of_end(event: HistoryEvent) -> Option<LockId> {
     let is_end = matches!(
         event.kind,

@@ -1,28 +1,28 @@
-//! What was recorded within the longest window of any rule: forced unlocks, fencing rejections, refused acquires, failed calls.
-//! Read piece by piece, so that a flood of one lock costs a row per second and hides nothing of another.
+//! Records within the longest window of any rule: forced unlocks, fencing rejections, refused acquires, failed
+//! calls. Read incrementally and grouped by second, so that a flood on one lock does not hide another.
 
-use domain::alerts::{Counts, Happened, Kind, Refused, Rule};
+use domain::alerts::{ConditionKind, Counts, Happened, Refused, Rule};
 use domain::lease::StoreTime;
 use domain::names::BackendName;
 
-use crate::alerts::ledger::Ledger;
+use crate::alerts::event_source::Ledger;
 use crate::history::signals::{Signal, SignalKind};
-use crate::lease::RejectionRange;
+use lease::RejectionRange;
 
-/// A transaction that was begun earlier may commit a lower id later: what is younger is read again, in milliseconds.
+/// A transaction may commit a lower id later: younger records are read again, in milliseconds.
 const SETTLES_MS: i64 = 10_000;
-/// Rows of signals grow for so long after their start; a server that could not write is later. In milliseconds.
+/// How long after its start a row of signals can grow, in milliseconds; longer if a server could not write.
 const SIGNALS_GROW_MS: i64 = 180_000;
 const SIGNALS_ANEW_MS: i64 = 60_000;
-/// Window of the rules that have none of their own, in milliseconds.
+/// Window of rules without their own, in milliseconds.
 const WINDOW_MS: i64 = 300_000;
 
 #[derive(Default)]
 pub(super) struct Recorded {
-    /// How far back rejections were read, and the id up to which they cannot change any more.
+    /// How far back rejections were read, and the id up to which they are final.
     settled: Option<(i64, i64)>,
     rejections: Vec<Happened>,
-    /// Behind that id.
+    /// Rejections after that id.
     rejections_young: Vec<Happened>,
     unlocks: Vec<Happened>,
     failures: Vec<Happened>,
@@ -30,14 +30,14 @@ pub(super) struct Recorded {
     signals: Option<(i64, i64)>,
 }
 
-/// Refused acquires from a moment on, in the order of their times.
+/// Refused acquires since a time, ordered by time.
 pub(super) struct RefusedRead {
     pub(super) since: i64,
     pub(super) refused: Vec<Refused>,
 }
 
 impl Recorded {
-    /// In the order of their times.
+    /// Ordered by time.
     pub(super) fn in_order(&self) -> Vec<&Happened> {
         let rejections = self.rejections.iter().chain(&self.rejections_young);
         let mut all: Vec<&Happened> = rejections.chain(&self.unlocks).chain(&self.failures).collect();
@@ -55,7 +55,7 @@ impl Recorded {
         let window_ms = longest_window(rules, |kind| {
             matches!(
                 kind,
-                Kind::FencingRejections | Kind::ForcedUnlocks | Kind::BreakGlass
+                ConditionKind::FencingRejections | ConditionKind::ForcedUnlocks | ConditionKind::BreakGlass
             )
         });
         let Some(window_ms) = window_ms else { return Ok(()) };
@@ -82,7 +82,7 @@ impl Recorded {
         Ok(())
     }
 
-    /// Failed calls, and refused acquires for the past of their prefixes; none: no rule counts them.
+    /// Failed calls, and refused acquires for prefix baselines; `None` if no rule uses them.
     pub(super) async fn read_signals(
         &mut self,
         ledger: &dyn Ledger,
@@ -92,7 +92,7 @@ impl Recorded {
         let window_ms = longest_window(rules, |kind| {
             matches!(
                 kind,
-                Kind::Contention | Kind::RenewalFailures | Kind::ReleaseFailures
+                ConditionKind::Contention | ConditionKind::RenewalFailures | ConditionKind::ReleaseFailures
             )
         });
         let Some(window_ms) = window_ms else {
@@ -115,7 +115,7 @@ impl Recorded {
     }
 }
 
-/// Refused acquires, and failed calls, each in the order of their times.
+/// Refused acquires and failed calls, each ordered by time.
 pub(in crate::alerts) fn split(signals: Vec<Signal>) -> (Vec<Refused>, Vec<Happened>) {
     let (mut refused, mut failed) = (Vec::new(), Vec::new());
     for signal in signals {
@@ -145,8 +145,8 @@ pub(in crate::alerts) fn split(signals: Vec<Signal>) -> (Vec<Refused>, Vec<Happe
     (refused, failed)
 }
 
-/// Of the rules that are on and of such a kind, in milliseconds; none: there is no such rule.
-fn longest_window(rules: &[Rule], is_meant: impl Fn(Kind) -> bool) -> Option<i64> {
+/// Longest window of enabled rules of a kind, in milliseconds; `None` if there is none.
+fn longest_window(rules: &[Rule], is_meant: impl Fn(ConditionKind) -> bool) -> Option<i64> {
     let rules = rules
         .iter()
         .filter(|rule| rule.is_enabled && is_meant(rule.condition.kind));

@@ -1,14 +1,13 @@
-//! Previews that were made, by what a rule says: asked for again, they are not made again while nothing new was recorded.
-
-use std::sync::{Mutex, PoisonError};
+//! Cache of previews by the condition of their rule; valid while nothing new is recorded.
 
 use domain::alerts::{Condition, Preview, Rule, Scope, Timing};
+use parking_lot::Mutex;
 
-use crate::alerts::ledger::Marks;
+use crate::alerts::event_source::ReadPositions;
 
-/// Previews that are kept: the versions of a rule between which its author goes back and forth.
+/// Cached previews: versions of a rule that its author compares.
 const KEPT_MAX: usize = 32;
-/// By time alone a lock is held for longer: a preview ends so long ago at most, in milliseconds.
+/// Age limit in milliseconds: held locks age without new events.
 const AGE_MS_MAX: i64 = 60_000;
 
 #[derive(Default)]
@@ -16,11 +15,11 @@ pub(super) struct PreviewCache(Mutex<Vec<Entry>>);
 
 struct Entry {
     key: Key,
-    marks: Marks,
+    marks: ReadPositions,
     preview: Preview,
 }
 
-/// What a preview depends on; the name of the rule and its receivers are not in it.
+/// Inputs of a preview; the rule's name and receivers have no influence.
 #[derive(PartialEq, Eq)]
 struct Key {
     condition: Condition,
@@ -39,9 +38,9 @@ impl From<&Rule> for Key {
 }
 
 impl PreviewCache {
-    /// Of all these rules, or none.
-    pub(super) fn get(&self, rules: &[Rule], marks: Marks, now: i64) -> Option<Vec<Preview>> {
-        let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    /// The previews of all these rules, or `None`.
+    pub(super) fn get(&self, rules: &[Rule], marks: ReadPositions, now: i64) -> Option<Vec<Preview>> {
+        let entries = self.0.lock();
         let of = |rule: &Rule| {
             let key = Key::from(rule);
             let is_it = |entry: &&Entry| {
@@ -52,8 +51,8 @@ impl PreviewCache {
         rules.iter().map(of).collect()
     }
 
-    pub(super) fn put(&self, rules: &[Rule], marks: Marks, previews: &[Preview]) {
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn put(&self, rules: &[Rule], marks: ReadPositions, previews: &[Preview]) {
+        let mut entries = self.0.lock();
         for (rule, preview) in rules.iter().zip(previews) {
             let key = Key::from(rule);
             entries.retain(|entry| entry.key != key);

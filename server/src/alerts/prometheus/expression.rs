@@ -1,23 +1,23 @@
-//! What a rule's condition is over metrics, where it is anything.
+//! PromQL expression of a rule's condition, if it has one.
 
-use domain::alerts::{Kind, Pattern, Rule, Unit};
+use domain::alerts::{ConditionKind, Pattern, Rule, Unit};
 use domain::history::template;
 
-/// Labels that count together.
+/// Labels to aggregate by.
 const BY_PREFIX: &str = "distributed_lock_backend, distributed_lock_prefix";
 const BY_BACKEND: &str = "distributed_lock_backend";
 
-pub(super) enum Told {
+pub(super) enum PromExpr {
     Over {
         expr: String,
-        /// A clause: what it leaves out.
+        /// A clause: what the expression leaves out.
         note: Option<&'static str>,
     },
-    /// A clause: why it is none.
+    /// A clause: why there is no expression.
     PassedOn(&'static str),
 }
 
-impl Told {
+impl PromExpr {
     fn over(expr: String) -> Self {
         Self::Over { expr, note: None }
     }
@@ -28,10 +28,10 @@ impl Told {
     }
 }
 
-pub(super) fn told(rule: &Rule) -> Told {
+pub(super) fn translate(rule: &Rule) -> PromExpr {
     let matchers = match matchers(rule) {
         Ok(matchers) => matchers,
-        Err(why) => return Told::PassedOn(why),
+        Err(why) => return PromExpr::PassedOn(why),
     };
     let value = |name: &str| rule.condition.value(name);
     let window = Unit::Duration.text(value("window").unwrap_or(300_000));
@@ -43,12 +43,14 @@ pub(super) fn told(rule: &Rule) -> Told {
         format!("{} >= {}", gained(metric, more, by), value("count").unwrap_or(1))
     };
     match rule.condition.kind {
-        Kind::LongHeld => long_held(rule, &matchers),
-        Kind::FencingRejections if value("count") != Some(1) => {
-            Told::PassedOn("it counts the refused writes of each lock, and metrics know no single lock")
+        ConditionKind::LongHeld => long_held(rule, &matchers),
+        ConditionKind::FencingRejections if value("count") != Some(1) => PromExpr::PassedOn(
+            "it counts the rejected writes of each lock, and metrics have no label for a lock",
+        ),
+        ConditionKind::FencingRejections => {
+            PromExpr::over(at_least("fencing_rejections_total", "", BY_PREFIX))
         }
-        Kind::FencingRejections => Told::over(at_least("fencing_rejections_total", "", BY_PREFIX)),
-        Kind::Contention => {
+        ConditionKind::Contention => {
             let refused = gained(
                 "acquire_attempts_total",
                 "outcome=~\"contended|timeout\"",
@@ -62,37 +64,37 @@ pub(super) fn told(rule: &Rule) -> Told {
             );
             let note = "of attempts at the lease service; those that waited and then got the lock are not in the share, so it \
                         fires later than the rule in Leasehold and never without it";
-            Told::with_note(expr, note)
+            PromExpr::with_note(expr, note)
         }
-        Kind::WaitP95 => {
+        ConditionKind::WaitP95 => {
             let buckets = gained("wait_duration_seconds_bucket", "", &format!("{BY_PREFIX}, le"));
             let count = gained("wait_duration_seconds_count", "", BY_PREFIX);
             let (limit, enough) = (value("longer_than").unwrap_or(0), value("at_least").unwrap_or(1));
             let limit = decimal(limit, 1_000);
-            Told::over(format!(
+            PromExpr::over(format!(
                 "(histogram_quantile(0.95, {buckets}) > {limit}) and ({count} >= {enough})"
             ))
         }
-        Kind::LeaseLosses => Told::over(at_least("lease_expirations_total", "", BY_PREFIX)),
-        Kind::RenewalFailures => Told::over(at_least("lease_losses_total", "", BY_BACKEND)),
-        Kind::Coverage => {
+        ConditionKind::LeaseLosses => PromExpr::over(at_least("lease_expirations_total", "", BY_PREFIX)),
+        ConditionKind::RenewalFailures => PromExpr::over(at_least("lease_losses_total", "", BY_BACKEND)),
+        ConditionKind::Coverage => {
             let below = decimal(value("below").unwrap_or(0), 1_000);
-            Told::over(format!(
+            PromExpr::over(format!(
                 "{} < {below}",
                 selector("backend_coverage_ratio", &matchers, "")
             ))
         }
-        kind => Told::PassedOn(why_not(kind)),
+        kind => PromExpr::PassedOn(why_not(kind)),
     }
 }
 
-/// What is longer than anything allowed is an alert; what is longer than usual is not to be seen.
-fn long_held(rule: &Rule, matchers: &[String]) -> Told {
+/// Only the fixed limit; the usual hold time is not in the metrics.
+fn long_held(rule: &Rule, matchers: &[String]) -> PromExpr {
     let (Some(longer), at_least) = (
         rule.condition.value("longer_than"),
         rule.condition.value("at_least"),
     ) else {
-        return Told::PassedOn("metrics do not know how long each lock is usually held");
+        return PromExpr::PassedOn("metrics do not know how long each lock is usually held");
     };
     let limit = longer.max(at_least.unwrap_or(0));
     let expr = format!(
@@ -101,33 +103,35 @@ fn long_held(rule: &Rule, matchers: &[String]) -> Told {
         decimal(limit, 1_000)
     );
     if rule.condition.value("times_p95").is_some() {
-        Told::with_note(
+        PromExpr::with_note(
             expr,
             "without its p95, which metrics do not know of each lock: what is longer than the fixed time alone",
         )
     } else {
-        Told::over(expr)
+        PromExpr::over(expr)
     }
 }
 
-const fn why_not(kind: Kind) -> &'static str {
+const fn why_not(kind: ConditionKind) -> &'static str {
     match kind {
-        Kind::NearExpiry | Kind::NotRenewing => {
-            "it follows the cadence of each holder, and metrics know no single holder"
+        ConditionKind::NearExpiry | ConditionKind::NotRenewing => {
+            "it uses the renewal interval of each holder, and metrics have no label for a holder"
         }
-        Kind::HoldNearTtl => "metrics do not know the TTL of a hold",
-        Kind::WaiterAge => "metrics count who waits, not since when",
-        Kind::ForcedUnlocks | Kind::BreakGlass => {
-            "it counts the forced unlocks of each lock, and metrics know no single lock"
+        ConditionKind::HoldNearTtl => "metrics do not know the TTL of a hold",
+        ConditionKind::WaiterAge => "metrics count waiters, not how long they wait",
+        ConditionKind::ForcedUnlocks | ConditionKind::BreakGlass => {
+            "it counts the forced unlocks of each lock, and metrics have no label for a lock"
         }
-        Kind::TwoBelievers | Kind::NoTtl | Kind::ExpiredPresent | Kind::HolderGone | Kind::Leaked => {
-            "it is a state of a single lock, and metrics know no single lock"
-        }
-        Kind::BackendUnreachable => {
+        ConditionKind::DualOwner
+        | ConditionKind::NoTtl
+        | ConditionKind::Expired
+        | ConditionKind::Orphaned
+        | ConditionKind::Leaked => "it is a state of one lock, and metrics have no label for a lock",
+        ConditionKind::BackendUnreachable => {
             "stale is older than two poll periods of the backend, and no metric has its period"
         }
-        Kind::ClockOffset => "no metric has how far the measured offset may be wrong",
-        Kind::RelistDifference => "no metric has it",
+        ConditionKind::ClockOffset => "no metric has how far the measured offset may be wrong",
+        ConditionKind::RelistDifference => "no metric has it",
         _ => "no metric counts it",
     }
 }
@@ -144,14 +148,14 @@ fn selector(metric: &str, matchers: &[String], more: &str) -> String {
     format!("distributed_lock_{metric}{{{}}}", all.join(","))
 }
 
-/// Where the rule looks, as labels.
+/// The rule's scope as label matchers.
 fn matchers(rule: &Rule) -> Result<Vec<String>, &'static str> {
     let scope = &rule.scope;
     if !scope.owner.is_everything() {
-        return Err("it looks at some owners, which are no label");
+        return Err("it selects owners, and metrics have no label for an owner");
     }
     if scope.safety.is_some() {
-        return Err("it looks at one safety class, which is no label");
+        return Err("it selects a safety class, and metrics have no label for it");
     }
     let mut all = Vec::new();
     if !scope.backends.is_empty() {
@@ -160,13 +164,14 @@ fn matchers(rule: &Rule) -> Result<Vec<String>, &'static str> {
     }
     if !scope.prefix.is_everything() {
         let names =
-            names(&scope.prefix).ok_or("it looks at names with ids in them, which metrics collapse")?;
+            names(&scope.prefix).ok_or("it selects names with ids, which metrics replace with templates")?;
         all.push(format!("distributed_lock_prefix=~\"{names}\""));
     }
     Ok(all)
 }
 
-/// Templates of the names that a pattern covers, as a regular expression; none where a template has lost what it asks for.
+/// Templates of the names that a pattern matches, as a regular expression; `None` if a template lost the part that
+/// the pattern needs.
 fn names(pattern: &Pattern) -> Option<String> {
     let text = pattern.as_str();
     if template::of_text(text) != text || text.chars().count() >= template::TEMPLATE_MAX {
@@ -181,7 +186,7 @@ fn names(pattern: &Pattern) -> Option<String> {
     Some(format!("{}{end}", parts.join("[^:/]*")))
 }
 
-/// Of what has a meaning in a regular expression; in a string of PromQL, where `\` is written twice.
+/// Escapes regular expression characters for a PromQL string, where `\` is doubled.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -198,7 +203,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// A whole number of parts as a decimal number.
+/// A ratio as a decimal number.
 fn decimal(value: i64, parts: i64) -> String {
     let text = format!("{}.{:03}", value / parts, value % parts * 1_000 / parts);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

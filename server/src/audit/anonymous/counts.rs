@@ -1,14 +1,15 @@
-//! The numbers, and which entry is due when. Knows no store.
+//! Counts of anonymous requests and when each is due. Knows no store.
 
 use std::collections::HashMap;
 
 use domain::audit::Action;
+use domain::duration::millis;
 use domain::observation::Tick;
 use serde_json::{Map, Value};
 
 use super::super::{Actor, Entry, Origin};
 use super::{BURST, EVERY, NAMES_MAX, SOURCES_MAX, WRITTEN_EVERY};
-use crate::client_network::ClientNetwork;
+use runtime::client_network::ClientNetwork;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
@@ -21,9 +22,9 @@ struct Key {
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     by_key: HashMap<Key, Count>,
-    /// Of sources beyond the limits.
+    /// Sources beyond the limit.
     others: Others,
-    /// When the allowance of entries is whole again (GCRA).
+    /// Time at which the full allowance is restored (GCRA).
     whole_at: Option<Tick>,
 }
 
@@ -32,7 +33,7 @@ pub(super) struct Counts {
 struct Count {
     written_at: Tick,
     pending: u64,
-    /// The last of them; the entry shows it as an example.
+    /// The latest entry, which is written as an example.
     last: Entry,
     names: Vec<String>,
 }
@@ -44,13 +45,13 @@ struct Others {
     sources: u64,
 }
 
-/// Members that counted entries add to `after`.
+/// Member of `after` that holds the count.
 const TIMES: &str = "times";
 const NAMES: &str = "names";
 const SOURCES: &str = "sources";
 
 impl Counts {
-    /// The entry, where it is to be written now.
+    /// Returns the entry if it is to be written now.
     pub(super) fn add(&mut self, entry: Entry, kind: &'static str, now: Tick) -> Option<Entry> {
         let key = Key {
             source: entry.origin.network(),
@@ -76,9 +77,9 @@ impl Counts {
         None
     }
 
-    /// Entries whose minute is over.
+    /// Entries whose interval has ended.
     pub(super) fn due(&mut self, now: Tick) -> Vec<(Entry, &'static str)> {
-        let over = |then: Tick| now.since(then) >= ms(WRITTEN_EVERY);
+        let over = |then: Tick| now.since(then) >= millis(WRITTEN_EVERY);
         let keys: Vec<Key> = self
             .by_key
             .iter()
@@ -108,7 +109,7 @@ impl Counts {
         entries
     }
 
-    /// All that is pending, at the end of the process.
+    /// All pending entries, at the end of the process.
     pub(super) fn rest(&mut self) -> Vec<(Entry, &'static str)> {
         let counts = self.by_key.drain().filter(|(_, count)| count.pending > 0);
         let mut entries: Vec<_> = counts.map(|(key, count)| (count.entry(), key.kind)).collect();
@@ -120,7 +121,7 @@ impl Counts {
         entries
     }
 
-    /// An entry that could not be written: its number comes with the next one of its source.
+    /// Restores an entry that could not be written: its count is added to the next one of its source.
     pub(super) fn put_back(&mut self, entry: Entry, kind: &'static str) {
         let number = times(&entry);
         let key = Key {
@@ -135,10 +136,10 @@ impl Counts {
         }
     }
 
-    /// Whether the allowance of entries has room; uses it up.
+    /// Takes one entry from the allowance, if there is one.
     fn may_write(&mut self, now: Tick) -> bool {
-        let whole_at = self.whole_at.map_or(now.0, |tick| tick.0.max(now.0)) + ms(EVERY);
-        if whole_at - now.0 > ms(EVERY) * i64::from(BURST) {
+        let whole_at = self.whole_at.map_or(now.0, |tick| tick.0.max(now.0)) + millis(EVERY);
+        if whole_at - now.0 > millis(EVERY) * i64::from(BURST) {
             return false;
         }
         self.whole_at = Some(Tick(whole_at));
@@ -168,13 +169,13 @@ impl Count {
 
     fn note_name(&mut self) {
         let actor = &self.last.actor;
-        // The name at which somebody guessed; otherwise it is the id again.
+        // The guessed user name; for other requests it equals the id.
         if actor.name != actor.id && self.names.len() < NAMES_MAX && !self.names.contains(&actor.name) {
             self.names.push(actor.name.clone());
         }
     }
 
-    /// The last request, with the number of all.
+    /// The latest entry with the total count.
     fn entry(self) -> Entry {
         let Self {
             pending, names, last, ..
@@ -228,14 +229,10 @@ impl Others {
     }
 }
 
-/// How many requests an entry stands for.
+/// Number of requests that an entry represents.
 fn times(entry: &Entry) -> u64 {
     let after = entry.after.as_ref();
     after.and_then(|after| after.get(TIMES)?.as_u64()).unwrap_or(1)
-}
-
-fn ms(time: std::time::Duration) -> i64 {
-    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

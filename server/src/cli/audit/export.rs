@@ -3,19 +3,19 @@
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use domain::audit::{Action, AuditQuery, AuditRow};
+use domain::audit::{Action, AuditEntry, AuditQuery};
 
-use super::super::exit::Exit;
+use super::super::exit_code::Exit;
 use super::super::output::{print, report};
 use super::Place;
 use crate::audit::Entry;
 use crate::audit::export::{csv_header, csv_row};
-use crate::http::wire::audit::AuditRowWire;
-use crate::identity::Who;
+use crate::http::dto::audit::AuditEntryDto;
+use crate::identity::Principal;
 
 const ROWS_OF_ONE_PAGE: u32 = 1_000;
 
-/// Write the record to standard output, newest first. That it left is a row of the record itself.
+/// Write the audit log to standard output, newest first. The export is recorded in the audit log.
 #[derive(Debug, clap::Args)]
 #[command(after_help = concat!(
     "Example:\n  leasehold audit export --format csv --prefix tenant_123: > audit.csv\n\n",
@@ -24,13 +24,13 @@ const ROWS_OF_ONE_PAGE: u32 = 1_000;
 pub(super) struct Args {
     #[command(flatten)]
     place: Place,
-    /// csv for spreadsheets, json for one object a line
+    /// csv for spreadsheets, json for one object per line
     #[arg(long, value_name = "FORMAT", default_value = "json")]
     format: Format,
-    /// Only resources that begin with this
+    /// Only resources that begin with this prefix
     #[arg(long, value_name = "PREFIX")]
     prefix: Option<String>,
-    /// Only what this person or token did, by id or name
+    /// Only actions of this user or token, by id or name
     #[arg(long, value_name = "ACTOR")]
     actor: Option<String>,
 }
@@ -50,7 +50,7 @@ pub(super) async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Ok(exported) => exported,
         Err(error) => {
             report(&format!(
-                "the export cannot be recorded, so there is none: {error}"
+                "the export cannot be recorded in the audit log, so nothing was exported: {error}"
             ));
             return Ok(Exit::Failure.into());
         }
@@ -69,7 +69,7 @@ pub(super) async fn run(args: Args) -> anyhow::Result<ExitCode> {
         let page = match audit.page(&query).await {
             Ok(page) => page,
             Err(error) => {
-                report(&format!("cannot read the record: {error}"));
+                report(&format!("cannot read the audit log: {error}"));
                 return Ok(Exit::Failure.into());
             }
         };
@@ -83,7 +83,7 @@ pub(super) async fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn entry(args: &Args) -> Entry {
-    let who = Who::system("command line");
+    let who = Principal::system("command line");
     let filters = serde_json::json!({"prefix": args.prefix, "actor": args.actor});
     let format = match args.format {
         Format::Csv => "csv",
@@ -95,9 +95,9 @@ fn entry(args: &Args) -> Entry {
     }
 }
 
-fn line(format: Format, row: AuditRow) -> String {
+fn line(format: Format, row: AuditEntry) -> String {
     match format {
         Format::Csv => csv_row(&row),
-        Format::Json => AuditRowWire::from(row).line(),
+        Format::Json => AuditEntryDto::from(row).line(),
     }
 }

@@ -4,23 +4,23 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use super::super::exit::Exit;
+use super::super::exit_code::Exit;
 use super::super::output::{print, report};
 use super::super::terminal;
 use super::Place;
-use crate::audit::heads;
+use crate::audit::checkpoints;
 
-/// Walk the whole record and name the first row that is not as it was written.
+/// Verify every entry of the audit log and report the first invalid one.
 #[derive(Debug, clap::Args)]
 #[command(after_help = concat!(
-    "Without --heads a record that was cut at its end, or rewritten as a whole, cannot be told from a whole one.\n\n",
+    "Without --heads a record that was cut at its end, or rewritten as a whole, looks the same as an intact one.\n\n",
     "Example:\n  leasehold audit verify --config leasehold.toml --heads audit-heads.copy\n\n",
-    "Exit codes: 0 whole, 1 failure or a fault was found, 2 wrong usage or configuration.",
+    "Exit codes: 0 intact, 1 failure or a fault was found, 2 wrong usage or configuration.",
 ))]
 pub(super) struct Args {
     #[command(flatten)]
     place: Place,
-    /// Copy of the exported heads, `row hash` a line, from where nobody who writes the store can write
+    /// Copy of the checkpoint file, `row hash` per line, from a place that writers of the store cannot change
     #[arg(long, value_name = "FILE")]
     heads: Option<PathBuf>,
     /// Print JSON: {ok, rows, head, heads, fault: {row, kind, why}}
@@ -29,7 +29,7 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let heads = match args.heads.as_deref().map(heads::read).transpose() {
+    let heads = match args.heads.as_deref().map(checkpoints::read).transpose() {
         Ok(heads) => heads.unwrap_or_default(),
         Err(error) => {
             report(&format!("cannot read the exported heads: {error}"));
@@ -49,7 +49,7 @@ pub(super) async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let found = match audit.verify(&heads, progress).await {
         Ok(found) => found,
         Err(error) => {
-            report(&format!("cannot read the record: {error}"));
+            report(&format!("cannot read the audit log: {error}"));
             return Ok(Exit::Failure.into());
         }
     };
@@ -61,23 +61,20 @@ pub(super) async fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(if found.is_ok() { Exit::Ok } else { Exit::Failure }.into())
 }
 
-type Found = Result<crate::audit::verify::Verified, crate::audit::verify::Fault>;
+type Found = Result<crate::audit::verify::Verified, crate::audit::verify::ChainFault>;
 
 fn text(found: &Found, heads: &BTreeMap<i64, Vec<String>>) -> String {
     match found {
         Ok(verified) => {
             let rows = verified.rows;
             let against = if heads.is_empty() {
-                "no exported head to compare with: a cut end would not show".to_owned()
+                "no exported head to compare with: removed final entries would not be detected".to_owned()
             } else {
                 format!("{} exported heads found again", verified.heads)
             };
-            format!(
-                "{rows} rows, each as it was written; {against}\nhead {}\n",
-                verified.head
-            )
+            format!("{rows} entries verified; {against}\nhead {}\n", verified.head)
         }
-        Err(fault) => format!("NOT as it was written: {fault}\n"),
+        Err(fault) => format!("NOT intact: {fault}\n"),
     }
 }
 
@@ -87,7 +84,7 @@ fn json(found: &Found) -> serde_json::Value {
             "ok": true, "rows": verified.rows, "head": verified.head, "heads": verified.heads,
         }),
         Err(fault) => serde_json::json!({
-            "ok": false, "fault": {"row": fault.seq, "kind": fault.kind.wire(), "why": fault.to_string()},
+            "ok": false, "fault": {"row": fault.seq, "kind": fault.kind.as_str(), "why": fault.to_string()},
         }),
     }
 }

@@ -1,4 +1,4 @@
-//! Rules of a server, or those of a new installation, as TOML or as Prometheus alerting rules.
+//! Exports the rules of a server, or the built-in ones, as TOML or as Prometheus alerting rules.
 
 use clap::ValueEnum;
 use domain::alerts::{Draft, builtin};
@@ -6,10 +6,10 @@ use domain::alerts::{Draft, builtin};
 use super::{client, failed};
 use crate::alerts;
 use crate::cli::connection::Connection;
-use crate::cli::exit::Exit;
+use crate::cli::exit_code::Exit;
 use crate::cli::output::print;
 
-/// Where the console is said to be in what no server has written.
+/// Console URL in exports without a server.
 const HOME: &str = "https://leasehold.example.com";
 
 /// Write the rules to standard output
@@ -19,7 +19,7 @@ pub(super) struct Args {
     connection: Connection,
     #[arg(long, value_enum, default_value_t = Format::Toml)]
     format: Format,
-    /// Those of a new installation, without asking a server
+    /// The built-in rules, without a server
     #[arg(long)]
     builtin: bool,
 }

@@ -1,5 +1,5 @@
-//! Rules of a file into a server: each is checked before any is written, what is the same is left alone, and each difference
-//! is told.
+//! Imports rules from a file: all are checked before any is written, unchanged ones are skipped, and each difference
+//! is reported.
 
 use std::path::{Path, PathBuf};
 
@@ -12,10 +12,10 @@ use super::{client, failed};
 use crate::alerts::from_toml;
 use crate::cli::client::{Client, Reply};
 use crate::cli::connection::Connection;
-use crate::cli::exit::Exit;
+use crate::cli::exit_code::Exit;
 use crate::cli::output::{print, report};
 
-/// Make and change rules as a TOML file has them; those that are not in it stay
+/// Create and change rules from a TOML file; rules that are not in the file stay unchanged
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
@@ -23,10 +23,10 @@ pub(super) struct Args {
     /// File in TOML, as `rules export` writes it; each rule has an id
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Say what would be changed, and change nothing
+    /// Show the changes without applying them
     #[arg(long)]
     dry_run: bool,
-    /// Take prefixes that cover no lock yet
+    /// Accept prefixes that match no lock yet
     #[arg(long)]
     any_prefix: bool,
 }
@@ -62,7 +62,7 @@ pub(super) async fn run(args: Args) -> anyhow::Result<Result<(), Exit>> {
         } else {
             &mut made
         }) += 1;
-        print(&step.told())?;
+        print(&step.summary())?;
     }
     let same = plan.len() - made - changed;
     let word = if args.dry_run { "would be " } else { "" };
@@ -79,7 +79,7 @@ fn read(file: &Path) -> Result<Vec<Draft>, String> {
     for (index, draft) in drafts.iter().enumerate() {
         let place = index + 1;
         if draft.id.is_empty() {
-            // A new one would be made at every import.
+            // A rule without an id would be created again at every import.
             return Err(format!(
                 "{shown}: rule {place} has no id; give it one, such as id = \"billing_long\""
             ));
@@ -94,22 +94,22 @@ fn read(file: &Path) -> Result<Vec<Draft>, String> {
     Ok(drafts)
 }
 
-/// One rule: as it is, none where it is new, and as it would be.
+/// One rule: its current version (`None` if new), and the new one.
 struct Step {
     draft: Draft,
     before: Option<Value>,
     after: Value,
 }
 
-/// Asks for every rule what it would become: a file with a fault changes nothing.
+/// Checks every rule first: a file with an error changes nothing.
 async fn plan(client: &Client, drafts: &[Draft], any_prefix: bool) -> Result<Vec<Step>, Exit> {
-    let kept = ask(client, Method::GET, None).await?;
+    let kept = call(client, Method::GET, None).await?;
     let kept = kept["rules"].as_array().cloned().unwrap_or_default();
     let mut plan = Vec::with_capacity(drafts.len());
     for draft in drafts {
-        let mut body = wire(draft, any_prefix);
+        let mut body = to_json(draft, any_prefix);
         body["dryRun"] = json!(true);
-        let after = ask(client, Method::PUT, Some((&draft.id, &body))).await?;
+        let after = call(client, Method::PUT, Some((&draft.id, &body))).await?;
         let before = kept.iter().find(|rule| rule["id"] == draft.id.as_str());
         plan.push(Step {
             draft: draft.clone(),
@@ -120,18 +120,18 @@ async fn plan(client: &Client, drafts: &[Draft], any_prefix: bool) -> Result<Vec
     Ok(plan)
 }
 
-/// Of the version that was looked at, or nothing.
+/// Writes if the version is still the one that was read.
 async fn write(client: &Client, step: &Step, any_prefix: bool) -> Result<(), Exit> {
-    let mut body = wire(&step.draft, any_prefix);
+    let mut body = to_json(&step.draft, any_prefix);
     body["version"] = step
         .before
         .as_ref()
         .map_or(Value::Null, |before| before["version"].clone());
-    ask(client, Method::PUT, Some((&step.draft.id, &body))).await?;
+    call(client, Method::PUT, Some((&step.draft.id, &body))).await?;
     Ok(())
 }
 
-async fn ask(client: &Client, method: Method, body: Option<(&str, &Value)>) -> Result<Value, Exit> {
+async fn call(client: &Client, method: Method, body: Option<(&str, &Value)>) -> Result<Value, Exit> {
     let reply = client.call(method, "v1/rules", body.map(|(_, body)| body)).await;
     let Reply {
         is_success,
@@ -141,20 +141,20 @@ async fn ask(client: &Client, method: Method, body: Option<(&str, &Value)>) -> R
         return Ok(answer);
     }
     let said = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
-    let (field, detail, mend) = (said("field"), said("detail"), said("mend"));
+    let (field, detail, remedy) = (said("field"), said("detail"), said("remedy"));
     let of = body.map(|(id, _)| format!("rule {id}: ")).unwrap_or_default();
     let field = if field.is_empty() {
         field
     } else {
         format!("{field}: ")
     };
-    let mend = if mend.is_empty() {
-        mend
+    let remedy = if remedy.is_empty() {
+        remedy
     } else {
-        format!(" ({mend})")
+        format!(" ({remedy})")
     };
-    report(&visible(&format!("{of}{field}{detail}{mend}")));
-    // A rule that does not fit is a fault of the file.
+    report(&visible(&format!("{of}{field}{detail}{remedy}")));
+    // An invalid rule is an error of the file.
     Err(if answer["status"] == 400 {
         Exit::Usage
     } else {
@@ -162,8 +162,8 @@ async fn ask(client: &Client, method: Method, body: Option<(&str, &Value)>) -> R
     })
 }
 
-/// As the API names it.
-fn wire(draft: &Draft, any_prefix: bool) -> Value {
+/// The API's representation.
+fn to_json(draft: &Draft, any_prefix: bool) -> Value {
     json!({
         "id": draft.id, "name": draft.name, "condition": draft.condition, "severity": draft.severity,
         "for": draft.for_, "keepFiringFor": draft.keep_firing_for, "backends": draft.backends, "prefix": draft.prefix,
@@ -197,7 +197,7 @@ impl Step {
         self.before.is_some() && self.differences().is_empty()
     }
 
-    fn told(&self) -> String {
+    fn summary(&self) -> String {
         let (id, name) = (
             &self.draft.id,
             visible(self.after["name"].as_str().unwrap_or_default()).into_owned(),
@@ -213,7 +213,7 @@ impl Step {
     }
 }
 
-/// Fields and their values, thresholds beside the others. Versions are no part of what a rule says.
+/// Fields and their values, thresholds flattened; without the version.
 fn flat(rule: &Value) -> Vec<(String, String)> {
     let mut all = Vec::new();
     for (name, value) in rule

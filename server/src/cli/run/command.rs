@@ -1,4 +1,4 @@
-//! The command under a lease: one process, the first of a group of its own.
+//! The command: the first process of its own process group.
 
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -9,12 +9,12 @@ use leasehold_client::Lease;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process, waitid};
 use tokio::signal::unix::{Signal as SignalStream, SignalKind, signal};
 
-use super::group::Group;
+use super::process_group::Group;
 
-/// This very binary, even when its file was replaced meanwhile.
+/// This binary, even if its file has been replaced.
 pub(super) const OURSELVES: &str = "/proc/self/exe";
 
-/// SIGCHLD says when to look; this is for one that was missed.
+/// Fallback interval in case a SIGCHLD is missed.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(1);
 
@@ -25,9 +25,9 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// The command's process, stopped before it becomes the command: [`go`](Self::go) lets it.
+    /// Starts the command's process, which stops itself before exec; [`go`](Self::go) continues it.
     ///
-    /// To be called on the main thread: the kernel takes the end of the thread that forks for that of the parent.
+    /// Must be called on the main thread: the parent-death signal is sent when the forking thread ends.
     pub(super) async fn stopped(command: &[std::ffi::OsString], lease: &Lease) -> io::Result<Self> {
         let changes = signal(SignalKind::child())?;
         let child = Command::new(OURSELVES)
@@ -41,7 +41,7 @@ impl Running {
             .process_group(0)
             .spawn()?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        let pid = pid.ok_or_else(|| io::Error::other("the system gives no process id"))?;
+        let pid = pid.ok_or_else(|| io::Error::other("the system returned no process id"))?;
         let running = Self { child, pid, changes };
         while running.status(WaitIdOptions::STOPPED)?.is_none() {
             tokio::time::sleep(POLL).await;
@@ -57,13 +57,13 @@ impl Running {
         Ok(kill_process(self.pid, Signal::CONT)?)
     }
 
-    /// Whether its first process has ended. It is not reaped: its id, and so the group's, stays its own.
+    /// Whether its first process has ended. It is not reaped, so that its process and group id stay reserved.
     pub(super) fn has_ended(&self) -> io::Result<bool> {
         let status = self.status(WaitIdOptions::empty())?;
         Ok(status.is_some_and(|it| it.exited() || it.killed() || it.dumped()))
     }
 
-    /// As every process in the background that reads from it, or sets it.
+    /// Stopped by SIGTTIN or SIGTTOU, like any background process that uses the terminal.
     pub(super) fn is_stopped_by_terminal(&self) -> io::Result<bool> {
         let signal = self
             .status(WaitIdOptions::STOPPED)?
@@ -71,12 +71,12 @@ impl Running {
         Ok(signal.is_some_and(|it| [Signal::TTIN.as_raw(), Signal::TTOU.as_raw()].contains(&it)))
     }
 
-    /// Until it may have ended.
+    /// Resolves when it may have ended.
     pub(super) async fn changed(&mut self) {
         let _ = tokio::time::timeout(LOOK_AGAIN, self.changes.recv()).await;
     }
 
-    /// Its exit code as a shell tells it. To be called when the group is ended.
+    /// Its exit code as in shells. Call after the group has ended.
     pub(super) fn reap(mut self) -> io::Result<u8> {
         let status = self.child.wait()?;
         let code = match status.code() {
@@ -86,7 +86,7 @@ impl Running {
         Ok(u8::try_from(code).unwrap_or(u8::MAX))
     }
 
-    /// What it is in, of `kinds` or ended; none while it runs.
+    /// Its status, of `kinds` or ended; `None` while it runs.
     fn status(&self, kinds: WaitIdOptions) -> io::Result<Option<WaitIdStatus>> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT | kinds;
         Ok(waitid(WaitId::Pid(self.pid), options)?)

@@ -1,4 +1,4 @@
-//! The signals that a command under a lease gets through us.
+//! Signals forwarded to the command.
 
 use std::fs;
 use std::io;
@@ -8,7 +8,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::tasks;
+use runtime::tasks;
 
 const FORWARDED: [Signal; 9] = [
     Signal::HUP,
@@ -22,7 +22,7 @@ const FORWARDED: [Signal; 9] = [
     Signal::TSTP,
 ];
 
-/// They end a program that does not expect them, and are meant so.
+/// Signals that end a program by default.
 pub(super) const TERMINATING: [Signal; 4] = [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM];
 
 pub(super) struct Signals {
@@ -31,8 +31,8 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// From now on. What we were started to ignore (by `nohup`, or in the background of a script) stays ignored, for
-    /// us and for the command.
+    /// Starts to receive. Signals that were ignored at start (`nohup`, background of a script) stay ignored, for
+    /// this process and the command.
     pub(super) fn watch() -> io::Result<Self> {
         let ignored = ignored(&fs::read_to_string("/proc/self/status").unwrap_or_default());
         let (told, inbox) = mpsc::channel(FORWARDED.len());
@@ -70,7 +70,7 @@ impl Signals {
     }
 }
 
-/// The set of ignored signals in `/proc/self/status`, a bit for each.
+/// The mask of ignored signals in `/proc/self/status`, one bit each.
 fn ignored(status: &str) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     line.and_then(|set| u64::from_str_radix(set.trim(), 16).ok())
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn what_nohup_ignores_is_seen() {
-        // Bit 0 is signal 1, the hang-up; and a system that does not tell.
+        // Bit 0 is signal 1 (SIGHUP); and a system without the field.
         assert_eq!(
             ignored("Name:\tx\nSigIgn:\t0000000000000001\nSigCgt:\t00000001\n"),
             1

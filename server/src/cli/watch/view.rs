@@ -1,20 +1,20 @@
-//! What a watch shows: the rows that were read last, how old they and the backends are, and whether the server still
-//! answers. Pure: ages come from the ticks that it is told.
+//! State of a watch: the last rows, their age and that of the backends, and whether the server answers. Pure: time
+//! is an argument.
 
 use domain::escape::visible;
-use domain::human;
+use domain::format;
 use domain::observation::Tick;
 
+use crate::cli::api_types::{Backend, Lock, Page};
 use crate::cli::client::ClientError;
 use crate::cli::locks::incomplete;
-use crate::cli::table::{self, Look};
-use crate::cli::wire::{Backend, Lock, Page};
+use crate::cli::table::{self, RenderOptions};
 
-/// What was read last, when, and whether the server still answers.
+/// The last response, its time, and the connection state.
 pub(super) struct View {
     server: String,
     pub(super) page: Page,
-    /// Just before the question, so that ages are never shown younger than they are.
+    /// Time before the request, so that ages are never understated.
     read_at: Tick,
     pub(super) lost: Option<Lost>,
 }
@@ -34,7 +34,7 @@ impl View {
         }
     }
 
-    /// Takes an answer; says whether there is something new to show.
+    /// Applies a response; returns whether the view changed.
     pub(super) fn take(&mut self, answer: Result<Page, ClientError>, asked_at: Tick, now: Tick) -> bool {
         match answer {
             Ok(page) => {
@@ -47,7 +47,7 @@ impl View {
         }
     }
 
-    /// The server did not answer; true the first time.
+    /// Records a missing response; true the first time.
     pub(super) fn lose(&mut self, why: String, since: Tick) -> bool {
         let first = self.lost.is_none();
         let since = self.lost.as_ref().map_or(since, |lost| lost.since);
@@ -55,14 +55,14 @@ impl View {
         first
     }
 
-    pub(super) fn lines(&self, look: Look, now: Tick) -> Vec<String> {
+    pub(super) fn lines(&self, look: RenderOptions, now: Tick) -> Vec<String> {
         let age = now.since(self.read_at).max(0);
-        let look = Look {
+        let look = RenderOptions {
             age_ms: age,
             disconnected: self.lost.is_some(),
             ..look
         };
-        let rows: Vec<Lock> = self.page.locks.iter().map(Lock::of).collect();
+        let rows: Vec<Lock> = self.page.locks.iter().map(Lock::parse).collect();
         let mut lines = vec![self.headline(age, now), self.backends(age)];
         if self.lost.is_none() {
             lines.extend(incomplete(&self.page));
@@ -72,41 +72,43 @@ impl View {
         lines
     }
 
-    /// Cut to the rows of the terminal, saying how many rows are below.
-    pub(super) fn fitting(&self, look: Look, now: Tick, rows: usize) -> Vec<String> {
+    /// Limited to the rows of the terminal, with the number of hidden rows.
+    pub(super) fn fitting(&self, look: RenderOptions, now: Tick, rows: usize) -> Vec<String> {
         let mut lines = self.lines(look, now);
         if lines.len() > rows && rows > 1 {
             let hidden = lines.len() - (rows - 1);
             lines.truncate(rows - 1);
             lines.push(format!(
                 "… {} below",
-                human::counted(hidden as u64, "row", "rows")
+                format::counted(hidden as u64, "row", "rows")
             ));
         }
         lines
     }
 
     fn headline(&self, age: i64, now: Tick) -> String {
-        let total = human::counted(self.page.total, "lock", "locks");
+        let total = format::counted(self.page.total, "lock", "locks");
         match &self.lost {
             Some(lost) => format!(
                 "DISCONNECTED for {} · {total} as of {} ago · {}",
-                human::duration(now.since(lost.since).max(0)),
-                human::duration(age),
+                format::duration(now.since(lost.since).max(0)),
+                format::duration(age),
                 lost.why
             ),
-            None if self.page.complete => format!("{total} · {} · {} old", self.server, human::duration(age)),
+            None if self.page.complete => {
+                format!("{total} · {} · {} old", self.server, format::duration(age))
+            }
             None => format!(
                 "{total} seen, INCOMPLETE · {} · {} old",
                 self.server,
-                human::duration(age)
+                format::duration(age)
             ),
         }
     }
 
     /// Each backend with the age of its last observation.
     fn backends(&self, age: i64) -> String {
-        let backends = self.page.backends.iter().map(Backend::of).map(|backend| {
+        let backends = self.page.backends.iter().map(Backend::parse).map(|backend| {
             let status = if self.lost.is_some() {
                 "stale"
             } else {
@@ -114,7 +116,7 @@ impl View {
             };
             let seen = backend.age_ms.map_or_else(
                 || "never seen".to_owned(),
-                |ms| human::duration(ms.saturating_add(age)),
+                |ms| format::duration(ms.saturating_add(age)),
             );
             visible(&format!("{} {status} {seen}", backend.name)).into_owned()
         });
@@ -142,29 +144,29 @@ mod tests {
 
     #[test]
     fn ages_are_shown_and_grow_between_answers() {
-        // 1.5 s after the answer: the headline and the backend's age have grown by it.
-        let lines = view(None).lines(Look::default(), Tick(2_500));
+        // 1.5 s after the response: both ages have grown by it.
+        let lines = view(None).lines(RenderOptions::default(), Tick(2_500));
         assert_eq!(lines[0], "1 lock · http://127.0.0.1:3000 · 1.5 s old");
         assert_eq!(lines[1], "cache live 1.9 s");
     }
 
     #[test]
     fn remaining_time_runs_down_between_answers() {
-        // 1.5 s after the answer that said 30 s.
-        let lines = view(None).lines(Look::default(), Tick(2_500));
+        // 1.5 s after the response with 30 s remaining.
+        let lines = view(None).lines(RenderOptions::default(), Tick(2_500));
         assert!(lines.last().unwrap().contains(" 28.5 s "), "{lines:?}");
     }
 
     #[test]
     fn a_lost_connection_is_said_in_capitals_and_makes_every_row_stale() {
-        // Lost 12 s ago: nothing on the screen says live or healthy.
+        // Lost 12 s ago: no row is shown as live or healthy.
         let mut view = view(None);
         assert!(view.lose("cannot reach it".to_owned(), Tick(3_000)));
         assert!(
             !view.lose("cannot reach it".to_owned(), Tick(9_000)),
             "the first loss counts"
         );
-        let text = view.lines(Look::default(), Tick(15_000)).join("\n");
+        let text = view.lines(RenderOptions::default(), Tick(15_000)).join("\n");
         assert!(
             text.starts_with("DISCONNECTED for 12.0 s · 1 lock as of 14.0 s ago · cannot reach it"),
             "{text}"
@@ -176,7 +178,7 @@ mod tests {
     #[test]
     fn a_small_terminal_says_how_many_rows_are_below() {
         // Five lines on a terminal of four.
-        let lines = view(None).fitting(Look::default(), Tick(1_000), 4);
+        let lines = view(None).fitting(RenderOptions::default(), Tick(1_000), 4);
         assert_eq!((lines.len(), lines[3].as_str()), (4, "… 2 rows below"));
     }
 }

@@ -1,30 +1,30 @@
 //! Charts of one lock's page.
 
-use app::charts::hold::{self, Now};
-use app::charts::ownership::{self, Links};
-use app::charts::seen;
+use app::charts::hold_time::{self, HoldNow};
+use app::charts::ownership_timeline::{self, Links};
+use app::charts::recent_events;
 use app::links::with_query;
 use domain::access::Visible;
-use domain::charts::hold::Holds;
-use domain::charts::range::Last;
-use domain::charts::timeline::{self, Holder, Refused, Revoked, Timeline, Told, Waiter};
-use domain::detail::{LockCharts, LockDetail};
-use domain::history::series::{PrefixSeries, Span};
+use domain::charts::hold_time::Holds;
+use domain::charts::range::RangePreset;
+use domain::charts::timeline::{self, Holder, Refused, Revoked, Timeline, TimelineInput, Waiter};
+use domain::history::series::{HistorySpan, PrefixSeries};
 use domain::history::{HistoryEvent, template};
-use domain::known::Known;
 use domain::lease::StoreTime;
+use domain::lock_detail::{LockCharts, LockDetail};
 use domain::names::{BackendName, OwnerId};
+use domain::reported::Reported;
 use domain::token::FencingToken;
 
-use super::{PATIENCE, Ranged, Sources, unread};
-use crate::lease::{RejectionRow, RejectionsAsked};
+use super::{ChartSources, PATIENCE, Ranged, unread};
+use lease::{RejectionQuery, RejectionRow};
 
-/// Rows of one lock, refused writes and forced unlocks that are read for it.
+/// Limits per lock: history rows, rejections and forced unlocks.
 const ROWS_MAX: usize = 10_000;
 const REFUSED_MAX: u32 = 500;
 const REVOKED_MAX: u32 = 50;
 
-/// What was read.
+/// Data for the charts.
 struct Read {
     events: Vec<HistoryEvent>,
     gaps: Vec<(i64, i64)>,
@@ -33,7 +33,7 @@ struct Read {
     since: Option<i64>,
 }
 
-impl Sources {
+impl ChartSources {
     pub(in crate::console) async fn lock(
         &self,
         detail: &LockDetail,
@@ -55,7 +55,7 @@ impl Sources {
     ) -> LockCharts {
         let wall = self.clock.now().wall.timestamp_millis();
         let ranged = Ranged::read(search, fitting(detail), wall);
-        let seen = seen::seen(&detail.seen, &crate::telemetry::trace_link).into_string();
+        let seen = recent_events::seen(&detail.seen, &runtime::telemetry::trace_link).into_string();
         let reading = tokio::time::timeout(PATIENCE, self.read(detail, &ranged));
         let Ok(Ok(read)) = reading.await else {
             return LockCharts {
@@ -73,8 +73,7 @@ impl Sources {
         }
     }
 
-    /// Of a lock that nobody holds: the same charts as of one that is held, in one piece below what is known of its last
-    /// holding, which is there already.
+    /// Charts of a lock that is not held: the same as for a held one, rendered after the facts of its last holding.
     async fn past(&self, detail: &LockDetail, search: &str, may: (bool, &Visible)) -> LockCharts {
         let charts = self.drawn(detail, search, may).await;
         let facts = &detail.charts.past;
@@ -111,21 +110,21 @@ impl Sources {
         })
     }
 
-    /// Only our own service has a ledger.
+    /// Only the built-in service records fencing rejections.
     async fn refused(&self, detail: &LockDetail, from: i64, until: i64) -> Vec<Refused> {
         let id = &detail.lock.id;
         if id.backend != BackendName::builtin() {
             return Vec::new();
         }
-        let asked = RejectionsAsked {
+        let asked = RejectionQuery {
             resource: Some(id.resource.clone()),
             names: None,
             from: StoreTime::from_ms(from),
             until: StoreTime::from_ms(until),
             most: REFUSED_MAX,
         };
-        // The timeline without them is still one.
-        let rows = self.leases.ledger(&asked).await.unwrap_or_default();
+        // The timeline is still useful without them.
+        let rows = self.leases.query_rejections(&asked).await.unwrap_or_default();
         let mut refused: Vec<Refused> = rows.into_iter().map(refusal).collect();
         refused.sort_by_key(|refused| refused.at);
         refused
@@ -151,12 +150,15 @@ impl Sources {
     }
 }
 
-/// The shortest range that shows this hold with what came before it.
-fn fitting(detail: &LockDetail) -> Last {
+/// The shortest range that shows this hold and some time before it.
+fn fitting(detail: &LockDetail) -> RangePreset {
     let held_ms = detail.lock.held_ms.known().copied();
     let shown_ms = held_ms.unwrap_or(detail.lock.held_at_least_ms).saturating_mul(3) / 2;
-    let fits = |last: &Last| last.length_ms() >= shown_ms;
-    Last::ALL.into_iter().find(fits).unwrap_or(Last::Month)
+    let fits = |last: &RangePreset| last.length_ms() >= shown_ms;
+    RangePreset::ALL
+        .into_iter()
+        .find(fits)
+        .unwrap_or(RangePreset::Month)
 }
 
 fn refusal(row: RejectionRow) -> Refused {
@@ -173,38 +175,38 @@ fn refusal(row: RejectionRow) -> Refused {
 fn ownership(detail: &LockDetail, ranged: &Ranged, read: &Read, wall: i64, may_audit: bool) -> String {
     let holders = holders(detail, wall);
     let waiters = waiters(detail, wall);
-    let told = Told {
+    let told = TimelineInput {
         holders: holders.as_deref(),
         waiters: &waiters,
-        ..told(read)
+        ..timeline_input(read)
     };
-    let timeline = Timeline::of(&told, ranged.scale, ranged.now);
+    let timeline = Timeline::new(&told, ranged.scale, ranged.now);
     let name = detail.lock.id.resource.text();
     let links = Links {
         may_audit,
         fencing: &with_query("/fencing", [("prefix", &name)]),
     };
-    ownership::ownership(&timeline, &ranged.words(), ranged.links(), &links).into_string()
+    ownership_timeline::ownership(&timeline, &ranged.words(), ranged.links(), &links).into_string()
 }
 
-fn told(read: &Read) -> Told<'_> {
-    Told {
+fn timeline_input(read: &Read) -> TimelineInput<'_> {
+    TimelineInput {
         events: &read.events,
         gaps: &read.gaps,
         refused: &read.refused,
         revoked: &read.revoked,
         since: read.since,
-        ..Told::default()
+        ..TimelineInput::default()
     }
 }
 
-/// None: the backend could not say.
+/// `None`: the backend did not report it.
 fn holders(detail: &LockDetail, now: i64) -> Option<Vec<Holder>> {
     let lock = &detail.lock;
     let owners: Vec<OwnerId> = match &detail.fresh {
-        Known::Absent(_) => return Some(Vec::new()),
-        Known::Unknown(_) => return None,
-        Known::Known(fresh) => fresh.owners.clone(),
+        Reported::NotApplicable(_) => return Some(Vec::new()),
+        Reported::Unknown(_) => return None,
+        Reported::Value(fresh) => fresh.owners.clone(),
     };
     let first = Holder {
         owner: lock.owner_id.known().cloned(),
@@ -235,19 +237,20 @@ fn waiters(detail: &LockDetail, now: i64) -> Vec<Waiter> {
     told.collect()
 }
 
-impl Sources {
-    /// Against all holds that history still has of it; where these are few, against those of its kind.
+impl ChartSources {
+    /// Compared with all recorded holds of the lock, or of its template if these are few.
     async fn hold_time(&self, detail: &LockDetail, read: &Read, visible: &Visible, now: i64) -> String {
-        let own = Holds::of(&timeline::blocks(&told(read), now));
+        let own = Holds::from_blocks(&timeline::blocks(&timeline_input(read), now));
         let (holds, what) = match self.of_kind(detail, &own, visible, now).await {
             Some((holds, kind)) => (holds, format!("of {kind}")),
             None => (own, "of this lock".to_owned()),
         };
         let lock = &detail.lock;
         let held_ms = lock.held_ms.known().copied().unwrap_or(lock.held_at_least_ms);
-        let is_long = holds.count() >= hold::FEW && holds.percentile(95).is_some_and(|p95| held_ms > p95);
+        let is_long =
+            holds.count() >= hold_time::FEW && holds.percentile(95).is_some_and(|p95| held_ms > p95);
         let is_held = !detail.is_gone() && detail.lock.owner_count > 0;
-        let now = is_held.then_some(Now { held_ms, is_long });
+        let now = is_held.then_some(HoldNow { held_ms, is_long });
         let alert = holds.percentile(95).map(|p95| {
             let pairs = [
                 ("condition", "long_held".to_owned()),
@@ -257,10 +260,10 @@ impl Sources {
             ];
             with_query("/alerts/rules/new", pairs)
         });
-        hold::hold_time(&holds, now, &what, alert.as_deref()).into_string()
+        hold_time::hold_time(&holds, now, &what, alert.as_deref()).into_string()
     }
 
-    /// Holds of all locks with the same template, if there are more of them and the caller may see all of those names.
+    /// Holds of all locks with the same template, if there are more and the caller may see all of them.
     async fn of_kind(
         &self,
         detail: &LockDetail,
@@ -268,12 +271,12 @@ impl Sources {
         visible: &Visible,
         now: i64,
     ) -> Option<(Holds, String)> {
-        if own.count() >= hold::FEW {
+        if own.count() >= hold_time::FEW {
             return None;
         }
         let id = &detail.lock.id;
         let kind = template::template(id.resource.as_bytes());
-        let span = Span::over(now - Last::Month.length_ms(), now, now);
+        let span = HistorySpan::over(now - RangePreset::Month.length_ms(), now, now);
         let read = async {
             let mut series = self.history.series(span).await?.seen_by(visible);
             let is_its = |series: &PrefixSeries| series.backend == id.backend && series.prefix == kind;
@@ -286,7 +289,7 @@ impl Sources {
                 Holds::counted(total.holds.bars()).with_uncertain(total.holds_uncertain)
             }))
         };
-        // Without it there are still the lock's own.
+        // The lock's own holds are shown without it.
         let read = tokio::time::timeout(PATIENCE, read).await.ok()?.ok()??;
         (read.count() > own.count()).then_some((read, kind))
     }

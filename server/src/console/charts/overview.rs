@@ -1,40 +1,40 @@
-//! Charts of the first page: what happened lately.
+//! Charts of the overview page.
 
-use app::charts::firing::{self, Firing, ROWS_MAX};
-use app::charts::held::{self, Now};
-use app::charts::lately::{self, Over};
-use app::charts::markup::Markup;
+use app::charts::firing_alerts::{self, Firing, ROWS_MAX};
+use app::charts::held_locks::{self, HeldLocks};
+use app::charts::html_writer::Markup;
+use app::charts::recent_incidents::{self, IncidentRange};
 use app::charts::series::Event;
 use app::links::with_query;
-use domain::access::{Right, Visible};
-use domain::charts::range::Last;
+use domain::access::{Permission, Visible};
+use domain::charts::range::RangePreset;
 use domain::escape::visible;
-use domain::history::series::{PrefixSeries, Series, Span};
-use domain::human;
-use domain::ledger::Rejection;
+use domain::fencing_rejections::Rejection;
+use domain::format;
+use domain::history::series::{HistorySeries, HistorySpan, PrefixSeries};
 use domain::names::BackendName;
 use domain::overview::{Overview, OverviewCharts};
 use domain::unlock::Unlock;
 
-use super::{PATIENCE, Ranged, Sources, unread};
+use super::{ChartSources, PATIENCE, Ranged, unread};
 use crate::alerts::{self, OpenAlert};
-use crate::identity::Who;
-use crate::ledger;
+use crate::fencing_rejections;
+use crate::identity::Principal;
 
 /// Forced unlocks of visible locks that are counted.
 const UNLOCKS_MAX: usize = 1_000;
-/// Marks of one kind below the lines.
+/// Marks per kind below the lines.
 const MARKS_MAX: usize = 20;
 
-impl Sources {
+impl ChartSources {
     pub(in crate::console) async fn overview(
         &self,
         overview: &Overview,
         search: &str,
-        (who, visible): (Option<&Who>, &Visible),
+        (who, visible): (Option<&Principal>, &Visible),
     ) -> OverviewCharts {
         let wall = self.clock.now().wall.timestamp_millis();
-        let ranged = Ranged::read(search, Last::SixHours, wall);
+        let ranged = Ranged::read(search, RangePreset::SixHours, wall);
         let lately = self.lately(&ranged, overview, (who, visible));
         OverviewCharts {
             alerts: tokio::time::timeout(PATIENCE, self.firing(visible))
@@ -48,7 +48,7 @@ impl Sources {
         }
     }
 
-    /// What fires now, worst first, beside the worklist; nothing where that cannot be read, because nobody knows.
+    /// Firing alerts, by severity; empty if they cannot be read.
     async fn firing(&self, visible: &Visible) -> Markup {
         let open = match self.alerts.open(visible).await {
             Ok(open) => open,
@@ -70,38 +70,38 @@ impl Sources {
                 since: kept.alert.since(),
             })
             .collect();
-        firing::firing(&rows, firing.count() as u64)
+        firing_alerts::firing(&rows, firing.count() as u64)
     }
 
     async fn lately(
         &self,
         ranged: &Ranged,
         overview: &Overview,
-        (who, visible): (Option<&Who>, &Visible),
+        (who, visible): (Option<&Principal>, &Visible),
     ) -> Markup {
         let words = ranged.words();
-        let over = Over {
+        let over = IncidentRange {
             words: &words,
-            has_days: ranged.scale.length_ms() > Last::Day.length_ms(),
+            has_days: ranged.scale.length_ms() > RangePreset::Day.length_ms(),
         };
         let refused = self.rejections(ranged, visible).await;
         let unlocks = self.acted(ranged, who).await;
         let total = |rows: usize| rows as u64;
         let ledger = with_query("/fencing", ranged.range.pairs());
-        let audit = who.filter(|who| who.may_anywhere(Right::AuditRead));
+        let audit = who.filter(|who| who.may_anywhere(Permission::AuditRead));
         let audit = audit.map_or_else(String::new, |_| "/audit?action=FORCE_UNLOCK".to_owned());
         let held = match self.levels(ranged, visible).await {
             Ok(series) => {
-                let now = Now {
+                let now = HeldLocks {
                     held: overview.held_total,
                     waiting: overview.waiters_total,
                     is_cut: !visible.is_everything(),
                 };
                 let marks = marks(&series, &refused, &unlocks);
-                held::held(&series, now, marks, &words, ranged.links())
+                held_locks::held_locks_chart(&series, now, marks, &words, ranged.links())
             }
             Err(error) => {
-                tracing::warn!("sums of history cannot be read: {error}");
+                tracing::warn!("rollups of history cannot be read: {error}");
                 unread("held", "Held and waiting")
             }
         };
@@ -109,26 +109,36 @@ impl Sources {
         it.wrap("div", &[("class", "two low")], |it| {
             it.push(&held);
             it.wrap("div", &[("class", "stack")], |it| {
-                it.push(&lately::refusals(&refused, total(refused.len()), over, ledger));
-                it.push(&lately::unlocks(&unlocks, total(unlocks.len()), over, audit));
+                it.push(&recent_incidents::refusals(
+                    &refused,
+                    total(refused.len()),
+                    over,
+                    ledger,
+                ));
+                it.push(&recent_incidents::unlocks(
+                    &unlocks,
+                    total(unlocks.len()),
+                    over,
+                    audit,
+                ));
             });
         });
         it
     }
 
-    async fn levels(&self, ranged: &Ranged, visible: &Visible) -> Result<Series, sqlx::Error> {
-        let span = Span::over(ranged.scale.from(), ranged.scale.until(), ranged.now);
+    async fn levels(&self, ranged: &Ranged, visible: &Visible) -> Result<HistorySeries, sqlx::Error> {
+        let span = HistorySpan::over(ranged.scale.from(), ranged.scale.until(), ranged.now);
         Ok(self.history.series(span).await?.seen_by(visible))
     }
 
-    /// As far as the caller may see them; none where the ledger cannot be read.
+    /// Visible rejections; empty if they cannot be read.
     async fn rejections(&self, ranged: &Ranged, visible: &Visible) -> Vec<Rejection> {
         let scope = visible.on(&BackendName::builtin());
-        let rows = ledger::read(&self.leases, ranged.scale, &scope).await;
+        let rows = fencing_rejections::read(&self.leases, ranged.scale, &scope).await;
         rows.unwrap_or_default()
     }
 
-    async fn acted(&self, ranged: &Ranged, who: Option<&Who>) -> Vec<Unlock> {
+    async fn acted(&self, ranged: &Ranged, who: Option<&Principal>) -> Vec<Unlock> {
         let Some(who) = who else { return Vec::new() };
         let (from, until) = (ranged.scale.from(), ranged.scale.until());
         let acted = self.unlocks.acted(who, from, until, UNLOCKS_MAX).await;
@@ -136,13 +146,13 @@ impl Sources {
     }
 }
 
-/// What happened, for the row below the lines: the last of each kind.
-fn marks(series: &Series, refused: &[Rejection], unlocks: &[Unlock]) -> Vec<Event> {
+/// Recent events for the row below the lines, per kind.
+fn marks(series: &HistorySeries, refused: &[Rejection], unlocks: &[Unlock]) -> Vec<Event> {
     let refused = refused.iter().take(MARKS_MAX).map(|row| Event {
         at: row.at,
         shape: "x",
         hue: "critical",
-        title: format!("a write under token {} refused", row.token),
+        title: format!("a write with token {} rejected", row.token),
         href: None,
     });
     let unlocks = unlocks.iter().take(MARKS_MAX).map(|unlock| Event {
@@ -159,7 +169,7 @@ fn marks(series: &Series, refused: &[Rejection], unlocks: &[Unlock]) -> Vec<Even
             at: series.span.start(cell) + series.span.passed_ms(cell) / 2,
             shape: "reclaim",
             hue: "",
-            title: human::counted(count, "reclaim", "reclaims"),
+            title: format::counted(count, "reclaim", "reclaims"),
             href: None,
         })
     });

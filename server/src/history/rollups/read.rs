@@ -1,41 +1,41 @@
-//! Sums out of the store: the numbers of all, and the histograms of the few that are looked at.
+//! Reads roll-ups: numbers of all templates, and histograms of the selected ones.
 
 use std::collections::HashMap;
 
 use domain::history::histogram::Histogram;
-use domain::history::rollup::{Heavy, Rollup};
-use domain::history::series::{PrefixSeries, Series, Span, Watched};
+use domain::history::rollup::{MostWaited, Rollup};
+use domain::history::series::{HistorySeries, HistorySpan, PrefixSeries, WatchedSpans};
 use domain::names::BackendName;
 use sqlx::AssertSqlSafe;
 use sqlx::Row as _;
 
 use super::STEPS_S;
-use crate::db::on_either;
 use crate::history::History;
+use runtime::db::on_either;
 
-/// The longest sums that cells of this length are made of, in seconds.
-fn step_of(span: &Span) -> i64 {
+/// The longest step that divides cells of this length, in seconds.
+fn step_of(span: &HistorySpan) -> i64 {
     let fits = |step: &&i64| span.cell_ms % (**step * 1_000) == 0;
     STEPS_S.iter().rev().find(fits).copied().unwrap_or(STEPS_S[0])
 }
 
-/// Added up here: sorting them by name for the store's own sums takes longer than all the rest.
+/// Aggregated here: grouping by name in the store would need a sort that costs more than the rest.
 const CELLS: &str =
     "SELECT backend, prefix, at, held_ms, waiting_ms, acquired, refused, expired, reclaimed, lost, rejected,
-        unlocked, believers, holds_uncertain
-    FROM history_rollups WHERE step = $1 AND at >= $2 AND at < $3";
+        unlocked, dual_owners, holds_uncertain
+    FROM history_rollups WHERE step_seconds = $1 AND at >= $2 AND at < $3";
 
 const COVERAGE: &str =
     "SELECT backend, (at - $2) / $4 AS cell, CAST(sum(watched_ms) AS BIGINT), CAST(sum(waits_ms) AS BIGINT)
-    FROM history_coverage WHERE step = $1 AND at >= $2 AND at < $3
+    FROM history_coverage WHERE step_seconds = $1 AND at >= $2 AND at < $3
     GROUP BY backend, (at - $2) / $4";
 
 impl History {
-    /// What happened by template and cell, without histograms. Oldest cell first; templates in no order.
+    /// Numbers by template and cell, without histograms. Oldest cell first; templates unordered.
     ///
     /// # Errors
     /// The store does not answer.
-    pub async fn series(&self, span: Span) -> Result<Series, sqlx::Error> {
+    pub async fn series(&self, span: HistorySpan) -> Result<HistorySeries, sqlx::Error> {
         let mut found: HashMap<(String, String), PrefixSeries> = HashMap::new();
         on_either!(&self.db, Db, |pool| {
             let query = sqlx::query(CELLS)
@@ -65,15 +65,15 @@ impl History {
                 series.cells[cell].merge(&sum);
             }
         });
-        Ok(Series {
+        Ok(HistorySeries {
             span,
             prefixes: found.into_values().collect(),
             backends: self.coverage(span).await?,
         })
     }
 
-    async fn coverage(&self, span: Span) -> Result<Vec<Watched>, sqlx::Error> {
-        let mut found: Vec<Watched> = Vec::new();
+    async fn coverage(&self, span: HistorySpan) -> Result<Vec<WatchedSpans>, sqlx::Error> {
+        let mut found: Vec<WatchedSpans> = Vec::new();
         on_either!(&self.db, Db, |pool| {
             let query = sqlx::query(COVERAGE)
                 .bind(step_of(&span))
@@ -87,7 +87,7 @@ impl History {
                 };
                 let place = found.iter().position(|watched| watched.backend == name);
                 let place = place.unwrap_or_else(|| {
-                    found.push(Watched {
+                    found.push(WatchedSpans {
                         backend: name,
                         watched_ms: vec![0; span.cells],
                         waits_ms: vec![0; span.cells],
@@ -104,11 +104,11 @@ impl History {
         Ok(found)
     }
 
-    /// Adds histograms and names to those of `series` that `wanted` numbers.
+    /// Adds histograms and names for the entries of `series` with these indexes.
     ///
     /// # Errors
     /// The store does not answer.
-    pub async fn deepen(&self, series: &mut Series, wanted: &[usize]) -> Result<(), sqlx::Error> {
+    pub async fn deepen(&self, series: &mut HistorySeries, wanted: &[usize]) -> Result<(), sqlx::Error> {
         let span = series.span;
         let names: HashMap<(String, String), usize> = wanted
             .iter()
@@ -122,8 +122,8 @@ impl History {
             .map(|number| format!("(backend = ${} AND prefix = ${})", 4 + number * 2, 5 + number * 2))
             .collect();
         let select = format!(
-            "SELECT backend, prefix, at, waits, holds, renewals, late, ttls, heavy FROM history_rollups
-             WHERE step = $1 AND at >= $2 AND at < $3 AND ({})",
+            "SELECT backend, prefix, at, waits, holds, renewals, late, ttls, most_waited FROM history_rollups
+             WHERE step_seconds = $1 AND at >= $2 AND at < $3 AND ({})",
             places.join(" OR ")
         );
         let mut rows: Vec<(usize, usize, Rollup)> = Vec::new();
@@ -151,7 +151,7 @@ impl History {
                     renewals: histogram(row.try_get(5)?),
                     late: histogram(row.try_get(6)?),
                     ttls: histogram(row.try_get(7)?),
-                    heavy: heavy(row.try_get(8)?),
+                    most_waited: most_waited(row.try_get(8)?),
                     ..Rollup::default()
                 };
                 rows.push((place, cell, deep));
@@ -177,7 +177,7 @@ fn counts(sums: [u64; 11]) -> Rollup {
         lost,
         rejected,
         unlocked,
-        believers,
+        dual_owners,
         holds_uncertain,
     ] = sums;
     Rollup {
@@ -190,19 +190,19 @@ fn counts(sums: [u64; 11]) -> Rollup {
         lost,
         rejected,
         unlocked,
-        believers,
+        dual_owners,
         holds_uncertain,
         ..Rollup::default()
     }
 }
 
-fn heavy(names: Option<String>) -> Heavy {
+fn most_waited(names: Option<String>) -> MostWaited {
     let names: Vec<(String, u64)> = names
         .and_then(|names| serde_json::from_str(&names).ok())
         .unwrap_or_default();
-    let mut heavy = Heavy::default();
+    let mut most_waited = MostWaited::default();
     for (name, ms) in names {
-        heavy.add(&name, ms);
+        most_waited.add(&name, ms);
     }
-    heavy
+    most_waited
 }

@@ -1,19 +1,19 @@
-//! Sums into the store: rows that have grown replace what stood there of the same process.
+//! Writes roll-ups: rows that have grown replace earlier values of the same process.
 
 use domain::history::histogram::Histogram;
-use domain::history::rollup::{Heavy, Rollup};
+use domain::history::rollup::{MostWaited, Rollup};
 use sqlx::AssertSqlSafe;
 
-use super::gather::{Coverage, Gatherer, Growing, Key, Stretch};
-use crate::db::{Tx, on_either};
-use crate::history::values::{pieces, values};
+use super::aggregate::{Coverage, Gatherer, Growing, RollupKey, Stretch};
+use crate::history::bulk_insert::{pieces, values};
+use runtime::db::{Tx, on_either};
 
 const COLUMNS: [&str; 22] = [
-    "step",
+    "step_seconds",
     "at",
     "backend",
     "prefix",
-    "part",
+    "process_id",
     "held_ms",
     "waiting_ms",
     "acquired",
@@ -23,16 +23,16 @@ const COLUMNS: [&str; 22] = [
     "lost",
     "rejected",
     "unlocked",
-    "believers",
+    "dual_owners",
     "holds_uncertain",
     "waits",
     "holds",
     "renewals",
     "late",
     "ttls",
-    "heavy",
+    "most_waited",
 ];
-/// The first of them name the row.
+/// The first of them are the key of the row.
 const KEYS: usize = 5;
 
 impl Gatherer {
@@ -44,7 +44,7 @@ impl Gatherer {
     }
 
     pub(in crate::history) async fn write(&self, tx: &mut Tx) -> Result<(), sqlx::Error> {
-        let mut rows: Vec<(&Stretch, &Key, &Rollup)> = Vec::new();
+        let mut rows: Vec<(&Stretch, &RollupKey, &Rollup)> = Vec::new();
         for (stretch, all) in &self.sums {
             let grown = all.iter().filter(|(_, one)| one.is_dirty);
             rows.extend(grown.map(|(key, one)| (stretch, key, &one.sum)));
@@ -60,7 +60,7 @@ impl Gatherer {
         Ok(())
     }
 
-    /// What [`write`](Self::write) has written is committed.
+    /// Call after the commit of [`write`](Self::write).
     pub(in crate::history) fn written(&mut self) {
         let sums = self.sums.values_mut().flat_map(|all| all.values_mut());
         sums.for_each(|one| one.is_dirty = false);
@@ -68,13 +68,14 @@ impl Gatherer {
         coverage.for_each(|one| one.is_dirty = false);
     }
 
-    async fn upsert(&self, tx: &mut Tx, rows: &[(&Stretch, &Key, &Rollup)]) -> Result<(), sqlx::Error> {
+    async fn upsert(&self, tx: &mut Tx, rows: &[(&Stretch, &RollupKey, &Rollup)]) -> Result<(), sqlx::Error> {
         let set: Vec<String> = COLUMNS[KEYS..]
             .iter()
             .map(|column| format!("{column} = excluded.{column}"))
             .collect();
         let statement = format!(
-            "INSERT INTO history_rollups ({}) VALUES {} ON CONFLICT (step, at, backend, prefix, part) DO UPDATE SET {}",
+            "INSERT INTO history_rollups ({}) VALUES {}
+             ON CONFLICT (step_seconds, at, backend, prefix, process_id) DO UPDATE SET {}",
             COLUMNS.join(", "),
             values(tx, rows.len(), COLUMNS.len()),
             set.join(", ")
@@ -87,14 +88,14 @@ impl Gatherer {
                     .bind(at)
                     .bind(backend.as_str())
                     .bind(&**prefix)
-                    .bind(self.part.as_str());
+                    .bind(self.process_id.as_str());
                 for number in counts(sum) {
                     query = query.bind(i64::try_from(number).unwrap_or(i64::MAX));
                 }
                 for histogram in [&sum.waits, &sum.holds, &sum.renewals, &sum.late, &sum.ttls] {
                     query = query.bind(bytes(histogram));
                 }
-                query = query.bind(names(&sum.heavy));
+                query = query.bind(names(&sum.most_waited));
             }
             query.execute(&mut **tx).await?.rows_affected()
         });
@@ -108,16 +109,17 @@ impl Gatherer {
         backend: &str,
         growing: &Growing<Coverage>,
     ) -> Result<(), sqlx::Error> {
-        let statement = "INSERT INTO history_coverage (step, at, backend, part, watched_ms, waits_ms)
+        let statement =
+            "INSERT INTO history_coverage (step_seconds, at, backend, process_id, watched_ms, waits_ms)
             VALUES ($1, $2, $3, $4, $5, $6)
-            ON CONFLICT (step, at, backend, part)
+            ON CONFLICT (step_seconds, at, backend, process_id)
             DO UPDATE SET watched_ms = excluded.watched_ms, waits_ms = excluded.waits_ms";
         on_either!(tx, Tx, |tx| {
             let query = sqlx::query(statement)
                 .bind(step)
                 .bind(at)
                 .bind(backend)
-                .bind(self.part.as_str())
+                .bind(self.process_id.as_str())
                 .bind(growing.sum.watched_ms)
                 .bind(growing.sum.waits_ms);
             query.execute(&mut **tx).await?.rows_affected()
@@ -137,7 +139,7 @@ const fn counts(sum: &Rollup) -> [u64; 11] {
         sum.lost,
         sum.rejected,
         sum.unlocked,
-        sum.believers,
+        sum.dual_owners,
         sum.holds_uncertain,
     ]
 }
@@ -146,8 +148,8 @@ fn bytes(histogram: &Histogram) -> Option<Vec<u8>> {
     (!histogram.is_empty()).then(|| histogram.encode())
 }
 
-fn names(heavy: &Heavy) -> Option<String> {
-    let names: Vec<(String, u64)> = heavy
+fn names(most_waited: &MostWaited) -> Option<String> {
+    let names: Vec<(String, u64)> = most_waited
         .iter()
         .map(|(name, ms)| (crate::history::store::without_nul(name).into_owned(), ms))
         .collect();

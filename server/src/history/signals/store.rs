@@ -6,20 +6,20 @@ use std::sync::Arc;
 use sqlx::Row as _;
 
 use super::{MINUTE_MS, Signal, SignalKind, Signals};
-use crate::db::{Db, Tx, on_either};
+use runtime::db::{Db, Tx, on_either};
 
 impl Signals {
-    /// Writes the rows that have grown.
+    /// Writes rows that have grown.
     pub(in crate::history) async fn write(&self, tx: &mut Tx) -> Result<(), sqlx::Error> {
         let statement =
-            "INSERT INTO lease_signals (at, kind, prefix, part, seconds) VALUES ($1, $2, $3, $4, $5)
-            ON CONFLICT (at, kind, prefix, part) DO UPDATE SET seconds = excluded.seconds";
+            "INSERT INTO lease_signals (at, kind, prefix, process_id, seconds) VALUES ($1, $2, $3, $4, $5)
+            ON CONFLICT (at, kind, prefix, process_id) DO UPDATE SET seconds = excluded.seconds";
         for ((at, kind, prefix), minute) in self.minutes.iter().filter(|(_, minute)| minute.is_dirty) {
             let seconds = serde_json::to_string(&minute.seconds)
                 .map_err(|error| sqlx::Error::Encode(Box::new(error)))?;
             on_either!(&mut *tx, Tx, |tx| {
                 let query = sqlx::query(statement).bind(at).bind(kind.as_str());
-                let query = query.bind(prefix.as_ref()).bind(&self.part).bind(seconds);
+                let query = query.bind(prefix.as_ref()).bind(&self.process_id).bind(seconds);
                 query.execute(&mut **tx).await?;
             });
         }
@@ -27,7 +27,7 @@ impl Signals {
     }
 }
 
-/// What all servers counted from `since_ms` on, oldest first.
+/// Counts of all servers since `since_ms`, oldest first.
 ///
 /// # Errors
 /// The store does not answer.
@@ -40,7 +40,7 @@ pub async fn read(db: &Db, since_ms: i64) -> Result<Vec<Signal>, sqlx::Error> {
             let (minute, kind, prefix): (i64, &str, &str) =
                 (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
             let seconds: BTreeMap<u8, u64> = serde_json::from_str(row.try_get(3)?).unwrap_or_default();
-            // A later version may know more kinds.
+            // A newer version may know more kinds.
             let Some(kind) = SignalKind::parse(kind) else {
                 continue;
             };

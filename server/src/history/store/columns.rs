@@ -1,18 +1,18 @@
-//! Events on Postgres: a statement whose parameters are columns. With a place for each value, planning the statement costs
-//! more than doing it.
+//! Inserts events on Postgres with columns as parameters: with a parameter per value, planning would cost more than
+//! execution.
 
-use domain::detail::EventKind;
+use domain::lock_detail::EventKind;
 use sqlx::{Postgres, Transaction};
 
 use super::{trace_of, without_nul};
-use crate::inventory::Change;
-use crate::lease::LeaseService;
+use inventory::LockChange;
+use lease::LeaseService;
 
-/// Rows of one statement: what it may hold in memory.
+/// Rows per statement, which limits memory.
 const ROWS_MAX: usize = 4_096;
 
 const INSERT: &str = "INSERT INTO lock_events
-        (at, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, sampled, trace_id, waited_ms,
+        (at, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, is_sampled, trace_id, waited_ms,
          ttl_seen_ms, not_before, stale_after_ms)
      SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::text[], $7::text[],
         $8::bigint[], $9::bigint[], $10::bigint[], $11::text[], $12::bigint[], $13::bigint[], $14::bigint[],
@@ -38,9 +38,9 @@ struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    fn push(&mut self, change: &'a Change, leases: &LeaseService) {
+    fn push(&mut self, change: &'a LockChange, leases: &LeaseService) {
         self.at.push(change.at.timestamp_millis());
-        self.kind.push(EventKind::wire(change.kind));
+        self.kind.push(EventKind::as_str(change.kind));
         self.backend.push(change.backend.as_str());
         self.source.push(change.source.as_str());
         self.resource.push(change.resource.as_bytes());
@@ -63,7 +63,7 @@ impl<'a> Columns<'a> {
 
 pub(super) async fn insert(
     tx: &mut Transaction<'static, Postgres>,
-    changes: &[&Change],
+    changes: &[&LockChange],
     leases: &LeaseService,
 ) -> Result<(), sqlx::Error> {
     for some in changes.chunks(ROWS_MAX) {

@@ -1,7 +1,5 @@
 //! `GET /v1/audit/export`: the same rows as a file, row by row from the store to the wire. It is in the record itself.
 
-use std::sync::Arc;
-
 use app::console::ConsoleError;
 use axum::Extension;
 use axum::body::Body;
@@ -13,14 +11,15 @@ use domain::query::QueryError;
 use futures::stream;
 use serde_json::{Map, Value, json};
 
-use super::{Desk, Pairs, pairs, parse, unreadable};
+use super::{Pairs, pairs, parse, unreadable};
 use crate::audit::Entry;
 use crate::audit::export::{csv_header, csv_row};
-use crate::http::access::Standing;
-use crate::http::people::Asker;
+use crate::http::auth::SessionGuard;
+use crate::http::current_user::ApiUser;
+use crate::http::dto::audit::AuditEntryDto;
 use crate::http::problem::Problem;
-use crate::http::wire::audit::AuditRowWire;
-use crate::identity::Who;
+use crate::http::state::AppState;
+use crate::identity::Principal;
 
 /// Rows that are in memory at once, whatever the length of the file.
 const ROWS_OF_ONE_READ: u32 = 200;
@@ -36,11 +35,11 @@ impl Format {
         match word {
             "csv" => Ok(Self::Csv),
             "json" => Ok(Self::Json),
-            _ => Err(QueryError::new("format", "is csv or json")),
+            _ => Err(QueryError::new("format", "must be csv or json")),
         }
     }
 
-    const fn wire(self) -> &'static str {
+    const fn as_str(self) -> &'static str {
         match self {
             Self::Csv => "csv",
             Self::Json => "json",
@@ -65,7 +64,7 @@ impl Format {
         let lines: Vec<String> = match self {
             Self::Csv => page.rows.iter().map(csv_row).collect(),
             Self::Json => {
-                let rows = page.rows.into_iter().map(AuditRowWire::from);
+                let rows = page.rows.into_iter().map(AuditEntryDto::from);
                 rows.map(|row| row.line()).collect()
             }
         };
@@ -90,26 +89,26 @@ impl Format {
         ("to" = Option<String>, Query)
     ),
     responses(
-        (status = 200, content((String = "text/csv"), (AuditRowWire = "application/x-ndjson"))),
+        (status = 200, content((String = "text/csv"), (AuditEntryDto = "application/x-ndjson"))),
         (status = 400, body = Problem, content_type = "application/problem+json"),
         (status = 403, body = Problem, content_type = "application/problem+json"),
         (status = 503, body = Problem, content_type = "application/problem+json")
     )
 )]
-pub(super) async fn export(
-    State(desk): State<Arc<Desk>>,
-    standing: Option<Extension<Standing>>,
-    asker: Asker,
+pub(in crate::http) async fn export(
+    State(state): State<AppState>,
+    standing: Option<Extension<SessionGuard>>,
+    user: ApiUser,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
-    let asked = asked(pairs(query.as_deref()), &asker.who);
-    let (format, mut query) = asked.map_err(|error| asker.problem(ConsoleError::BadQuery(error)))?;
-    let appended = desk.audit().append(entry(&asker.who, format, &query)).await;
-    let appended = appended.map_err(|error| asker.problem(unreadable(&error)))?;
+    let asked = parse_query(pairs(query.as_deref()), &user.who);
+    let (format, mut query) = asked.map_err(|error| user.problem(ConsoleError::BadQuery(error)))?;
+    let appended = state.auth.audit.append(entry(&user.who, format, &query)).await;
+    let appended = appended.map_err(|error| user.problem(unreadable(&error)))?;
     query.limit = ROWS_OF_ONE_READ;
     query.before_seq = Some(appended.seq);
     let reading = Reading {
-        desk,
+        state,
         standing: standing.map(|Extension(standing)| standing),
         format,
         query,
@@ -121,7 +120,7 @@ pub(super) async fn export(
     Ok((headers, body).into_response())
 }
 
-fn asked(mut pairs: Pairs, who: &Who) -> Result<(Format, AuditQuery), QueryError> {
+fn parse_query(mut pairs: Pairs, who: &Principal) -> Result<(Format, AuditQuery), QueryError> {
     let formats: Vec<String> = pairs
         .extract_if(.., |(name, _)| name == "format")
         .map(|(_, word)| word)
@@ -129,21 +128,21 @@ fn asked(mut pairs: Pairs, who: &Who) -> Result<(Format, AuditQuery), QueryError
     let format = match formats.as_slice() {
         [] => Format::Json,
         [word] => Format::parse(word)?,
-        _ => return Err(QueryError::new("format", "is given twice")),
+        _ => return Err(QueryError::new("format", "must be given once")),
     };
     let page = pairs.iter().find(|(name, _)| name == "limit" || name == "cursor");
     if let Some((name, _)) = page {
-        return Err(QueryError::new(name, "is for pages: an export has every row"));
+        return Err(QueryError::new(name, "is not allowed: an export has every entry"));
     }
     Ok((format, parse(&pairs, who)?))
 }
 
-fn entry(who: &Who, format: Format, query: &AuditQuery) -> Entry {
+fn entry(who: &Principal, format: Format, query: &AuditQuery) -> Entry {
     let filters = query.filters().into_iter();
     let filters: Map<String, Value> = filters
         .map(|(name, value)| (name.to_owned(), Value::String(value)))
         .collect();
-    let after = json!({"format": format.wire(), "filters": filters});
+    let after = json!({"format": format.as_str(), "filters": filters});
     Entry {
         after: Some(after),
         ..Entry::new(Action::AuditExport, "ok", who.actor(None), who.origin.clone())
@@ -152,8 +151,8 @@ fn entry(who: &Who, format: Format, query: &AuditQuery) -> Entry {
 
 /// Where an export has come to.
 struct Reading {
-    desk: Arc<Desk>,
-    standing: Option<Standing>,
+    state: AppState,
+    standing: Option<SessionGuard>,
     format: Format,
     query: AuditQuery,
     is_first: bool,
@@ -168,10 +167,10 @@ impl Reading {
         let page = tokio::select! {
             biased;
             () = gone(reading.standing.as_ref()) => return Err(Cut::Gone),
-            page = reading.desk.audit().page(&reading.query) => page,
+            page = reading.state.auth.audit.page(&reading.query) => page,
         };
         let mut page = page.map_err(|error| {
-            tracing::warn!("an export of the audit record was cut off: {error}");
+            tracing::warn!("an export of the audit log was aborted: {error}");
             Cut::Store
         })?;
         let next = page.next_cursor.take().and_then(|cursor| cursor.parse().ok());
@@ -186,7 +185,7 @@ impl Reading {
     }
 }
 
-async fn gone(standing: Option<&Standing>) {
+async fn gone(standing: Option<&SessionGuard>) {
     match standing {
         Some(standing) => standing.gone().await,
         None => std::future::pending().await,
@@ -197,6 +196,6 @@ async fn gone(standing: Option<&Standing>) {
 enum Cut {
     #[error("the store does not answer")]
     Store,
-    #[error("whoever asked may not read any more")]
+    #[error("the reader lost access")]
     Gone,
 }

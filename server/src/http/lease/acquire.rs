@@ -1,5 +1,6 @@
 //! `POST /v1/locks/acquire`
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,58 +9,58 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderName;
 use domain::lease::limits::WAIT_SECONDS_MAX;
-use domain::lease::{Invalid, Ttl, names};
+use domain::lease::{Invalid, Metadata, Ttl, names};
 
-use super::body::{BodyError, Fields};
 use super::context::Context;
-use super::wire::{AcquireWire, AcquiredWire, GrantedWire, RefusedWire, moment};
+use super::dto::{AcquireDto, AcquiredDto, GrantedDto, RefusedDto, moment};
+use crate::http::json_body::{self, BodyError, FieldErrors};
 use crate::http::problem::Problem;
-use crate::lease::{AcquireRequest, Acquired, LeaseService};
+use lease::{AcquireRequest, Acquired, LeaseService};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// Takes the lock of a resource, or says who has it.
+/// Acquires the lock of a resource, or answers with its holder.
 ///
 /// A refusal is 200 with `acquired: false`. The same `Idempotency-Key` and body within 10 minutes give the same lease.
 #[utoipa::path(
     post, path = "/v1/locks/acquire", tag = "leases",
     params(("Idempotency-Key" = Option<String>, Header, description = "1 to 128 visible ASCII characters")),
-    request_body = AcquireWire,
+    request_body = AcquireDto,
     responses(
-        (status = 200, body = AcquiredWire),
+        (status = 200, body = AcquiredDto),
         (status = 400, body = Problem, content_type = "application/problem+json", description = "A field is invalid, or the name is `reserved`"),
         (status = 403, body = Problem, content_type = "application/problem+json", description = "`out_of_scope`"),
         (status = 409, body = Problem, content_type = "application/problem+json", description = "The key was used for another body"),
         (status = 410, body = Problem, content_type = "application/problem+json", description = "The key's lease is lost"),
         (status = 413, body = Problem, content_type = "application/problem+json"),
         (status = 415, body = Problem, content_type = "application/problem+json"),
-        (status = 503, body = Problem, content_type = "application/problem+json", description = "Ask again with the same key")
+        (status = 503, body = Problem, content_type = "application/problem+json", description = "Retry with the same key")
     )
 )]
-pub(super) async fn acquire(
+pub(in crate::http) async fn acquire(
     State(service): State<Arc<LeaseService>>,
     context: Context,
     body: Body,
-) -> Result<Json<AcquiredWire>, Problem> {
+) -> Result<Json<AcquiredDto>, Problem> {
     let request = parse(&service, &context, body)
         .await
         .map_err(|error| context.problem(error))?;
     let waits = !request.wait.is_zero();
-    // Where it is, so that it is not moved.
+    // Pinned in place: moving the future costs a copy.
     let mut acquiring = std::pin::pin!(service.acquire(&context.caller, request));
     let acquired = match &context.standing {
-        // Who is not let in any more when its turn comes has left the line.
+        // A token revoked while waiting leaves the queue.
         Some(standing) if waits => tokio::select! {
             acquired = &mut acquiring => acquired,
             () = standing.gone() => {
-                let problem = Problem::unauthenticated("This token was revoked, has expired or may do something else now");
+                let problem = Problem::unauthenticated("This token was revoked, has expired or has other permissions now");
                 return Err(problem.with_request_id(&context.headers));
             }
         },
         _ => acquiring.await,
     };
     acquired
-        .map(|it| Json(AcquiredWire::from(it)))
+        .map(|it| Json(AcquiredDto::from(it)))
         .map_err(|error| context.problem(error))
 }
 
@@ -72,17 +73,34 @@ async fn parse(service: &LeaseService, context: &Context, body: Body) -> Result<
     if keys.next().is_some() {
         return Err(Invalid::new("Idempotency-Key", "must be given once").into());
     }
-    let mut fields = Fields::read(&context.headers, body).await?;
-    let request = AcquireRequest {
-        resource: names::resource(&fields.text("resource")?)?,
-        owner: names::owner(&fields.text("ownerId")?)?,
-        ttl: Ttl::parse(fields.whole("ttlSeconds")?, service.ttl_seconds_max())?,
-        wait: wait(fields.optional_whole("waitSeconds")?)?,
-        metadata: fields.metadata()?,
-        idempotency_key: key.map(Arc::from),
+    let body: AcquireDto = json_body::read(&context.headers, body).await?;
+    let mut errors = FieldErrors::default();
+    let resource = errors.check(names::resource(&body.resource));
+    let owner = errors.check(names::owner(&body.owner_id));
+    let ttl = errors.check(Ttl::parse(body.ttl_seconds, service.ttl_seconds_max()));
+    let wait = errors.check(wait(body.wait_seconds));
+    let metadata = errors.check(metadata(body.metadata));
+    let (Some(resource), Some(owner), Some(ttl), Some(wait), Some(metadata)) =
+        (resource, owner, ttl, wait, metadata)
+    else {
+        return Err(errors.into());
     };
-    fields.end()?;
-    Ok(request)
+    Ok(AcquireRequest {
+        resource,
+        owner,
+        ttl,
+        wait,
+        metadata,
+        idempotency_key: key.map(Arc::from),
+    })
+}
+
+fn metadata(map: Option<BTreeMap<String, String>>) -> Result<Metadata, Invalid> {
+    let Some(map) = map else {
+        return Ok(Metadata::default());
+    };
+    let json_bytes = serde_json::to_string(&map).map_or(usize::MAX, |text| text.len());
+    Metadata::new(map, json_bytes)
 }
 
 fn wait(seconds: Option<i64>) -> Result<Duration, Invalid> {
@@ -96,10 +114,10 @@ fn wait(seconds: Option<i64>) -> Result<Duration, Invalid> {
     ))
 }
 
-impl From<Acquired> for AcquiredWire {
+impl From<Acquired> for AcquiredDto {
     fn from(acquired: Acquired) -> Self {
         match acquired {
-            Acquired::Granted { lease, remaining_ms } => Self::Granted(GrantedWire {
+            Acquired::Granted { lease, remaining_ms } => Self::Granted(GrantedDto {
                 acquired: true,
                 lease_id: lease.id,
                 fencing_token: lease.token.number(),
@@ -107,7 +125,7 @@ impl From<Acquired> for AcquiredWire {
                 ttl_seconds: lease.ttl.seconds(),
                 remaining_ms,
             }),
-            Acquired::Refused { refusal, waiters } => Self::Refused(RefusedWire::new(refusal, waiters)),
+            Acquired::Refused { refusal, waiters } => Self::Refused(RefusedDto::new(refusal, waiters)),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What each call of the lease API knows of its request.
+//! The request context of the lease API.
 
 use std::convert::Infallible;
 
@@ -6,16 +6,16 @@ use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 
-use crate::http::access::Standing;
+use crate::http::auth::SessionGuard;
 use crate::http::problem::Problem;
-use crate::lease::Caller;
+use lease::LeaseCaller;
 
-/// Who asks, and under which request id. Takes the headers away from whatever is extracted after it.
+/// The lease caller and the headers. Takes the headers from the extractors after it.
 pub(in crate::http) struct Context {
-    pub(in crate::http) caller: Caller,
+    pub(in crate::http) caller: LeaseCaller,
     pub(in crate::http) headers: HeaderMap,
-    /// Where there is a guard.
-    pub(in crate::http) standing: Option<Standing>,
+    /// With the authentication layer only.
+    pub(in crate::http) standing: Option<SessionGuard>,
 }
 
 impl Context {
@@ -28,10 +28,10 @@ impl<S: Sync> FromRequestParts<S> for Context {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let standing = parts.extensions.remove::<Standing>();
-        let unguarded = || parts.extensions.get().cloned().unwrap_or_else(Caller::open);
+        let standing = parts.extensions.remove::<SessionGuard>();
+        let unguarded = || parts.extensions.get().cloned().unwrap_or_else(LeaseCaller::open);
         Ok(Self {
-            caller: standing.as_ref().map_or_else(unguarded, Standing::caller),
+            caller: standing.as_ref().map_or_else(unguarded, SessionGuard::caller),
             standing,
             headers: std::mem::take(&mut parts.headers),
         })

@@ -1,4 +1,4 @@
-//! `GET /v1/locks/{leaseId}/events`: the owner hears within a second what becomes of its lease.
+//! `GET /v1/locks/{leaseId}/events`: the owner learns within a second that its lease was renewed or lost.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::context::Context;
+use super::dto::moment;
 use super::read::lease_id;
-use super::wire::moment;
 use crate::http::problem::Problem;
-use crate::lease::{LeaseChange, LeaseEvent, LeaseService};
+use lease::{LeaseChange, LeaseEvent, LeaseService};
 
-/// So that a cut line shows.
+/// Shows the client a broken connection.
 const BEAT: Duration = Duration::from_secs(5);
 
 /// Data of `renewed`, `revoked`, `expired` and `released`.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(title = "LeaseEvent")]
-pub struct EventWire {
+pub struct EventDto {
     #[serde(rename = "type")]
     kind: &'static str,
     #[schema(value_type = String)]
@@ -45,17 +45,17 @@ pub struct EventWire {
     audit_id: Option<String>,
 }
 
-/// What becomes of a lease. Ends with its loss; after that it is this one event.
+/// Renewals and the loss of a lease. The stream ends with the loss; a later one has that event alone.
 #[utoipa::path(
     get, path = "/v1/locks/{leaseId}/events", tag = "leases",
     params(("leaseId" = String, Path)),
     responses(
-        (status = 200, body = EventWire, content_type = "text/event-stream"),
+        (status = 200, body = EventDto, content_type = "text/event-stream"),
         (status = 404, body = Problem, content_type = "application/problem+json"),
         (status = 503, body = Problem, content_type = "application/problem+json")
     )
 )]
-pub(super) async fn events(
+pub(in crate::http) async fn events(
     State(service): State<Arc<LeaseService>>,
     context: Context,
     path: Result<Path<String>, PathRejection>,
@@ -69,22 +69,22 @@ pub(super) async fn events(
     let stream = stream::unfold((events, stop), |(mut events, stop)| async move {
         let event = tokio::select! {
             event = events.recv() => event?,
-            // Open streams would keep a graceful shutdown waiting for ever.
+            // A graceful shutdown waits for open streams.
             () = stop.cancelled() => return None,
         };
-        let wire = EventWire::from(event);
+        let wire = EventDto::from(event);
         let event = Event::default().event(wire.kind).json_data(wire).ok()?;
         Some((Ok(event), (events, stop)))
     });
     Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(BEAT)))
 }
 
-impl From<LeaseEvent> for EventWire {
+impl From<LeaseEvent> for EventDto {
     fn from(event: LeaseEvent) -> Self {
         let (kind, remaining_ms, revocation) = match event.what {
             LeaseChange::Renewed { remaining_ms } => ("renewed", Some(remaining_ms), None),
             LeaseChange::Ended(How::Revoked(revocation)) => ("revoked", None, Some(revocation)),
-            LeaseChange::Ended(how @ (How::Released | How::Expired)) => (how.wire(), None, None),
+            LeaseChange::Ended(how @ (How::Released | How::Expired)) => (how.as_str(), None, None),
         };
         let word = |pick: fn(&domain::lease::Revocation) -> &Arc<str>| {
             revocation.as_ref().map(|it| pick(it).to_string())

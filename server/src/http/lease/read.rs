@@ -12,37 +12,37 @@ use domain::lease::{Invalid, LeaseId, names};
 use domain::names::Resource;
 
 use super::context::Context;
-use super::wire::{LeasePageWire, LeaseWire, ResourceWire};
+use super::dto::{LeaseDto, LeasePageDto, ResourceDto};
 use crate::http::problem::Problem;
-use crate::lease::{LeaseError, LeaseService};
+use lease::{LeaseError, LeaseService};
 
-/// A malformed id is no lease's.
+/// A malformed id is an unknown lease.
 pub(super) fn lease_id(path: Result<Path<String>, PathRejection>) -> Result<LeaseId, LeaseError> {
     let text = path.map(|Path(text)| text).unwrap_or_default();
     LeaseId::parse(&text).ok_or(LeaseError::NotFound)
 }
 
-/// The lease as it stands, living or ended.
+/// The lease, live or ended.
 #[utoipa::path(
     get, path = "/v1/locks/{leaseId}", tag = "leases",
     params(("leaseId" = String, Path)),
     responses(
-        (status = 200, body = LeaseWire),
+        (status = 200, body = LeaseDto),
         (status = 404, body = Problem, content_type = "application/problem+json", description = "Never known"),
         (status = 503, body = Problem, content_type = "application/problem+json")
     )
 )]
-pub(super) async fn lease(
+pub(in crate::http) async fn lease(
     State(service): State<Arc<LeaseService>>,
     context: Context,
     path: Result<Path<String>, PathRejection>,
-) -> Result<Json<LeaseWire>, Problem> {
+) -> Result<Json<LeaseDto>, Problem> {
     let id = lease_id(path).map_err(|error| context.problem(error))?;
     let seen = service
         .lease(&context.caller, id)
         .await
         .map_err(|error| context.problem(error))?;
-    Ok(Json(LeaseWire::new(&context.caller, &seen)))
+    Ok(Json(LeaseDto::new(&context.caller, &seen)))
 }
 
 /// Leases held now, in order of their resource's bytes.
@@ -51,30 +51,30 @@ pub(super) async fn lease(
     params(
         ("prefix" = Option<String>, Query, description = "Literal leading part of the resource"),
         ("limit" = Option<u32>, Query, description = "1 to 1000, default 100"),
-        ("cursor" = Option<String>, Query, description = "`nextCursor` of the page before")
+        ("cursor" = Option<String>, Query, description = "`nextCursor` of the previous page")
     ),
     responses(
-        (status = 200, body = LeasePageWire),
+        (status = 200, body = LeasePageDto),
         (status = 400, body = Problem, content_type = "application/problem+json"),
         (status = 503, body = Problem, content_type = "application/problem+json")
     )
 )]
-pub(super) async fn list(
+pub(in crate::http) async fn list(
     State(service): State<Arc<LeaseService>>,
     context: Context,
     RawQuery(query): RawQuery,
-) -> Result<Json<LeasePageWire>, Problem> {
+) -> Result<Json<LeasePageDto>, Problem> {
     let query = Query::parse(query.as_deref().unwrap_or_default());
     let query = query.map_err(|error| context.problem(LeaseError::Invalid(error)))?;
     let page = service
         .leases(&context.caller, &query.prefix, query.after.as_ref(), query.limit)
         .await;
     let page = page.map_err(|error| context.problem(error))?;
-    Ok(Json(LeasePageWire {
+    Ok(Json(LeasePageDto {
         locks: page
             .leases
             .iter()
-            .map(|seen| LeaseWire::new(&context.caller, seen))
+            .map(|seen| LeaseDto::new(&context.caller, seen))
             .collect(),
         next_cursor: page.next.map(|last| URL_SAFE_NO_PAD.encode(last.as_bytes())),
     }))
@@ -101,7 +101,7 @@ impl Query {
                 _ => {
                     return Err(Invalid::new(
                         name,
-                        "is not a parameter; there are prefix, limit and cursor",
+                        "is not a parameter; allowed are prefix, limit and cursor",
                     ));
                 }
             }
@@ -137,25 +137,30 @@ fn cursor(value: &str) -> Result<Resource, Invalid> {
         .ok()
         .and_then(|bytes| String::from_utf8(bytes).ok());
     let name = name.and_then(|name| names::resource(&name).ok());
-    name.ok_or_else(|| Invalid::new("cursor", "is not one of ours"))
+    name.ok_or_else(|| {
+        Invalid::new(
+            "cursor",
+            "is not a cursor of this API; use `nextCursor` of the previous page",
+        )
+    })
 }
 
-/// Who holds a resource, its last token, and who stands in line.
+/// Current holder, last fencing token and queue of a resource.
 #[utoipa::path(
     get, path = "/v1/resources/{resource}", tag = "leases",
     params(("resource" = String, Path, description = "Percent-encoded")),
     responses(
-        (status = 200, body = ResourceWire),
+        (status = 200, body = ResourceDto),
         (status = 400, body = Problem, content_type = "application/problem+json"),
         (status = 403, body = Problem, content_type = "application/problem+json", description = "`out_of_scope`"),
         (status = 503, body = Problem, content_type = "application/problem+json")
     )
 )]
-pub(super) async fn resource(
+pub(in crate::http) async fn resource(
     State(service): State<Arc<LeaseService>>,
     context: Context,
     path: Result<Path<String>, PathRejection>,
-) -> Result<Json<ResourceWire>, Problem> {
+) -> Result<Json<ResourceDto>, Problem> {
     let name = match path {
         Ok(Path(text)) => names::resource(&text),
         Err(_) => Err(Invalid::new("resource", "must be percent-encoded UTF-8")),
@@ -165,5 +170,5 @@ pub(super) async fn resource(
         .resource(&context.caller, &name)
         .await
         .map_err(|error| context.problem(error))?;
-    Ok(Json(ResourceWire::new(name.text(), now)))
+    Ok(Json(ResourceDto::new(name.text(), now)))
 }

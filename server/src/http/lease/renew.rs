@@ -8,40 +8,40 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use domain::lease::Ttl;
 
-use super::body::{BodyError, Fields};
 use super::context::Context;
+use super::dto::{RenewDto, RenewedDto, moment};
 use super::read::lease_id;
-use super::wire::{RenewWire, RenewedWire, moment};
+use crate::http::json_body::{self, BodyError};
 use crate::http::problem::Problem;
-use crate::lease::LeaseService;
+use lease::LeaseService;
 
-/// Prolongs a living lease. A lost one is 410 with how it was lost.
+/// Renews a live lease. A lost one is 410, with `code` for how it was lost.
 #[utoipa::path(
     post, path = "/v1/locks/{leaseId}/renew", tag = "leases",
     params(("leaseId" = String, Path)),
-    request_body(content = Option<RenewWire>),
+    request_body(content = Option<RenewDto>),
     responses(
-        (status = 200, body = RenewedWire),
+        (status = 200, body = RenewedDto),
         (status = 400, body = Problem, content_type = "application/problem+json"),
         (status = 404, body = Problem, content_type = "application/problem+json", description = "Never known"),
-        (status = 409, body = Problem, content_type = "application/problem+json", description = "`lifetime_reached`: it cannot live longer"),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "`lifetime_reached`: its maximum lifetime is reached"),
         (status = 410, body = Problem, content_type = "application/problem+json", description = "`expired`, `revoked` (with `by`, `reason`, `auditId`) or `released`"),
         (status = 503, body = Problem, content_type = "application/problem+json")
     )
 )]
-pub(super) async fn renew(
+pub(in crate::http) async fn renew(
     State(service): State<Arc<LeaseService>>,
     context: Context,
     path: Result<Path<String>, PathRejection>,
     body: Body,
-) -> Result<Json<RenewedWire>, Problem> {
+) -> Result<Json<RenewedDto>, Problem> {
     let lease = lease_id(path).map_err(|error| context.problem(error))?;
     let ttl = parse(&service, &context, body)
         .await
         .map_err(|error| context.problem(error))?;
     let renewed = service.renew(&context.caller, lease, ttl).await;
     let renewed = renewed.map_err(|error| context.problem(error))?;
-    Ok(Json(RenewedWire {
+    Ok(Json(RenewedDto {
         renewed: true,
         lease_id: renewed.lease.id,
         fencing_token: renewed.lease.token.number(),
@@ -52,13 +52,8 @@ pub(super) async fn renew(
 }
 
 async fn parse(service: &LeaseService, context: &Context, body: Body) -> Result<Option<Ttl>, BodyError> {
-    let Some(mut fields) = Fields::read_or_empty(&context.headers, body).await? else {
-        return Ok(None);
-    };
-    let seconds = fields.optional_whole("ttlSeconds")?;
-    let ttl = seconds
-        .map(|seconds| Ttl::parse(seconds, service.ttl_seconds_max()))
-        .transpose()?;
-    fields.end()?;
-    Ok(ttl)
+    let body: Option<RenewDto> = json_body::read_optional(&context.headers, body).await?;
+    let seconds = body.and_then(|body| body.ttl_seconds);
+    let ttl = seconds.map(|seconds| Ttl::parse(seconds, service.ttl_seconds_max()));
+    Ok(ttl.transpose()?)
 }

@@ -1,6 +1,6 @@
 //! The static site, embedded: wasm, loader, style, font, each with its compressed variants.
 //!
-//! In debug builds it is read from disk, so that `scripts/site --dev` shows without building the server anew.
+//! In debug builds it is read from disk, so that `scripts/site --dev` shows without a rebuild of the server.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
@@ -31,7 +31,7 @@ pub async fn serve(uri: Uri, headers: HeaderMap) -> Response {
         .and_then(|value| value.to_str().ok())
         .unwrap_or("");
     let Some(plain) = Site::get(path) else {
-        return missing(path).into_response();
+        return not_found(path).into_response();
     };
     let packed = VARIANTS
         .into_iter()
@@ -75,7 +75,7 @@ fn knows(known: &HeaderValue, tag: &str) -> bool {
         .any(|one| matches!(one.trim(), "*") || one.trim().trim_start_matches("W/") == tag)
 }
 
-fn missing(path: &str) -> (StatusCode, String) {
+fn not_found(path: &str) -> (StatusCode, String) {
     let how = "the browser's half is built by scripts/site";
     (StatusCode::NOT_FOUND, format!("there is no {path}; {how}\n"))
 }

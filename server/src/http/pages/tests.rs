@@ -8,10 +8,10 @@ use axum::http::{HeaderMap, Request, StatusCode, header};
 use tower::ServiceExt;
 
 use super::router;
-use crate::clock::Clock;
 use crate::console::ServerConsole;
 use crate::http::state::ConsoleFor;
-use crate::inventory::Inventory;
+use inventory::Inventory;
+use runtime::clock::Clock;
 
 fn pages() -> Router {
     let inventory = Inventory::new(Vec::new());

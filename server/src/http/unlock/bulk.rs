@@ -1,6 +1,6 @@
 //! Several forced unlocks in one request: explicit ones, at most 50, each with its own answer.
 //!
-//! Nothing here takes a prefix or a query: what is unlocked is what the caller names, one by one.
+//! No request takes a prefix or a query: the caller names each lock.
 
 use std::sync::Arc;
 
@@ -8,68 +8,68 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use domain::lease::Invalid;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::asked;
-use super::{Caller, UnlockWire};
-use crate::http::lease::body::{BodyError, Fields};
+use super::{UnlockDto, redacted};
+use crate::http::current_user::ApiUser;
+use crate::http::json_body::{BodyError, objects};
 use crate::http::problem::Problem;
 use crate::unlock::limits::BULK_MAX;
-use crate::unlock::{Confirmation, UnlockError, Unlocks};
+use crate::unlock::{Confirmation, UnlockError, UnlockRequest, Unlocks};
 
 /// One item's answer: the unlock, or the problem that it would have been alone.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ItemWire {
+pub(in crate::http) struct ItemDto {
     status: u16,
     #[serde(skip_serializing_if = "Option::is_none")]
-    unlock: Option<UnlockWire>,
+    unlock: Option<UnlockDto>,
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<Problem>,
 }
 
 /// In the order of the request.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct ResultsWire {
-    results: Vec<ItemWire>,
+pub(in crate::http) struct ResultsDto {
+    results: Vec<ItemDto>,
 }
 
-#[derive(ToSchema)]
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 #[schema(example = json!({
     "items": [{"backend": "$BACKEND", "resource": "$RESOURCE", "generation": "$GENERATION"}],
     "reason": "The worker's host is gone, see incident 4711"
 }))]
-#[expect(dead_code, reason = "describes the body for the API's description")]
-pub(super) struct BulkAskedWire {
+pub(in crate::http) struct BulkUnlockRequestDto {
     /// 1 to 50.
-    items: Vec<BulkItemWire>,
+    #[serde(deserialize_with = "objects")]
+    items: Vec<BulkItemDto>,
     /// Of all of them.
     reason: String,
 }
 
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[expect(dead_code, reason = "describes the body for the API's description")]
-pub(super) struct BulkItemWire {
-    backend: String,
-    source: Option<String>,
-    resource: String,
-    generation: String,
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(in crate::http) struct BulkItemDto {
+    pub(super) backend: String,
+    pub(super) source: Option<String>,
+    pub(super) resource: String,
+    pub(super) generation: String,
 }
 
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase", example = json!({"items": [{"unlockId": "$UNLOCK_ID", "resource": "$RESOURCE"}]}))]
-#[expect(dead_code, reason = "describes the body for the API's description")]
-pub(super) struct BulkConfirmationWire {
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({"items": [{"unlockId": "$UNLOCK_ID", "resource": "$RESOURCE"}]}))]
+pub(in crate::http) struct BulkConfirmationDto {
     /// 1 to 50.
-    items: Vec<BulkTypedWire>,
+    #[serde(deserialize_with = "objects")]
+    items: Vec<BulkConfirmationItemDto>,
 }
 
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[expect(dead_code, reason = "describes the body for the API's description")]
-pub(super) struct BulkTypedWire {
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(in crate::http) struct BulkConfirmationItemDto {
     unlock_id: String,
     /// The name of its own resource.
     resource: String,
@@ -79,70 +79,68 @@ pub(super) struct BulkTypedWire {
 /// Records several intents.
 #[utoipa::path(
     post, path = "/v1/unlocks/bulk", tag = "unlocks",
-    request_body = BulkAskedWire,
+    request_body = BulkUnlockRequestDto,
     responses(
-        (status = 200, body = ResultsWire),
+        (status = 200, body = ResultsDto),
         (status = 400, body = Problem, content_type = "application/problem+json",
-            description = "A field is invalid, or there are more than 50 items: none was begun")
+            description = "A field is invalid, or there are more than 50 items: no intent was created")
     )
 )]
-pub(super) async fn begin(
+pub(in crate::http) async fn begin(
     State(unlocks): State<Arc<Unlocks>>,
-    caller: Caller,
+    user: ApiUser,
     body: Body,
-) -> Result<Json<ResultsWire>, Problem> {
-    let asked = async {
-        let mut fields = Fields::read(&caller.headers, body).await?;
-        let reason = fields.text("reason")?;
-        let items = items(&mut fields)?;
-        fields.end()?;
-        let parsed = items.into_iter().map(|item| asked::parse(item, Some(&reason)));
-        Ok::<_, BodyError>(parsed.collect::<Result<Vec<_>, Invalid>>()?)
-    };
-    let asked = asked.await.map_err(|error| caller.problem(error))?;
+) -> Result<Json<ResultsDto>, Problem> {
+    let body: BulkUnlockRequestDto = user.read(body).await?;
+    let asked = parse(body).map_err(|error| user.problem(error))?;
     let mut results = Vec::with_capacity(asked.len());
     for one in asked {
-        results.push(item(&caller, 201, unlocks.begin(&caller.who, one).await));
+        results.push(item(&user, 201, unlocks.begin(&user.who, one).await));
     }
-    Ok(Json(ResultsWire { results }))
+    Ok(Json(ResultsDto { results }))
 }
 
 /// Confirms several intents, one after the other, each with the name of its own resource.
 #[utoipa::path(
     post, path = "/v1/unlocks/bulk/confirm", tag = "unlocks",
-    request_body = BulkConfirmationWire,
+    request_body = BulkConfirmationDto,
     responses(
-        (status = 200, body = ResultsWire),
+        (status = 200, body = ResultsDto),
         (status = 400, body = Problem, content_type = "application/problem+json",
-            description = "A field is invalid, or there are more than 50 items: none was confirmed")
+            description = "A field is invalid, or there are more than 50 items: none was released")
     )
 )]
-pub(super) async fn confirm(
+pub(in crate::http) async fn confirm(
     State(unlocks): State<Arc<Unlocks>>,
-    caller: Caller,
+    user: ApiUser,
     body: Body,
-) -> Result<Json<ResultsWire>, Problem> {
-    let typed = async {
-        let mut fields = Fields::read(&caller.headers, body).await?;
-        let items = items(&mut fields)?;
-        fields.end()?;
-        let parsed = items.into_iter().map(|mut item| {
-            let id = item.text("unlockId")?;
-            Ok((id, asked::confirmation(item)?))
-        });
-        Ok::<_, BodyError>(parsed.collect::<Result<Vec<(String, Confirmation)>, Invalid>>()?)
-    };
-    let typed = typed.await.map_err(|error| caller.problem(error))?;
+) -> Result<Json<ResultsDto>, Problem> {
+    let body: BulkConfirmationDto = user.read(body).await?;
+    let typed = check_count(body.items).map_err(|error| user.problem(BodyError::from(error)))?;
     let mut results = Vec::with_capacity(typed.len());
-    for (id, confirmation) in typed {
-        let confirmed = unlocks.confirm(&caller.who, &id, confirmation).await;
-        results.push(item(&caller, 200, confirmed));
+    for BulkConfirmationItemDto {
+        unlock_id,
+        resource,
+        break_glass_reason: break_glass,
+    } in typed
+    {
+        let confirmation = Confirmation {
+            resource,
+            break_glass,
+        };
+        let confirmed = unlocks.confirm(&user.who, &unlock_id, confirmation).await;
+        results.push(item(&user, 200, confirmed));
     }
-    Ok(Json(ResultsWire { results }))
+    Ok(Json(ResultsDto { results }))
 }
 
-fn items(fields: &mut Fields) -> Result<Vec<Fields>, Invalid> {
-    let items = fields.objects("items")?;
+fn parse(body: BulkUnlockRequestDto) -> Result<Vec<UnlockRequest>, BodyError> {
+    let items = check_count(body.items)?.into_iter().enumerate();
+    let parsed = items.map(|(index, item)| item.parse(&format!("items[{index}]."), body.reason.clone()));
+    parsed.collect()
+}
+
+fn check_count<T>(items: Vec<T>) -> Result<Vec<T>, Invalid> {
     if (1..=BULK_MAX).contains(&items.len()) {
         return Ok(items);
     }
@@ -152,16 +150,16 @@ fn items(fields: &mut Fields) -> Result<Vec<Fields>, Invalid> {
     ))
 }
 
-fn item(caller: &Caller, good: u16, unlock: Result<domain::unlock::Unlock, UnlockError>) -> ItemWire {
+fn item(user: &ApiUser, good: u16, unlock: Result<domain::unlock::Unlock, UnlockError>) -> ItemDto {
     match unlock {
-        Ok(unlock) => ItemWire {
+        Ok(unlock) => ItemDto {
             status: good,
-            unlock: Some(caller.shown(unlock)),
+            unlock: Some(redacted(user, unlock)),
             problem: None,
         },
         Err(error) => {
-            let problem = caller.problem(error);
-            ItemWire {
+            let problem = user.problem(error);
+            ItemDto {
                 status: problem.status(),
                 unlock: None,
                 problem: Some(problem),

@@ -1,13 +1,13 @@
 //! Refusals of forced unlocks as problems. One `match` without wildcard.
 
 use axum::http::StatusCode;
-use domain::release::Holding;
+use domain::force_release::Holding;
 
+use crate::http::dto::unlock::HoldingDto;
 use crate::http::problem::Problem;
-use crate::http::wire::unlock::HoldingWire;
 use crate::unlock::UnlockError;
 
-/// What each refusal is in HTTP.
+/// HTTP problem of each error.
 pub(in crate::http) fn status(error: &UnlockError) -> StatusCode {
     match error {
         UnlockError::NotFound { .. } => StatusCode::NOT_FOUND,
@@ -33,14 +33,14 @@ pub(in crate::http) fn status(error: &UnlockError) -> StatusCode {
 impl From<UnlockError> for Problem {
     fn from(error: UnlockError) -> Self {
         let plain = Self::unlock(status(&error), error.code(), &error.to_string());
-        let holding = |holding: &Option<Box<Holding>>| holding.as_deref().map(HoldingWire::from);
+        let holding = |holding: &Option<Box<Holding>>| holding.as_deref().map(HoldingDto::from);
         match &error {
             UnlockError::Ambiguous { sources } => plain.with_sources(sources),
             UnlockError::WeakReason { field, .. } => plain.with_field(field),
             UnlockError::NameMismatch { .. } | UnlockError::Reserved => plain.with_field("resource"),
             UnlockError::HolderChanged { before, now } => plain.with_holders(holding(before), holding(now)),
-            UnlockError::Unavailable { mend, .. } | UnlockError::Stale { mend, .. } => {
-                plain.with_mend(mend.clone())
+            UnlockError::Unavailable { remedy, .. } | UnlockError::Stale { remedy, .. } => {
+                plain.with_remedy(remedy.clone())
             }
             _ => plain,
         }

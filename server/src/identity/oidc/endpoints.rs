@@ -1,4 +1,4 @@
-//! Addresses that the provider names in its discovery document: HTTPS, except on this machine's loopback.
+//! Endpoints of the discovery document: HTTPS is required, except on loopback.
 
 use openidconnect::core::CoreProviderMetadata;
 use url::{Host, Url};
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn endpoints_in_clear_are_refused_beyond_loopback() {
-        // Each endpoint in clear, another scheme, and loopback.
+        // Each endpoint with plain HTTP, another scheme, and loopback.
         for field in [
             "authorization_endpoint",
             "token_endpoint",

@@ -1,35 +1,35 @@
-//! One way to the provider and back. The browser holds the one secret; state, nonce and verifier are made from it, so that
-//! the store holds nothing that could be used.
+//! One sign-in flow. The browser holds its only secret; state, nonce and verifier are derived from it, so that the
+//! stored row is useless to a reader.
 
+use domain::duration::millis;
 use domain::hex;
 use sha2::{Digest as _, Sha256};
 use sqlx::Row as _;
 
 use super::OidcError;
-use crate::db::on_either;
 use crate::identity::limits::{FLOW_MAX, FLOWS_MAX};
 use crate::identity::secret::{self, Secret};
-use crate::identity::sessions::ms;
 use crate::identity::{Identity, IdentityError};
+use runtime::db::on_either;
 
 const PREFIX: &str = "lho_";
 
-/// What the browser keeps in a cookie, until it comes back.
+/// The secret that the browser keeps in a cookie until the callback.
 pub struct Begun {
     pub secret: Secret,
 }
 
-/// One that came back, and cannot again.
+/// A flow taken at its callback; it cannot be used again.
 pub(super) struct Flow {
     secret: String,
     pub(super) next: String,
-    /// The provider was asked to ask for the password anew.
+    /// The provider had to ask for the password again.
     pub(super) again: bool,
     /// Milliseconds since 1970.
     pub(super) begun_at: i64,
 }
 
-/// What is sent along, each fit for nothing but its purpose.
+/// Values derived from the secret, each bound to one purpose.
 pub(super) trait Made {
     fn secret(&self) -> &str;
 
@@ -41,7 +41,7 @@ pub(super) trait Made {
         made("nonce", self.secret())
     }
 
-    /// Of PKCE: 64 characters of hex.
+    /// The PKCE verifier: 64 hex characters.
     fn verifier(&self) -> String {
         made("verifier", self.secret())
     }
@@ -64,15 +64,19 @@ fn made(purpose: &str, secret: &str) -> String {
 }
 
 impl Identity {
-    /// Forgets what is too old, and of too many the oldest: whoever begins a thousand ways does not keep others from it.
+    /// Deletes expired flows, and the oldest when there are too many: a client that begins many flows does not block
+    /// others.
     pub(super) async fn begin_flow(&self, next: &str, again: bool) -> Result<Begun, IdentityError> {
         let secret = Secret::new(PREFIX)?;
         let now = self.now_ms();
-        let forget = "DELETE FROM sign_ins WHERE begun_at <= $1 OR secret IN
-            (SELECT secret FROM sign_ins ORDER BY begun_at DESC LIMIT 1000000 OFFSET $2)";
-        let insert = "INSERT INTO sign_ins (secret, next, again, begun_at) VALUES ($1, $2, $3, $4)";
+        let forget = "DELETE FROM oidc_sign_ins WHERE started_at <= $1 OR secret_hash IN
+            (SELECT secret_hash FROM oidc_sign_ins ORDER BY started_at DESC LIMIT 1000000 OFFSET $2)";
+        let insert = "INSERT INTO oidc_sign_ins (secret_hash, next_path, reauthenticate, started_at)
+            VALUES ($1, $2, $3, $4)";
         on_either!(&self.db, Db, |pool| {
-            let query = sqlx::query(forget).bind(now - ms(FLOW_MAX)).bind(FLOWS_MAX - 1);
+            let query = sqlx::query(forget)
+                .bind(now - millis(FLOW_MAX))
+                .bind(FLOWS_MAX - 1);
             query.execute(pool).await?;
             let query = sqlx::query(insert).bind(secret.hash()).bind(next);
             let query = query.bind(i64::from(again)).bind(now);
@@ -81,12 +85,15 @@ impl Identity {
         Ok(Begun { secret })
     }
 
-    /// Of several who come back with the same, one gets it.
+    /// Of concurrent callbacks with the same state, one gets the flow.
     pub(super) async fn take_flow(&self, cookie: &str, state: &str) -> Result<Flow, OidcError> {
         if cookie.is_empty() {
-            return Err(OidcError::refused("no_cookie", "this browser did not begin it"));
+            return Err(OidcError::refused(
+                "no_cookie",
+                "this browser did not start the sign-in",
+            ));
         }
-        // By the state alone somebody's sign-in could be ended from elsewhere: both must be there.
+        // State alone would let an attacker end another user's sign-in: the cookie is required too.
         let is_same = secret::hash(&made("state", cookie)) == secret::hash(state);
         if !is_same {
             return Err(OidcError::refused(
@@ -94,8 +101,9 @@ impl Identity {
                 "the state is not the one that was sent",
             ));
         }
-        let take = "DELETE FROM sign_ins WHERE secret = $1 AND begun_at > $2 RETURNING next, again, begun_at";
-        let oldest = self.now_ms() - ms(FLOW_MAX);
+        let take = "DELETE FROM oidc_sign_ins WHERE secret_hash = $1 AND started_at > $2
+            RETURNING next_path, reauthenticate, started_at";
+        let oldest = self.now_ms() - millis(FLOW_MAX);
         let taken = on_either!(&self.db, Db, |pool| {
             let query = sqlx::query(take).bind(secret::hash(cookie)).bind(oldest);
             match query.fetch_optional(pool).await? {
@@ -108,6 +116,6 @@ impl Identity {
                 }),
             }
         });
-        taken.ok_or_else(|| OidcError::refused("spent", "it came back already, or too late"))
+        taken.ok_or_else(|| OidcError::refused("spent", "the attempt was used already or has expired"))
     }
 }

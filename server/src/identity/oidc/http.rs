@@ -1,12 +1,12 @@
-//! Our HTTP client, in the words of the library: bounded in time by the client, and in size here.
+//! HTTP client for the OIDC library: the client limits time, this module limits size.
 
 use futures::future::BoxFuture;
 use openidconnect::{AsyncHttpClient, HttpRequest, HttpResponse};
 use thiserror::Error;
 
 use super::OidcSetupError;
-use crate::config::OidcConfig;
 use crate::identity::limits::{PROVIDER_ANSWER_BYTES_MAX, PROVIDER_PATIENCE};
+use config::OidcConfig;
 
 #[derive(Debug, Error)]
 pub(super) enum FetchError {
@@ -20,13 +20,13 @@ pub(super) enum FetchError {
 
 pub(super) struct Http(pub(super) reqwest::Client);
 
-/// For this provider: with its authority, where one is configured.
+/// A client for this provider, with its CA if one is configured.
 pub(super) fn client(config: &OidcConfig) -> Result<Http, OidcSetupError> {
-    // Redirects would lead to where nobody declared.
+    // A redirect would lead to an address that is not configured.
     let mut http = reqwest::Client::builder()
         .redirect(reqwest::redirect::Policy::none())
         .timeout(PROVIDER_PATIENCE);
-    let wrong = |error: &dyn std::error::Error| OidcSetupError::of("ca_file", error);
+    let wrong = |error: &dyn std::error::Error| OidcSetupError::from_error("ca_file", error);
     if let Some(path) = &config.ca_file {
         let pem = std::fs::read(path).map_err(|error| wrong(&error))?;
         let authority = reqwest::Certificate::from_pem(&pem).map_err(|error| wrong(&error))?;
@@ -62,7 +62,7 @@ impl Http {
     }
 }
 
-/// The body, as far as it may be long.
+/// The body, up to the size limit.
 pub(super) async fn bounded(answer: &mut reqwest::Response) -> Result<Vec<u8>, FetchError> {
     let mut bytes = Vec::new();
     while let Some(part) = answer.chunk().await? {

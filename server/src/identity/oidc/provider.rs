@@ -1,6 +1,5 @@
-//! Talking with the provider: what it says of itself, where to send people, and whether its answer is true.
+//! Requests to the provider: metadata, authorization URL, and validation of its tokens.
 
-use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 use domain::observation::Tick;
@@ -17,6 +16,7 @@ use openidconnect::{
     RequestTokenError, Scope, SignatureVerificationError, StandardErrorResponse, StandardTokenResponse,
     TokenResponse as _,
 };
+use parking_lot::RwLock;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -26,11 +26,11 @@ use super::endpoints;
 use super::flow::{Begun, Flow, Made as _};
 use super::http::{self, Http};
 use super::{OidcError, OidcSetupError};
-use crate::clock::Clock;
-use crate::config::OidcConfig;
 use crate::identity::limits::{PROVIDER_AWAY, PROVIDER_KEPT, PROVIDER_KEYS_EVERY, SKEW_MAX, WORDS_MAX};
+use config::OidcConfig;
+use runtime::clock::Clock;
 
-/// Signatures by a key of the provider's that only it has. Never `none`, never a secret that both have.
+/// Asymmetric signatures only: never `none`, never a shared secret.
 pub(super) const ALGORITHMS: [CoreJwsSigningAlgorithm; 4] = [
     CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha256,
     CoreJwsSigningAlgorithm::RsaSsaPssSha256,
@@ -38,7 +38,7 @@ pub(super) const ALGORITHMS: [CoreJwsSigningAlgorithm; 4] = [
     CoreJwsSigningAlgorithm::EdDsa,
 ];
 
-/// Claims beside the standard ones, as they are.
+/// Additional claims, unparsed.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Others(Map<String, Value>);
 
@@ -73,15 +73,15 @@ type Speaker = Client<
     EndpointMaybeSet,
 >;
 
-/// Whom the provider vouches for.
+/// The user as the provider describes them.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct ProviderMetadata {
     pub(super) subject: String,
-    /// How the provider names them: for people to read, and for nothing else.
+    /// Name at the provider: for display only.
     pub(super) name: String,
-    /// Of the claim that brings roles.
+    /// Values of the roles claim.
     pub(super) words: Vec<String>,
-    /// When they last proved who they are, in milliseconds since 1970, if the provider says it.
+    /// Time of the last authentication in milliseconds since 1970, if the provider sends it.
     pub(super) authenticated_at: Option<i64>,
 }
 
@@ -97,12 +97,12 @@ pub(super) struct Provider {
     said: Mutex<Said>,
 }
 
-/// What the provider said of itself, or that it said nothing.
+/// Cached metadata, or the time of the last failed request.
 #[derive(Default)]
 struct Said {
     metadata: Option<(CoreProviderMetadata, Tick)>,
     away: Option<(String, Tick)>,
-    /// When it was asked anew because of a key that we did not know.
+    /// Last reload because of an unknown key.
     asked_for_key: Option<Tick>,
 }
 
@@ -110,40 +110,41 @@ impl Provider {
     pub(super) fn new(config: &OidcConfig, home: &str, clock: Clock) -> Result<Self, OidcSetupError> {
         Ok(Self {
             issuer: IssuerUrl::new(config.issuer.clone())
-                .map_err(|error| OidcSetupError::of("issuer", &error))?,
+                .map_err(|error| OidcSetupError::from_error("issuer", &error))?,
             client_id: ClientId::new(config.client_id.clone()),
             client_secret: RwLock::new(config.client_secret.as_ref().map(client_secret)),
             redirect: RedirectUrl::new(format!("{home}/sign-in/oidc/callback"))
-                .map_err(|error| OidcSetupError::of("issuer", &error))?,
+                .map_err(|error| OidcSetupError::from_error("issuer", &error))?,
             scopes: config.scopes.iter().cloned().map(Scope::new).collect(),
-            claim: config.claim.clone(),
+            claim: config.roles_claim.clone(),
             http: http::client(config)?,
             clock,
             said: Mutex::default(),
         })
     }
 
-    /// Answers whether it is another one than before.
+    /// Returns whether the secret changed.
     pub(super) fn renew_secret(&self, secret: Option<&SecretString>) -> bool {
         let secret = secret.map(client_secret);
-        let mut held = self.client_secret.write().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.client_secret.write();
         let text = |one: &Option<ClientSecret>| one.as_ref().map(|one| one.secret().clone());
         let is_another = text(&held) != text(&secret);
         *held = secret;
         is_another
     }
 
-    /// What the provider says of itself, with its keys; asked for again after a while. Whoever asks while it is away is
-    /// told so without asking it each time.
+    /// Metadata with keys, cached. While the provider is down, requests fail immediately instead of contacting it
+    /// each time.
     pub(super) async fn metadata(&self) -> Result<CoreProviderMetadata, OidcError> {
         let mut said = self.said.lock().await;
         match &said.metadata {
             Some((metadata, at)) if self.is_within(*at, PROVIDER_KEPT) => Ok(metadata.clone()),
-            _ => self.ask(&mut said).await,
+            _ => self.discover(&mut said).await,
         }
     }
 
-    /// The same, asked anew: it may have changed its keys since. Whoever sends made-up keys does not make us ask each time.
+    /// Reloaded metadata, for a key that is not known yet. Limited in rate, so that forged keys cannot cause
+    /// requests.
     async fn metadata_with_new_keys(&self) -> Result<CoreProviderMetadata, OidcError> {
         let mut said = self.said.lock().await;
         let was_asked = said
@@ -153,7 +154,7 @@ impl Provider {
             Some((metadata, _)) if was_asked => Ok(metadata.clone()),
             _ => {
                 said.asked_for_key = Some(self.clock.tick());
-                self.ask(&mut said).await
+                self.discover(&mut said).await
             }
         }
     }
@@ -162,7 +163,7 @@ impl Provider {
         u128::try_from(self.clock.tick().since(at)).is_ok_and(|ms| ms < max.as_millis())
     }
 
-    async fn ask(&self, said: &mut Said) -> Result<CoreProviderMetadata, OidcError> {
+    async fn discover(&self, said: &mut Said) -> Result<CoreProviderMetadata, OidcError> {
         if let Some((why, at)) = &said.away
             && self.is_within(*at, PROVIDER_AWAY)
         {
@@ -177,7 +178,7 @@ impl Provider {
                 Ok(metadata)
             }
             Err(why) => {
-                tracing::warn!("the identity provider cannot be asked: {why}");
+                tracing::warn!("the request to the identity provider failed: {why}");
                 said.away = Some((why.clone(), self.clock.tick()));
                 Err(OidcError::Down(why))
             }
@@ -210,8 +211,8 @@ impl Provider {
         Ok(url.into())
     }
 
-    /// Whom the code stands for, once everything about the answer is checked.
-    pub(super) async fn redeem(&self, code: String, flow: &Flow) -> Result<Known, OidcError> {
+    /// Redeems a code and validates the ID token.
+    pub(super) async fn redeem(&self, code: String, flow: &Flow) -> Result<ProviderMetadata, OidcError> {
         let metadata = self.metadata().await?;
         let speaker = self.speaker(&metadata);
         let answer = speaker
@@ -231,23 +232,19 @@ impl Provider {
             checked = self.checked(&self.speaker(&metadata), &answer, flow);
         }
         let claims = checked.map_err(|unfit| match unfit {
-            Unfit::NoKey => OidcError::refused("unknown_key", "no key of the provider's has this name"),
+            Unfit::NoKey => OidcError::refused("unknown_key", "the provider has no key with this id"),
             Unfit::Other(why, detail) => OidcError::refused(why, detail),
         })?;
         Ok(self.known(&claims, flow))
     }
 
     fn speaker(&self, metadata: &CoreProviderMetadata) -> Speaker {
-        let secret = self
-            .client_secret
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let secret = self.client_secret.read().clone();
         let has_secret = secret.is_some();
         let speaker = Speaker::from_provider_metadata(metadata.clone(), self.client_id.clone(), secret)
             .set_redirect_uri(self.redirect.clone());
         let ways = metadata.token_endpoint_auth_methods_supported();
-        // Where nothing is said it is the header.
+        // The default authentication method of OAuth 2.0 is the header.
         let by_header = ways.is_none_or(|ways| ways.contains(&CoreClientAuthMethod::ClientSecretBasic));
         speaker.set_auth_type(if by_header && has_secret {
             AuthType::BasicAuth
@@ -288,27 +285,27 @@ impl Provider {
         if for_another {
             return Err(Unfit::Other(
                 "wrong_audience",
-                "it was made for another client".to_owned(),
+                "the ID token is for another client".to_owned(),
             ));
         }
         let proved_at = claims.auth_time();
         if proved_at.is_some_and(|at| at > now + SKEW_MAX) {
             return Err(Unfit::Other(
                 "not_yet_valid",
-                "they signed in in the future".to_owned(),
+                "the time of authentication is in the future".to_owned(),
             ));
         }
         let begun_s = flow.begun_at / 1_000 - i64::try_from(SKEW_MAX.as_secs()).unwrap_or(0);
         if flow.again && proved_at.is_none_or(|at| at.timestamp() < begun_s) {
             return Err(Unfit::Other(
                 "not_again",
-                "the provider did not ask anew".to_owned(),
+                "the provider did not ask for authentication again".to_owned(),
             ));
         }
         Ok(claims.clone())
     }
 
-    fn known(&self, claims: &Claims, flow: &Flow) -> Known {
+    fn known(&self, claims: &Claims, flow: &Flow) -> ProviderMetadata {
         let others = &claims.additional_claims().0;
         let words = match others.get(&self.claim) {
             Some(Value::String(word)) => vec![word.clone()],
@@ -322,11 +319,11 @@ impl Provider {
         let name = name.or_else(|| claims.email().map(|email| email.as_str()));
         let now = self.clock.now().wall.timestamp_millis();
         let proved_at = claims.auth_time().map(|at| at.timestamp_millis().min(now));
-        Known {
+        ProviderMetadata {
             subject: claims.subject().to_string(),
             name: name.unwrap_or(claims.subject().as_str()).to_owned(),
             words,
-            // Whole seconds: asked anew they proved it after it was begun, whatever the rounding says.
+            // The claim has whole seconds: an authentication required by this flow cannot be older than the flow.
             authenticated_at: proved_at.map(|at| if flow.again { at.max(flow.begun_at) } else { at }),
         }
     }
@@ -336,9 +333,9 @@ fn client_secret(secret: &SecretString) -> ClientSecret {
     ClientSecret::new(secret.expose_secret().to_owned())
 }
 
-const FUTURE: &str = "it was made in the future";
+const FUTURE: &str = "the ID token was issued in the future";
 
-/// Why an ID token does not count.
+/// Why an ID token is rejected.
 enum Unfit {
     NoKey,
     Other(&'static str, String),
@@ -365,7 +362,7 @@ impl From<ClaimsVerificationError> for Unfit {
     }
 }
 
-/// With what caused it.
+/// An error with its causes.
 pub(super) fn whole(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

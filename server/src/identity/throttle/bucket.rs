@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use domain::duration::millis;
 use domain::observation::Tick;
 
 use super::super::limits::{
     BUCKETS_MAX, EVERYONE_RATE, LINK_RATE, NAME_RATE, PAIR_RATE, PROVIDER_RATE, Rate, SESSION_RATE,
     SOURCE_RATE,
 };
-use crate::client_network::ClientNetwork;
+use runtime::client_network::ClientNetwork;
 
 /// What attempts are counted by.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -21,9 +22,9 @@ pub(in crate::identity) enum Key {
     Pair(ClientNetwork, String),
     /// Re-authentication within a session.
     Session(String),
-    /// Sign-ins through the identity provider that a source began.
+    /// Sign-ins through the identity provider that a source started.
     Provider(ClientNetwork),
-    /// One-time links that a source opened.
+    /// One-time links opened by a source.
     Link(ClientNetwork),
 }
 
@@ -32,21 +33,21 @@ pub(super) struct Buckets(HashMap<Key, Bucket>);
 
 #[derive(Debug, Clone, Copy)]
 struct Bucket {
-    /// When it is empty again if nothing is added.
+    /// Time at which it is empty again without further attempts.
     empty_at: Tick,
-    /// Attempts that are being evaluated.
+    /// Attempts in progress.
     under_way: u32,
-    /// Attempts that wait for one of those to end.
+    /// Attempts waiting for one of those to end.
     waiters: u32,
 }
 
-/// A bucket without room for one more attempt.
+/// A full bucket.
 #[derive(Debug, Clone)]
 pub(super) struct Full {
     pub(super) key: Key,
-    /// Until it has room.
+    /// Time until it has room.
     pub(super) wait: Duration,
-    /// It has room sooner if an attempt that is being evaluated succeeds.
+    /// It has room sooner if an attempt in progress succeeds.
     pub(super) is_pending: bool,
 }
 
@@ -68,7 +69,7 @@ impl Buckets {
     pub(super) fn full(&self, key: &Key, now: Tick) -> Option<Full> {
         let bucket = self.0.get(key)?;
         let rate = key.rate();
-        let room_at = bucket.empty_at.0 + ms(rate.every) - ms(rate.every) * i64::from(rate.burst);
+        let room_at = bucket.empty_at.0 + millis(rate.every) - millis(rate.every) * i64::from(rate.burst);
         let wait_ms = u64::try_from(room_at - now.0).ok().filter(|ms| *ms > 0)?;
         Some(Full {
             key: key.clone(),
@@ -86,13 +87,13 @@ impl Buckets {
             under_way: 0,
             waiters: 0,
         });
-        bucket.empty_at = Tick(bucket.empty_at.0.max(now.0) + ms(key.rate().every));
+        bucket.empty_at = Tick(bucket.empty_at.0.max(now.0) + millis(key.rate().every));
         bucket.under_way += 1;
     }
 
     pub(super) fn refund(&mut self, key: &Key) {
         if let Some(bucket) = self.0.get_mut(key) {
-            bucket.empty_at = Tick(bucket.empty_at.0 - ms(key.rate().every));
+            bucket.empty_at = Tick(bucket.empty_at.0 - millis(key.rate().every));
         }
     }
 
@@ -106,7 +107,7 @@ impl Buckets {
         self.0.get_mut(key).map(|bucket| &mut bucket.waiters)
     }
 
-    /// Drops what is empty; where nothing is, the bucket that would be empty first.
+    /// Drops empty buckets, or else the one that would be empty first.
     fn make_room(&mut self, now: Tick) {
         self.0
             .retain(|_, bucket| bucket.empty_at.0 > now.0 || bucket.under_way > 0);
@@ -123,8 +124,4 @@ impl Buckets {
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
-}
-
-fn ms(time: Duration) -> i64 {
-    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }

@@ -5,7 +5,7 @@ fn source(number: u32) -> ClientNetwork {
     std::net::IpAddr::from(number.to_be_bytes()).into()
 }
 
-/// One attempt that fails. The wait, where it is refused.
+/// A failing attempt; returns the wait if it is refused.
 fn fail(throttle: &Throttle, keys: &[Key], now: Tick) -> Option<Duration> {
     match throttle.try_reserve(keys, now) {
         Ok(()) => {
@@ -21,7 +21,7 @@ fn fail(throttle: &Throttle, keys: &[Key], now: Tick) -> Option<Duration> {
 
 #[test]
 fn a_thousand_guesses_take_hours_and_lock_nobody_out() {
-    // One source guesses as quickly as it may; the owner of the name comes from elsewhere; later the source may again.
+    // One source guesses at the maximum rate; the owner signs in from elsewhere; later the source may try again.
     let throttle = Throttle::default();
     let mut now = Tick(0);
     let (attacker, _) = throttle.keys(source(1), "ada");
@@ -39,7 +39,7 @@ fn a_thousand_guesses_take_hours_and_lock_nobody_out() {
 
 #[test]
 fn a_source_has_one_bucket_for_all_names() {
-    // 10,000 names from one source: the burst is evaluated and no more.
+    // 10,000 names from one source: only the burst is evaluated.
     let throttle = Throttle::default();
     let evaluated = (0..10_000)
         .filter(|number| {
@@ -52,7 +52,7 @@ fn a_source_has_one_bucket_for_all_names() {
 
 #[test]
 fn a_name_has_one_bucket_for_all_sources() {
-    // A source each, as a botnet has them. Who signed in from their source before does not wait.
+    // One source per attempt, as in a botnet. A known pair does not wait.
     let throttle = Throttle::default();
     throttle.remember(source(0), "ada");
     let evaluated = (1..1_000)
@@ -69,7 +69,7 @@ fn a_name_has_one_bucket_for_all_sources() {
 
 #[test]
 fn a_full_table_drops_its_oldest_and_still_counts() {
-    // Twice as many sources as are remembered; then guesses from one of them.
+    // Twice as many sources as fit; then guesses from one of them.
     let throttle = Throttle::default();
     for number in 0..u32::try_from(BUCKETS_MAX).unwrap() * 2 {
         let _counted = throttle.count(Key::Link(source(number)), Tick(0));
@@ -85,7 +85,7 @@ fn a_full_table_drops_its_oldest_and_still_counts() {
 
 #[test]
 fn known_sources_are_bounded() {
-    // More than are remembered: the first is forgotten.
+    // One more than fits: the first is dropped.
     let throttle = Throttle::default();
     for number in 0..=u32::try_from(KNOWN_PAIRS_MAX).unwrap() {
         throttle.remember(source(number), "ada");

@@ -1,12 +1,12 @@
-//! `POST /api/v2/alerts`: an array of alerts. A firing one lapses unless it is said again; an ended one has its end.
+//! `POST /api/v2/alerts`: an array of alerts. A firing one lapses unless resent; a resolved one has its end.
 
-use domain::notice::{NoticeAlert, NoticeStatus};
+use domain::notification::{NoticeAlert, NoticeStatus};
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::{Place, link, moment};
+use super::{MessageTarget, link, moment};
 
-pub(super) fn body(alerts: &[NoticeAlert], place: Place<'_>) -> Value {
+pub(super) fn body(alerts: &[NoticeAlert], place: MessageTarget<'_>) -> Value {
     let alerts = alerts.iter().map(|alert| {
         let ends_at = match (alert.status, alert.ends_at) {
             (NoticeStatus::Firing, None) => place.lapses_at.timestamp_millis(),
@@ -17,7 +17,7 @@ pub(super) fn body(alerts: &[NoticeAlert], place: Place<'_>) -> Value {
             "labels": named(&alert.labels),
             "annotations": named(&alert.annotations),
             "startsAt": moment(alert.starts_at),
-            // Before its start it would be refused.
+            // Alertmanager rejects an end before the start.
             "endsAt": moment(ends_at.max(alert.starts_at)),
             "generatorURL": link(place.home, alert),
         })
@@ -25,7 +25,7 @@ pub(super) fn body(alerts: &[NoticeAlert], place: Place<'_>) -> Value {
     alerts.collect()
 }
 
-/// Names as Alertmanager 0.25 wants them; a label without a value is none.
+/// Label names valid for Alertmanager 0.25; labels without a value are dropped.
 fn named<'t>(texts: impl IntoIterator<Item = (&'t String, &'t String)>) -> Map<String, Value> {
     let texts = texts.into_iter().filter(|(_, value)| !value.is_empty());
     texts.map(|(name, value)| (name_of(name), json!(value))).collect()
@@ -42,7 +42,7 @@ fn name_of(name: &str) -> String {
     fit
 }
 
-/// Below whatever path its address has.
+/// The endpoint below the path of the configured address.
 pub(super) fn endpoint(peer: &Url) -> Url {
     let mut url = peer.clone();
     url.set_path(&format!("{}/api/v2/alerts", peer.path().trim_end_matches('/')));

@@ -1,18 +1,18 @@
-//! Slack's incoming webhook, and those that read the same: a text for whoever shows no blocks, and at most 50 blocks.
+//! Slack's incoming webhook and compatible ones: a fallback text, and at most 50 blocks.
 //!
-//! Names and reasons come from anywhere: they stand in plain text, where Slack reads no markup, and escaped where it does.
+//! Names and reasons are untrusted: they are sent as plain text, and escaped where Slack reads markup.
 
 use domain::escape::visible;
-use domain::notice::{Notice, NoticeAlert, NoticeStatus};
+use domain::notification::{Notice, NoticeAlert, NoticeStatus};
 use serde_json::{Value, json};
 
 use super::link;
 use super::webhook::status;
 
-/// Two for each alert, one on top, one at the end.
+/// Two blocks per alert, one header, one footer.
 const BLOCKS_MAX: usize = 50;
 const ALERTS_MAX: usize = (BLOCKS_MAX - 2) / 2;
-/// In characters, as Slack counts them.
+/// Characters, as counted by Slack.
 const HEADER_MAX: usize = 150;
 const TEXT_MAX: usize = 2_900;
 const LINE_MAX: usize = 600;
@@ -21,7 +21,7 @@ pub(super) fn body(notice: &Notice, home: &str) -> Value {
     let title = title(notice);
     let mut blocks = vec![json!({"type": "header", "text": plain(&title, HEADER_MAX)})];
     for alert in notice.alerts.iter().take(ALERTS_MAX) {
-        blocks.push(json!({"type": "section", "text": plain(&said(alert), TEXT_MAX)}));
+        blocks.push(json!({"type": "section", "text": plain(&alert_line(alert), TEXT_MAX)}));
         blocks.push(json!({"type": "context", "elements": [{"type": "mrkdwn", "text": links(alert, home)}]}));
     }
     let unlisted = notice.alerts.len().saturating_sub(ALERTS_MAX) as u64;
@@ -55,8 +55,8 @@ fn name(alert: &NoticeAlert) -> &str {
     alert.labels.get("alertname").map_or("alert", String::as_str)
 }
 
-/// Summary and description, then what it is about.
-fn said(alert: &NoticeAlert) -> String {
+/// Summary and description, then the subject.
+fn alert_line(alert: &NoticeAlert) -> String {
     let text = |name| alert.annotations.get(name).filter(|text| !text.is_empty());
     let mut lines = vec![text("summary").map_or_else(|| name(alert).to_owned(), Clone::clone)];
     lines.extend(text("description").cloned());
@@ -75,12 +75,12 @@ fn links(alert: &NoticeAlert, home: &str) -> String {
     links.join(" · ")
 }
 
-/// Inside of a link nothing may end it.
+/// Escapes characters that would end the link.
 fn target(url: &str) -> String {
     escaped(url).replace('|', "%7C")
 }
 
-/// Where Slack reads markup: the three characters that begin any of it are escaped, as Slack's documentation has it.
+/// Escapes `&`, `<` and `>`, as Slack's documentation requires for markup text.
 fn escaped(text: &str) -> String {
     let text = visible(text);
     text.replace('&', "&amp;")

@@ -1,8 +1,8 @@
-//! The shapes on the wire, letter by letter.
+//! Exact message bodies.
 
 use std::collections::BTreeMap;
 
-use domain::notice::NoticeStatus;
+use domain::notification::NoticeStatus;
 use serde_json::{Value, json};
 
 use super::*;
@@ -41,9 +41,9 @@ fn notice(alerts: Vec<NoticeAlert>) -> Notice {
     }
 }
 
-fn place() -> Place<'static> {
+fn place() -> MessageTarget<'static> {
     let at = |seconds| DateTime::from_timestamp(seconds, 0).unwrap();
-    Place {
+    MessageTarget {
         home: "https://locks.example.com",
         now: at(1_700_000_100),
         lapses_at: at(1_700_000_340),
@@ -52,7 +52,7 @@ fn place() -> Place<'static> {
 
 #[test]
 fn an_alertmanager_is_told_when_it_lapses_or_when_it_ended() {
-    // One that fires, one that ended before it began by somebody's clock, and a label that Alertmanager has no name for.
+    // One firing, one that ended before its start by another clock, and a label name that Alertmanager rejects.
     let mut ended = alert("b");
     (ended.status, ended.ends_at) = (NoticeStatus::Resolved, Some(1));
     ended.labels.insert("9-odd".to_owned(), "x".to_owned());
@@ -78,7 +78,7 @@ fn an_alertmanager_is_told_when_it_lapses_or_when_it_ended() {
 
 #[test]
 fn a_webhook_reads_alertmanagers_fourth_version() {
-    // Two alerts that share all but the resource; one has ended; so many more are not listed.
+    // Two alerts that differ only in the resource; one has ended; further ones are not listed.
     let mut ended = alert("b");
     (ended.status, ended.ends_at) = (NoticeStatus::Resolved, Some(1_700_000_060_000));
     let mut both = notice(vec![alert("a"), ended]);
@@ -116,7 +116,7 @@ fn a_webhook_reads_alertmanagers_fourth_version() {
 
 #[test]
 fn slack_reads_a_text_and_blocks() {
-    // One alert, whole.
+    // One alert, complete body.
     let body = slack::body(&notice(vec![alert("jobs")]), "https://locks.example.com");
     let plain = |text: &str| json!({"type": "plain_text", "emoji": false, "text": text});
     let links = "<https://locks.example.com/locks/builtin/jobs|Open in Leasehold> · <https://wiki/long%7Cheld|Runbook>";
@@ -135,7 +135,7 @@ fn slack_reads_a_text_and_blocks() {
 
 #[test]
 fn a_hostile_name_calls_nobody_and_hides_nothing_in_slack() {
-    // Mentions, links, markup, bidi, control characters and 10,000 letters, as name, as summary, as label and as path.
+    // Mentions, links, markup, bidi, control characters and 10,000 letters, as name, summary, label and path.
     let long = "x".repeat(10_000);
     for hostile in [
         "<!channel>",
@@ -170,7 +170,7 @@ fn a_hostile_name_calls_nobody_and_hides_nothing_in_slack() {
 
 #[test]
 fn slack_gets_no_more_blocks_than_it_takes() {
-    // Two hundred alerts, and a thousand that are not even listed.
+    // Two hundred alerts, and a thousand that are not listed.
     let mut many = notice((0..200).map(|n| alert(&n.to_string())).collect());
     many.truncated = 1_000;
     let body = slack::body(&many, "https://h");

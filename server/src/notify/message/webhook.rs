@@ -1,13 +1,13 @@
-//! Alertmanager's webhook, version 4: whoever reads that reads this.
+//! Alertmanager's webhook format, version 4, so that its consumers work unchanged.
 
 use std::collections::BTreeMap;
 
-use domain::notice::{Notice, NoticeAlert, NoticeStatus};
+use domain::notification::{Notice, NoticeAlert, NoticeStatus};
 use serde_json::{Value, json};
 
 use super::{link, moment};
 
-/// What Alertmanager writes for an end that has not come.
+/// Alertmanager's value for an open end.
 const NO_END: &str = "0001-01-01T00:00:00Z";
 
 pub(super) fn body(notice: &Notice, receiver: &str, home: &str) -> Value {
@@ -43,7 +43,7 @@ pub(super) const fn status(status: NoticeStatus) -> &'static str {
     }
 }
 
-/// What all of them say alike.
+/// Labels common to all alerts.
 fn common(
     alerts: &[NoticeAlert],
     texts: impl Fn(&NoticeAlert) -> &BTreeMap<String, String>,

@@ -1,14 +1,14 @@
 //! A whole server: an alert comes, is seen in the API and on the page, acknowledged, silenced; rules are edited.
 
+use crate::support::{TestServer, bearer, token};
 use domain::access::{Grant, Role};
 use leasehold::alerts::from_toml;
-use leasehold::identity::{NewToken, Who};
+use leasehold::identity::{NewToken, Principal};
 use serde_json::{Value, json};
 
-use crate::support::console::{Console, bearer, token};
-use crate::support::eventually::eventually;
+use testkit::eventually;
 
-async fn fires(console: &Console, rule: &str) -> Option<Value> {
+async fn fires(console: &TestServer, rule: &str) -> Option<Value> {
     let alerts = console.json("/v1/alerts").await;
     let found = alerts["alerts"]
         .as_array()?
@@ -18,9 +18,9 @@ async fn fires(console: &Console, rule: &str) -> Option<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_alert_is_seen_acknowledged_and_silenced_and_each_act_is_recorded() {
+async fn alerts_are_acknowledged_and_silenced_with_audit_entries() {
     // A refused write; then an operator's acts, with one silence that has no end.
-    let console = Console::start("").await;
+    let console = TestServer::builder().operator().start().await;
     let report = json!({"resource": "jobs/<b>1", "fencingToken": 3, "highestToken": 5, "source": "test"});
     let sent = console
         .client
@@ -73,17 +73,18 @@ async fn an_alert_is_seen_acknowledged_and_silenced_and_each_act_is_recorded() {
 }
 
 /// Rows of the record with this action.
-async fn recorded(console: &Console, admin: &str, action: &str) -> usize {
+async fn recorded(console: &TestServer, admin: &str, action: &str) -> usize {
     let url = console.url(&format!("/v1/audit?action={action}"));
     let asked = reqwest::Client::new().get(url).headers(bearer(admin));
     let page: Value = asked.send().await.unwrap().json().await.unwrap();
-    page["rows"].as_array().unwrap().len()
+    page["entries"].as_array().unwrap().len()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rules_are_edited_by_admins_alone_and_each_page_of_them_opens() {
-    // An operator who edits no rule, an admin who does, with a prefix that is nowhere and a receiver that is none.
-    let console = Console::start("").await;
+async fn only_admins_edit_rules_and_every_rule_page_opens() {
+    // An operator who edits no rule; an admin who does, with an unknown prefix and an unknown
+    // receiver.
+    let console = TestServer::builder().operator().start().await;
     let rule = json!({"condition": "contention", "prefix": "nothing/", "id": "mine"});
     let forbidden = console
         .client
@@ -131,16 +132,16 @@ async fn rules_are_edited_by_admins_alone_and_each_page_of_them_opens() {
     }
 }
 
-async fn acquire(console: &Console, resource: &str, owner: &str, ttl_seconds: u32) -> Value {
+async fn acquire(console: &TestServer, resource: &str, owner: &str, ttl_seconds: u32) -> Value {
     let body = json!({"resource": resource, "ownerId": owner, "ttlSeconds": ttl_seconds});
     let asked = console.client.post(console.url("/v1/locks/acquire")).json(&body);
     asked.send().await.unwrap().json().await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn releases_of_what_was_lost_and_refused_acquires_fire() {
+async fn releases_of_lost_leases_and_refused_acquires_fire() {
     // Three leases that ran out and are then released; a lock that ten others ask for in vain.
-    let console = Console::start("").await;
+    let console = TestServer::builder().operator().start().await;
     let admin = token(&console.serving, Role::Admin).await;
     let rule =
         json!({"id": "mine", "condition": "contention", "anyPrefix": true, "prefix": "busy/", "for": "0s"});
@@ -177,9 +178,9 @@ async fn releases_of_what_was_lost_and_refused_acquires_fire() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_viewer_of_one_tenant_sees_of_its_prefix_what_a_rule_on_it_alone_counted() {
+async fn tenant_viewer_sees_alerts_of_its_own_prefix_only() {
     // A lease that ran out; a rule on its tenant and one on all tenants; viewers of this tenant and of the next.
-    let console = Console::start("").await;
+    let console = TestServer::builder().operator().start().await;
     let admin = token(&console.serving, Role::Admin).await;
     for (id, prefix) in [("ours", "tenant_1:"), ("everyones", "")] {
         let rule = json!({"id": id, "condition": "lease_losses", "anyPrefix": true, "prefix": prefix, "with": {"count": "1"}});
@@ -207,7 +208,7 @@ async fn a_viewer_of_one_tenant_sees_of_its_prefix_what_a_rule_on_it_alone_count
             }],
             expires_in: None,
         };
-        let who = Who::system("test");
+        let who = Principal::system("test");
         let token = console.serving.identity.create_token(&who, new).await.unwrap();
         let asked = reqwest::Client::new()
             .get(console.url("/v1/alerts"))
@@ -223,7 +224,7 @@ async fn a_viewer_of_one_tenant_sees_of_its_prefix_what_a_rule_on_it_alone_count
 }
 
 #[test]
-fn the_documented_toml_is_read_and_each_condition_has_its_runbook() {
+fn the_documented_toml_parses_and_each_condition_has_a_runbook() {
     // The example of docs/alerts.md through the reader, and a heading for every condition.
     let docs = include_str!("../../../../docs/alerts.md");
     let example = docs
@@ -234,17 +235,17 @@ fn the_documented_toml_is_read_and_each_condition_has_its_runbook() {
         .next()
         .unwrap();
     let drafts = from_toml(example).unwrap();
-    let known = domain::alerts::Known {
+    let known = domain::alerts::KnownNames {
         backends: &[],
         prefix: None,
         receivers: None,
     };
     assert!(domain::alerts::parse(&drafts[0], &known).is_ok());
-    for kind in domain::alerts::Kind::ALL {
+    for kind in domain::alerts::ConditionKind::ALL {
         assert!(
-            docs.contains(&format!("### `{}` ", kind.wire())),
+            docs.contains(&format!("### `{}` ", kind.as_str())),
             "{}",
-            kind.wire()
+            kind.as_str()
         );
         for param in kind.info().params {
             assert!(docs.contains(&format!("`{}`", param.name)));

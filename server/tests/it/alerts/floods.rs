@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ::lease::{AcquireRequest, Acquired, LeaseCaller};
 use domain::alerts::{Draft, Preview, Rule};
 use domain::lease::{Metadata, Ttl};
 use domain::names::{OwnerId, Resource};
-use leasehold::clock::Clock;
-use leasehold::db::Db;
-use leasehold::identity::Who;
-use leasehold::lease::{AcquireRequest, Acquired, Caller};
+use leasehold::identity::Principal;
+use runtime::clock::Clock;
+use runtime::db::Db;
 
 use super::servers::{Server, firing, rounds};
-use crate::support::eventually::eventually;
 use crate::support::store::Store;
+use testkit::eventually;
 
 /// More than one page of the fencing ledger has.
 const FLOOD: usize = 1_600;
@@ -30,7 +30,7 @@ async fn rule(server: &Server, id: &str) -> Rule {
 async fn fires_for(server: &Server, resource: &str) -> bool {
     let open = server.alerts.open(&Default::default()).await.unwrap();
     open.iter()
-        .any(|open| open.kept.alert.is_firing() && open.kept.alert.subject.shown() == resource)
+        .any(|open| open.kept.alert.is_firing() && open.kept.alert.subject.display_name() == resource)
 }
 
 async fn preview(server: &Server, id: &str) -> Preview {
@@ -56,7 +56,8 @@ async fn flooded(home: Store) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flood_of_rejections_hides_no_other_lock_on_sqlite() {
-    // One rejection, then 1,600 of another lock: the first alert goes on, and the preview knows both.
+    // One rejection, then 1,600 of another lock: the first alert keeps firing, and the preview
+    // has both.
     Box::pin(flooded(Store::sqlite())).await;
 }
 
@@ -66,13 +67,13 @@ async fn a_flood_of_rejections_hides_no_other_lock_on_postgres() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rule_that_wants_1500_rejections_fires_at_1600() {
+async fn a_rule_with_threshold_1500_fires_at_1600_rejections() {
     // The count of the rule is higher than one page of the fencing ledger.
     let home = Store::sqlite();
     let server = Server::start(&home).await;
     let mut draft = Draft::from(&rule(&server, "fencing_rejections").await);
     draft.with.insert("count".to_owned(), "1500".to_owned());
-    let who = Who::system("test");
+    let who = Principal::system("test");
     server
         .alerts
         .save_rule(&who, draft, Some(1), false)
@@ -85,7 +86,7 @@ async fn a_rule_that_wants_1500_rejections_fires_at_1600() {
 
 /// Three leases that were released are renewed.
 async fn fail_renewals(server: &Server) {
-    let caller = Caller::open();
+    let caller = LeaseCaller::open();
     for n in 0..3 {
         let request = request(&format!("jobs/{n}"));
         let Acquired::Granted { lease, .. } = server.leases.acquire(&caller, request).await.unwrap() else {
@@ -146,10 +147,10 @@ async fn failed_renewals_survive_a_restart_on_postgres() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refused_acquires_are_dated_to_their_second() {
-    // Ten refusals in whatever second of the minute: none of them is counted before it happened.
+    // Ten refusals at any second of the minute: none is counted before it happened.
     let home = Store::sqlite();
     let server = Server::start(&home).await;
-    let caller = Caller::open();
+    let caller = LeaseCaller::open();
     let before = Clock::start().now().wall.timestamp_millis();
     for _ in 0..11 {
         server.leases.acquire(&caller, request("busy/1")).await.unwrap();

@@ -1,20 +1,19 @@
 //! Previews of much history: the newest part comes first, a client that leaves ends the work, and nothing is read twice.
 
+use crate::support::{Store, TestServer, client, token};
 use std::time::Duration;
 
 use domain::access::Role;
 use domain::alerts::{Pattern, Rule, builtin};
 use futures::StreamExt as _;
 use leasehold::alerts::PreviewRun;
-use leasehold::clock::Clock;
-use leasehold::db::Db;
+use runtime::clock::Clock;
+use runtime::db::Db;
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
 
 use super::servers::Server;
-use crate::support::console::{Console, client, token};
-use crate::support::eventually::eventually;
-use crate::support::store::Store;
+use testkit::eventually;
 
 const LOCKS: u64 = 1_000;
 const ROUNDS: u64 = 125;
@@ -66,7 +65,7 @@ async fn in_two_parts(home: Store) {
     );
     assert!(run.next().await.is_none());
     assert_eq!(server.alerts.preview_rows_read(), newest.events + EVENTS);
-    // A hold is looked at when it ends, and where a point of the series ends in it.
+    // A hold is evaluated when it ends, and at each end of a series point in it.
     assert!(whole.evaluations < 2 * whole.events, "{}", whole.evaluations);
     // A rule on one tenant reads its rows alone.
     let before = server.alerts.preview_rows_read();
@@ -104,7 +103,7 @@ async fn dropped_preview_stops_reading() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn repeated_preview_reads_nothing_until_something_is_recorded() {
+async fn a_repeated_preview_is_cached_until_a_new_record() {
     let home = Store::sqlite();
     let server = Server::start(&home).await;
     fill(&server.history).await;
@@ -125,14 +124,14 @@ async fn repeated_preview_reads_nothing_until_something_is_recorded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn page_and_api_bring_the_newest_part_before_the_whole() {
+async fn page_and_api_send_the_newest_part_first() {
     let home = Store::sqlite();
     let db = Db::open(&home.url).await.unwrap();
     let history = db.history(&home.url).await.unwrap();
     fill(&history).await;
     history.close().await;
     db.close().await;
-    let console = Box::pin(Console::start_on("", &home.url)).await;
+    let console = Box::pin(TestServer::builder().operator().start_on(Store::at(&home.url))).await;
     let admin = token(&console.serving, Role::Admin).await;
     let admin = client(admin.expose(), Duration::from_secs(60));
     let page = admin
@@ -150,7 +149,7 @@ async fn page_and_api_bring_the_newest_part_before_the_whole() {
     assert!(has_newest_alone, "the first figure does not wait for the whole");
     assert_eq!(seen.matches("class=\"pv-fig\"").count(), 2);
     assert_eq!(seen.matches("name=\"line\"").count(), 1);
-    assert!(seen.contains("the rest of 7 days is being read") && seen.ends_with("</html>"));
+    assert!(seen.contains("loading the rest of 7 days") && seen.ends_with("</html>"));
     let lines = admin
         .post(console.url("/v1/rules/preview"))
         .header("accept", "application/x-ndjson")

@@ -2,29 +2,29 @@
 
 use std::sync::{Arc, Mutex};
 
+use ::backends::misconfigured::BrokenBackend;
+use ::backends::{BackendError, BackendRegistry};
+use ::config::HistoryConfig;
+use ::inventory::Inventory;
+use ::lease::{LeaseCaller, LeaseConfig, LeasePrincipal, LeaseService, Report};
 use domain::alerts::Draft;
 use domain::backend::BackendKind;
 use domain::lease::Scope;
 use domain::names::{BackendName, OwnerId, Resource};
-use domain::notice::{Notice, NoticeStatus};
+use domain::notification::{Notice, NoticeStatus};
 use domain::token::FencingToken;
 use futures::future::BoxFuture;
-use leasehold::alerts::{Alerts, Evaluation, Notices, Parts};
-use leasehold::audit::{Audit, Heads};
-use leasehold::backends::broken::BrokenBackend;
-use leasehold::backends::{BackendError, Roster};
-use leasehold::clock::Clock;
-use leasehold::config::HistoryConfig;
-use leasehold::db::{Db, Tx};
+use leasehold::alerts::{AlertDeps, Alerts, Evaluation, Notices};
+use leasehold::audit::{Audit, ChainCheckpoints};
 use leasehold::history::{History, Recording};
-use leasehold::identity::Who;
-use leasehold::inventory::Inventory;
-use leasehold::lease::{Caller, LeaseConfig, LeasePrincipal, LeaseService, Report};
+use leasehold::identity::Principal;
 use leasehold::notify::Occasion;
+use runtime::clock::Clock;
+use runtime::db::{Db, Tx};
 use tokio_util::sync::CancellationToken;
 
-use crate::support::eventually::eventually;
 use crate::support::store::Store;
+use testkit::eventually;
 
 pub(super) struct Server {
     pub(super) alerts: Arc<Alerts>,
@@ -35,7 +35,7 @@ pub(super) struct Server {
     stop: CancellationToken,
 }
 
-/// Sends nothing and remembers what it was given.
+/// Sends nothing and stores the notifications.
 #[derive(Debug, Default)]
 pub(super) struct Collected(Mutex<Vec<Notice>>);
 
@@ -58,13 +58,13 @@ impl Notices for Collected {
     }
 }
 
-/// One backend by name, which nobody asks.
-fn roster() -> Arc<Roster> {
+/// One backend by name, which is never called.
+fn roster() -> Arc<BackendRegistry> {
     let error = BackendError::Unreachable {
         detail: "nobody is there".to_owned(),
     };
     let kind = BackendKind::Builtin;
-    Roster::new(vec![(
+    BackendRegistry::new(vec![(
         BackendName::builtin(),
         Arc::new(BrokenBackend { kind, error }),
     )])
@@ -87,8 +87,8 @@ impl Server {
             clock.clone(),
             stop.clone(),
         );
-        let alerts = Alerts::start(Parts {
-            audit: Audit::new(db, clock.clone(), Heads::new(None)),
+        let alerts = Alerts::start(AlertDeps {
+            audit: Audit::new(db, clock.clone(), ChainCheckpoints::new(None)),
             history: history.clone(),
             inventory,
             leases: leases.clone(),
@@ -110,7 +110,7 @@ impl Server {
 
     /// A resource refuses an old token.
     pub(super) async fn refuse(&self, resource: &str) {
-        let caller = Caller {
+        let caller = LeaseCaller {
             principal: LeasePrincipal::new("test"),
             scope: Scope::everything(),
         };
@@ -149,7 +149,7 @@ pub(super) async fn rounds() {
 async fn restarts(home: Store) {
     let first = Server::start(&home).await;
     first.refuse("jobs/1").await;
-    // It is handed over before it is committed.
+    // It is enqueued before the commit.
     eventually("the refused write is told", || async {
         first.told() == 1 && firing(&first).await == 1
     })
@@ -159,10 +159,10 @@ async fn restarts(home: Store) {
     let second = Server::start(&home).await;
     rounds().await;
     assert_eq!((second.told(), firing(&second).await), (0, 1));
-    // A rule that is switched off asks for nothing more: what it fired is told to be over, once.
+    // A disabled rule resolves its firing alert, once.
     let mut draft = Draft::from(&second.alerts.rule("fencing_rejections").await.unwrap().rule);
     draft.enabled = false;
-    let who = Who::system("test");
+    let who = Principal::system("test");
     let saved = second
         .alerts
         .save_rule(&who, draft.clone(), Some(1), false)
@@ -186,7 +186,7 @@ async fn restarts(home: Store) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restart_neither_loses_nor_repeats_on_sqlite() {
-    // One alert before a restart; after it nothing is told again, and its end is told once.
+    // One alert before a restart; after it no repeat, and one resolved notification.
     Box::pin(restarts(Store::sqlite())).await;
 }
 
@@ -197,8 +197,9 @@ async fn a_restart_neither_loses_nor_repeats_on_postgres() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_servers_one_evaluates_and_the_other_takes_over() {
-    // One refused write is told once by one of them; it ends; the next is told once by the other.
+async fn one_of_two_servers_evaluates_and_the_other_takes_over() {
+    // One rejected write is notified once by one of them; it resolves; the next is notified
+    // once by the other.
     let home = Store::postgres().await;
     let (one, two) = (Server::start(&home).await, Server::start(&home).await);
     one.refuse("jobs/1").await;
@@ -216,11 +217,11 @@ async fn of_two_servers_one_evaluates_and_the_other_takes_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_one_server_writes_it_shows_at_once_and_the_other_soon() {
-    // A rule that is changed, and changed again: both keep copies.
+async fn changes_show_on_the_writing_server_at_once() {
+    // A rule is changed twice; both servers cache rules.
     let home = Store::postgres().await;
     let (one, two) = (Server::start(&home).await, Server::start(&home).await);
-    let who = Who::system("test");
+    let who = Principal::system("test");
     for version in 2..5 {
         let kept = one.alerts.rule("coverage").await.unwrap();
         let mut draft = Draft::from(&kept.rule);

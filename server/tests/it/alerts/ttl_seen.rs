@@ -1,22 +1,22 @@
 //! Redis tells no TTL: the live rules and the preview judge by the most that was ever left.
 
+use crate::support::{TestServer, client, token};
 use std::time::Duration;
 
+use ::testkit::{RedisOptions, Throwaway};
 use domain::access::Role;
-use leasehold::throwaway::{RedisOptions, Throwaway};
 use serde_json::json;
 
-use crate::support::console::{Console, client, token};
-use crate::support::eventually::eventually;
+use testkit::eventually;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn silent_redis_holder_fires_live_and_in_the_preview() {
     // Renewed every second of twelve, six times, then silent; one that is renewed to its end beside it.
     let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
-    let console = Console::start(&format!(
-        "[[backend]]\nname = \"carts\"\nkind = \"redis\"\nurls = [\"{}\"]\npatterns = [\"lock:*\"]\npoll = \"250ms\"\n",
+    let console = TestServer::builder().config(&format!(
+        "[[backend]]\nname = \"carts\"\nkind = \"redis\"\nurls = [\"{}\"]\npatterns = [\"lock:*\"]\npoll_interval = \"250ms\"\n",
         redis.url()
-    ))
+    )).operator().start()
     .await;
     console.ready().await;
     let driver = redis::Client::open(redis.url()).unwrap();
@@ -34,6 +34,7 @@ async fn silent_redis_holder_fires_live_and_in_the_preview() {
         .inventory_where("backend=carts", |page| page["total"] == 2)
         .await;
     let mut renew = async |key: &str| {
+        // The rhythm that the console learns.
         tokio::time::sleep(Duration::from_millis(500)).await;
         let renew = redis::cmd("PEXPIRE").arg(key).arg(12_000).to_owned();
         renew.exec_async(&mut connection).await.unwrap();

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use domain::audit::AuditRow;
+use domain::audit::AuditEntry;
 use futures::StreamExt as _;
-use leasehold::db::console_file;
 use reqwest::StatusCode;
+use runtime::db::console_file;
 use serde_json::Value;
 
-use super::stage::Stage;
-use crate::support::eventually::eventually;
+use super::proxied_server::ProxiedServer;
 use crate::support::form::Form as _;
+use testkit::eventually;
 
 const MINUTES: usize = 60;
 const REQUESTS_A_MINUTE: usize = 100;
@@ -20,8 +20,8 @@ const REQUESTS_A_MINUTE: usize = 100;
 const GROWTH_BYTES_MAX: u64 = 1_000_000;
 
 /// Size of the file with the audit log once everything is written back to it, and its entries.
-async fn store_bytes(stage: &Stage) -> (u64, usize) {
-    let file = console_file(Path::new(stage.server.store.trim_start_matches("sqlite:")));
+async fn store_bytes(proxied: &ProxiedServer) -> (u64, usize) {
+    let file = console_file(Path::new(proxied.server.store.url.trim_start_matches("sqlite:")));
     let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&file);
     let pool = sqlx::SqlitePool::connect_with(options).await.unwrap();
     // A reader or a writer of the server may be in the way for a moment.
@@ -31,7 +31,7 @@ async fn store_bytes(stage: &Stage) -> (u64, usize) {
         busy == 0
     })
     .await;
-    let entries: i64 = sqlx::query_scalar("SELECT count(*) FROM audit_rows")
+    let entries: i64 = sqlx::query_scalar("SELECT count(*) FROM audit_entries")
         .fetch_one(&pool)
         .await
         .unwrap();
@@ -43,7 +43,7 @@ async fn store_bytes(stage: &Stage) -> (u64, usize) {
 }
 
 /// Requests by outcome, as the entries count them.
-fn requests(rows: &[AuditRow]) -> BTreeMap<String, u64> {
+fn requests(rows: &[AuditEntry]) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     for row in rows.iter().filter(|row| row.actor_id == "anonymous") {
         let after: Value = row
@@ -55,7 +55,7 @@ fn requests(rows: &[AuditRow]) -> BTreeMap<String, u64> {
     counts
 }
 
-async fn attack(stage: &Stage, minute: usize, number: usize) {
+async fn attack(proxied: &ProxiedServer, minute: usize, number: usize) {
     let long = "a".repeat(20_000);
     // Three sources that stay, and one that is new each time.
     let from = match number % 4 {
@@ -63,9 +63,9 @@ async fn attack(stage: &Stage, minute: usize, number: usize) {
         fixed => format!("203.0.113.{fixed}"),
     };
     let request = match number % 3 {
-        0 => stage.post(&from, &format!("/v1/unlocks/{long}/confirm")),
-        1 => stage.post(&from, "/sign-in").form(&[("link", "lhl_guess")]),
-        _ => stage
+        0 => proxied.post(&from, &format!("/v1/unlocks/{long}/confirm")),
+        1 => proxied.post(&from, "/sign-in").form(&[("link", "lhl_guess")]),
+        _ => proxied
             .post(&from, "/sign-in")
             .form(&[("name", "ada"), ("password", "not the password")]),
     };
@@ -90,30 +90,30 @@ async fn attack(stage: &Stage, minute: usize, number: usize) {
 #[tokio::test]
 async fn an_hour_of_anonymous_requests_adds_less_than_a_megabyte() {
     // 6,000 requests from more than 1,500 sources, with every field as long as it goes. Each refusal is still counted.
-    let stage = Stage::start().await;
-    let (before, _) = store_bytes(&stage).await;
+    let proxied = ProxiedServer::start().await;
+    let (before, _) = store_bytes(&proxied).await;
     for minute in 0..MINUTES {
         futures::stream::iter(0..REQUESTS_A_MINUTE)
-            .for_each_concurrent(16, |number| attack(&stage, minute, number))
+            .for_each_concurrent(16, |number| attack(&proxied, minute, number))
             .await;
-        stage.server.serving.clock.advance(Duration::from_secs(60));
+        proxied.server.serving.clock.advance(Duration::from_secs(60));
     }
     let denied = (MINUTES * REQUESTS_A_MINUTE).div_ceil(3) as u64;
     eventually("every refusal is counted", async || {
-        stage.server.serving.clock.advance(Duration::from_secs(60));
-        let counts = requests(&stage.server.record().await);
+        proxied.server.serving.clock.advance(Duration::from_secs(60));
+        let counts = requests(&proxied.server.audit_entries().await);
         let others = counts.get("several").copied().unwrap_or(0);
         counts.get("unauthenticated").copied().unwrap_or(0) + others >= denied
     })
     .await;
-    let rows = stage.server.record().await;
+    let rows = proxied.server.audit_entries().await;
     for row in &rows {
         let path = row.after.as_deref().unwrap_or_default();
         assert!(path.len() <= 1_000, "{row:?}");
         assert!(row.request_id.as_ref().is_none_or(|id| id.len() <= 64), "{row:?}");
         assert!(row.trace_id.is_none(), "{row:?}");
     }
-    let (after, entries) = store_bytes(&stage).await;
+    let (after, entries) = store_bytes(&proxied).await;
     // What was measured holds every entry that was read.
     assert!(entries >= rows.len(), "{entries} of {}", rows.len());
     let grown = after - before;
@@ -127,18 +127,18 @@ async fn an_hour_of_anonymous_requests_adds_less_than_a_megabyte() {
 #[tokio::test]
 async fn a_source_has_one_entry_a_minute_with_its_number() {
     // Ten refusals within a minute: the first at once, the rest when the minute is over.
-    let stage = Stage::start().await;
+    let proxied = ProxiedServer::start().await;
     for _ in 0..10 {
-        let request = stage.post("203.0.113.1", "/v1/unlocks/u_1/confirm");
+        let request = proxied.post("203.0.113.1", "/v1/unlocks/u_1/confirm");
         assert_eq!(request.send().await.unwrap().status(), StatusCode::UNAUTHORIZED);
     }
-    assert_eq!(stage.server.record().await.len(), 1);
-    stage.server.serving.clock.advance(Duration::from_secs(60));
+    assert_eq!(proxied.server.audit_entries().await.len(), 1);
+    proxied.server.serving.clock.advance(Duration::from_secs(60));
     eventually("the rest is written", async || {
-        stage.server.record().await.len() == 2
+        proxied.server.audit_entries().await.len() == 2
     })
     .await;
-    let rows = stage.server.record().await;
+    let rows = proxied.server.audit_entries().await;
     assert!(
         rows[0].after.as_ref().unwrap().contains("\"times\":9"),
         "{rows:?}"

@@ -1,22 +1,19 @@
 //! Someone with the password of the server's database role, or of any other role, tries to change the audit log or to stop it.
 
-use domain::access::{Grant, Role};
-use leasehold::clock::Clock;
-use leasehold::db::Db;
+use ::testkit::{Postgres, PostgresOptions, Throwaway};
+use domain::access::Role;
 use leasehold::doctor::{self, Level};
-use leasehold::identity::{NewToken, Who};
-use leasehold::serve::Serving;
-use leasehold::throwaway::{Postgres, PostgresOptions, Throwaway};
+use runtime::clock::Clock;
+use runtime::db::Db;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
-use tokio_util::sync::CancellationToken;
 
-use crate::support::serving::serve_on;
+use crate::support::{Store, TestServer, on};
 
-/// As it stands.
+/// The documented file, unchanged.
 const ROLES: &str = include_str!("../../../../docs/deploy/postgres-roles.sql");
 const DATABASE: &str = "leasehold";
 
-/// Durable: the doctor has nothing to say about a store that may lose what it committed.
+/// Durable: the doctor reports no risk of losing commits.
 async fn start_postgres() -> Postgres {
     let postgres = Throwaway::postgres(PostgresOptions::default()).await.unwrap();
     let mut admin = PgConnection::connect(&postgres.superuser_url()).await.unwrap();
@@ -31,21 +28,10 @@ async fn run_as_admin(postgres: &Postgres, sql: &'static str) {
     sqlx::raw_sql(sql).execute(&mut admin).await.unwrap();
 }
 
-/// An act that is an entry of the audit log.
-async fn create_token(serving: &Serving, name: &str) -> leasehold::identity::Secret {
-    let new = NewToken {
-        name: name.to_owned(),
-        grants: vec![Grant::everywhere(Role::Client)],
-        expires_in: None,
-    };
-    let created = serving.identity.create_token(&Who::system("test"), new).await;
-    created.unwrap()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn the_servers_role_adds_to_the_audit_log_and_changes_nothing() {
-    // The set-up of the documentation from nothing: roles, migration by the owner, roles again, a server without rights to
-    // change tables, and what its role tries beside it.
+    // The documented set-up from scratch: roles, migration by the owner, roles again, a server
+    // without permission to change tables, and forbidden statements of its role.
     let postgres = start_postgres().await;
     let (owner, server) = (
         postgres.url("leasehold_owner", DATABASE),
@@ -57,39 +43,33 @@ async fn the_servers_role_adds_to_the_audit_log_and_changes_nothing() {
         too_early.contains("run `leasehold migrate` as the owner"),
         "{too_early}"
     );
-    leasehold::lease::migrate(&owner).await.unwrap();
+    lease::migrate(&owner).await.unwrap();
     run_as_admin(&postgres, ROLES).await;
 
-    let stop = CancellationToken::new();
-    let serving = serve_on(&server, &stop).await;
-    let token = create_token(&serving, "billing").await;
-    let acquire = reqwest::Client::new()
-        .post(format!("http://{}/v1/locks/acquire", serving.address))
-        .bearer_auth(token.expose())
-        .json(&serde_json::json!({"resource": "jobs/1", "ownerId": "w", "ttlSeconds": 30}));
-    let acquired = acquire.send().await.unwrap();
-    assert_eq!(acquired.status(), 200, "{}", acquired.text().await.unwrap());
+    let running = TestServer::builder().start_on(Store::at(&server)).await;
+    // An act that is an entry of the audit log.
+    let token = running.token("billing", on(Role::Client, None, None)).await;
+    let (status, acquired) = running.as_user(&token).acquire("jobs/1").await;
+    assert_eq!(status, 200, "{acquired}");
 
     let mut session = PgConnection::connect(&server).await.unwrap();
     for attack in [
-        "UPDATE audit_rows SET reason = 'another'",
-        "DELETE FROM audit_rows",
-        "TRUNCATE audit_rows",
-        "ALTER TABLE audit_rows DISABLE TRIGGER ALL",
-        "DROP TABLE audit_rows",
-        "CREATE OR REPLACE FUNCTION audit_rows_stand() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+        "UPDATE audit_entries SET reason = 'another'",
+        "DELETE FROM audit_entries",
+        "TRUNCATE audit_entries",
+        "ALTER TABLE audit_entries DISABLE TRIGGER ALL",
+        "DROP TABLE audit_entries",
+        "CREATE OR REPLACE FUNCTION audit_entries_refuse_change() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
         "DELETE FROM _sqlx_migrations",
-        "CREATE TABLE audit_rows_2 (seq bigint)",
+        "CREATE TABLE audit_entries_2 (seq bigint)",
     ] {
         let refused = session.execute(attack).await.unwrap_err().to_string();
         let is_refused = refused.contains("permission denied") || refused.contains("must be owner");
         assert!(is_refused, "{attack}: {refused}");
     }
-    stop.cancel();
-    assert_eq!(serving.ended().await, None);
-    // A second start, and what the doctor says.
-    let stop = CancellationToken::new();
-    let serving = serve_on(&server, &stop).await;
+    running.stop().await;
+    // A second start, and the doctor's report.
+    let running = TestServer::builder().start_on(Store::at(&server)).await;
     let said = findings(&server).await;
     assert!(
         said.iter()
@@ -103,21 +83,20 @@ async fn the_servers_role_adds_to_the_audit_log_and_changes_nothing() {
             .any(|(_, text)| text.contains("one role owns the tables")),
         "{said:?}"
     );
-    run_as_admin(&postgres, "GRANT UPDATE ON audit_rows TO leasehold").await;
+    run_as_admin(&postgres, "GRANT UPDATE ON audit_entries TO leasehold").await;
     let said = findings(&server).await;
     assert!(
         said.iter()
             .any(|(level, text)| *level == Level::Warning && text.contains("may change")),
         "{said:?}"
     );
-    stop.cancel();
-    assert_eq!(serving.ended().await, None);
+    running.stop().await;
 }
 
 /// Of the store.
 async fn findings(store: &str) -> Vec<(Level, String)> {
-    let config = leasehold::config::Config::load(&leasehold::config::Sources {
-        file: Some(leasehold::config::FileSource {
+    let config = config::Config::load(&config::ConfigSources {
+        file: Some(config::FileSource {
             path: "leasehold.toml".into(),
             text: format!("store = \"{store}\"\n"),
         }),
@@ -132,8 +111,8 @@ async fn findings(store: &str) -> Vec<(Level, String)> {
 async fn other_roles_cannot_hold_the_lock_of_the_audit_log() {
     // A role that may connect takes the advisory lock of earlier versions, and tries the row that counts.
     let postgres = start_postgres().await;
-    let stop = CancellationToken::new();
-    let serving = serve_on(&postgres.superuser_url_to(DATABASE), &stop).await;
+    let store = Store::at(&postgres.superuser_url_to(DATABASE));
+    let running = TestServer::builder().start_on(store).await;
     run_as_admin(&postgres, "CREATE ROLE bystander LOGIN").await;
     let mut bystander = PgConnection::connect(&postgres.url("bystander", DATABASE))
         .await
@@ -146,15 +125,14 @@ async fn other_roles_cannot_hold_the_lock_of_the_audit_log() {
         .execute("SELECT id FROM audit_append_lock FOR UPDATE")
         .await;
     assert!(refused.unwrap_err().to_string().contains("permission denied"));
-    create_token(&serving, "while-held").await;
-    let appended = AssertSqlSafe("SELECT count(*) FROM audit_rows WHERE action = 'TOKEN_CREATE'");
+    running.token("while-held", on(Role::Client, None, None)).await;
+    let appended = AssertSqlSafe("SELECT count(*) FROM audit_entries WHERE action = 'TOKEN_CREATE'");
     let mut admin = PgConnection::connect(&postgres.superuser_url_to(DATABASE))
         .await
         .unwrap();
     let appended: i64 = sqlx::query_scalar(appended).fetch_one(&mut admin).await.unwrap();
     assert_eq!(appended, 1);
-    stop.cancel();
-    assert_eq!(serving.ended().await, None);
+    running.stop().await;
 }
 
 #[tokio::test]
@@ -167,7 +145,7 @@ async fn a_row_of_the_audit_log_cannot_be_replaced_on_sqlite() {
     };
     let row = "(seq, created_at, action, phase, outcome, actor_id, actor_name, prev_hash, hash)
         VALUES (1, 1, 'LOGIN', 'outcome', 'ok', 'a', 'ann', 'p', 'h')";
-    let insert = |verb: &str| AssertSqlSafe(format!("{verb} INTO audit_rows {row}"));
+    let insert = |verb: &str| AssertSqlSafe(format!("{verb} INTO audit_entries {row}"));
     sqlx::query(insert("INSERT")).execute(&pool).await.unwrap();
     for verb in ["INSERT OR REPLACE", "REPLACE"] {
         let refused = sqlx::query(insert(verb)).execute(&pool).await.unwrap_err();

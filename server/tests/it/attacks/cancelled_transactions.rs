@@ -2,19 +2,20 @@
 
 use std::time::Duration;
 
-use leasehold::db::Db;
-use leasehold::throwaway::{PostgresOptions, Throwaway};
+use ::testkit::{PostgresOptions, Throwaway};
+use runtime::db::Db;
 use sqlx::Connection;
 
-use crate::support::eventually::eventually;
 use crate::support::proxy::{Link, Proxy};
+use testkit::eventually;
 
 const LEFT_OPEN: &str = "SELECT count(*) FROM pg_stat_activity \
     WHERE application_name = 'leasehold console' AND state LIKE 'idle in transaction%'";
 
 #[tokio::test]
 async fn a_cancelled_begin_leaves_no_open_transaction() {
-    // Dropped after each number of milliseconds, as a handler is whose client has gone, on a link that takes some.
+    // Dropped after each number of milliseconds, like a handler whose client has disconnected,
+    // on a slow link.
     let postgres = Throwaway::postgres(PostgresOptions {
         fast: true,
         ..PostgresOptions::default()

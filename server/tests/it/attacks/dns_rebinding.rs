@@ -1,20 +1,21 @@
 //! A page of another site points its own name at the server: the browser takes both for one site, and sends that name as the
 //! host.
 
+use super::proxied_server::ProxiedServer;
+use crate::support::{PASSWORD, on};
+use crate::support::{TestServer, token};
 use domain::access::Role;
 use reqwest::{Method, StatusCode, header};
 use serde_json::Value;
 
-use super::stage::{PASSWORD, Stage};
-use crate::support::console::{Console, token};
 use crate::support::form::Form as _;
 
 const TOML: &str = "listen = \"127.0.0.1:0\"\npublic_url = \"https://leasehold.test\"\nallowed_hosts = [\"leasehold.internal\"]\n\
                     [proxy]\ntrusted = [\"127.0.0.1\"]\n";
 
-async fn status(stage: &Stage, host: &str, path: &str, more: &[(&str, &str)]) -> StatusCode {
-    let url = format!("http://127.0.0.1:{}{path}", stage.server.port());
-    let request = stage.http.get(url).header(header::HOST, host);
+async fn status(proxied: &ProxiedServer, host: &str, path: &str, more: &[(&str, &str)]) -> StatusCode {
+    let url = format!("http://127.0.0.1:{}{path}", proxied.server.port());
+    let request = proxied.http.get(url).header(header::HOST, host);
     let request = more
         .iter()
         .fold(request, |request, (name, value)| request.header(*name, *value));
@@ -23,10 +24,10 @@ async fn status(stage: &Stage, host: &str, path: &str, more: &[(&str, &str)]) ->
 
 #[tokio::test]
 async fn requests_for_another_host_are_misdirected() {
-    let stage = Stage::start_with(TOML).await;
-    stage.server.admin("ada").await;
-    let cookie = stage.session("203.0.113.1", "ada").await;
-    let bearer = token(&stage.server.serving, Role::Viewer).await;
+    let proxied = ProxiedServer::start_with(TOML).await;
+    proxied.server.add_user("ada", on(Role::Admin, None, None)).await;
+    let cookie = proxied.session("203.0.113.1", "ada").await;
+    let bearer = token(&proxied.server.serving, Role::Viewer).await;
     let bearer = format!("Bearer {}", bearer.expose());
     for host in [
         "evil.example",
@@ -41,14 +42,14 @@ async fn requests_for_another_host_are_misdirected() {
             "/setup",
             "/no-such-page",
         ] {
-            let answered = status(&stage, host, path, &[("cookie", &cookie)]).await;
+            let answered = status(&proxied, host, path, &[("cookie", &cookie)]).await;
             assert_eq!(answered, StatusCode::MISDIRECTED_REQUEST, "{host}{path}");
         }
-        // A program says who it is, and a probe learns nothing.
-        let answered = status(&stage, host, "/v1/inventory", &[("authorization", &bearer)]).await;
+        // A program with a token, and an anonymous probe, are refused as well.
+        let answered = status(&proxied, host, "/v1/inventory", &[("authorization", &bearer)]).await;
         assert_eq!(answered, StatusCode::OK, "{host}");
         assert_eq!(
-            status(&stage, host, "/healthz", &[]).await,
+            status(&proxied, host, "/healthz", &[]).await,
             StatusCode::OK,
             "{host}"
         );
@@ -60,11 +61,11 @@ async fn requests_for_another_host_are_misdirected() {
         "10.1.2.3",
         "[::1]:3000",
     ] {
-        let answered = status(&stage, host, "/v1/inventory", &[("cookie", &cookie)]).await;
+        let answered = status(&proxied, host, "/v1/inventory", &[("cookie", &cookie)]).await;
         assert_eq!(answered, StatusCode::OK, "{host}");
     }
-    let url = format!("http://127.0.0.1:{}/sign-in", stage.server.port());
-    let sign_in = stage
+    let url = format!("http://127.0.0.1:{}/sign-in", proxied.server.port());
+    let sign_in = proxied
         .http
         .request(Method::POST, url)
         .header(header::HOST, "evil.example");
@@ -77,16 +78,16 @@ async fn requests_for_another_host_are_misdirected() {
     assert!(!refused.headers().contains_key(header::SET_COOKIE));
     let problem: Value = refused.json().await.unwrap();
     assert_eq!(problem["code"], "misdirected", "{problem}");
-    let mend = problem["mend"].as_str().unwrap();
+    let remedy = problem["remedy"].as_str().unwrap();
     assert!(
-        mend.contains("https://leasehold.test") && mend.contains("allowed_hosts"),
-        "{mend}"
+        remedy.contains("https://leasehold.test") && remedy.contains("allowed_hosts"),
+        "{remedy}"
     );
 }
 
 #[tokio::test]
 async fn without_a_public_url_every_host_is_answered() {
-    let console = Console::start("").await;
+    let console = TestServer::builder().operator().start().await;
     let asked = console
         .client
         .get(console.url("/sign-in"))

@@ -1,25 +1,24 @@
-//! The lease that decides which server evaluates alert rules is held by somebody who does not evaluate: every server says so.
+//! The leader lease of the evaluator is held by a client that does not evaluate: every server
+//! reports it.
 
 use std::time::Duration;
 
+use ::lease::{AcquireRequest, Acquired, LeaseCaller, LeaseConfig, LeaseService};
+use ::testkit::{Postgres, PostgresOptions, Throwaway};
 use domain::access::Role;
 use domain::alerts::OVERDUE;
 use domain::lease::{Metadata, Ttl};
 use domain::names::{OwnerId, Resource};
-use leasehold::clock::Clock;
-use leasehold::identity::{NewToken, Secret, Who};
-use leasehold::lease::{AcquireRequest, Acquired, Caller, LeaseConfig, LeaseService};
-use leasehold::serve::Serving;
-use leasehold::throwaway::{Postgres, PostgresOptions, Throwaway};
-use reqwest::{Client, StatusCode};
+use reqwest::{Method, StatusCode};
+use runtime::clock::Clock;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::people::stage::on;
-use crate::support::eventually::within;
-use crate::support::serving::serve_on;
+use crate::support::{Store, TestCaller, TestServer, on};
+use testkit::within;
 
-/// 60 s, what two checks take, and as much again for a busy machine; below the limit of a test.
+/// 60 s, the time of two checks, and as much again for a busy machine; below the limit of a
+/// test.
 const OVERDUE_WITHIN: Duration = Duration::from_secs(100);
 
 async fn fast_postgres() -> Postgres {
@@ -30,30 +29,26 @@ async fn fast_postgres() -> Postgres {
     Throwaway::postgres(options).await.unwrap()
 }
 
-async fn ready(server: &Serving) -> (StatusCode, Value) {
-    let answer = reqwest::get(format!("http://{}/readyz", server.address)).await;
-    let answer = answer.unwrap();
+async fn ready(server: &TestServer) -> (StatusCode, Value) {
+    let answer = server.get("/readyz").await;
     (answer.status(), answer.json().await.unwrap())
 }
 
-async fn page(server: &Serving, token: &Secret, path: &str) -> String {
-    let url = format!("http://{}{path}", server.address);
-    let answer = Client::new().get(url).bearer_auth(token.expose()).send().await;
-    answer.unwrap().text().await.unwrap()
+async fn page(server: &TestServer, token: &TestCaller, path: &str) -> String {
+    server.as_user(token).text(path).await.1
 }
 
 /// The first event of the stream that live pages follow.
-async fn first_event(server: &Serving, token: &Secret) -> String {
-    let url = format!("http://{}/v1/events", server.address);
-    let answer = Client::new().get(url).bearer_auth(token.expose()).send().await;
-    let chunk = answer.unwrap().chunk().await.unwrap().unwrap();
+async fn first_event(server: &TestServer, token: &TestCaller) -> String {
+    let mut answer = server.as_user(token).send(Method::GET, "/v1/events").await;
+    let chunk = answer.chunk().await.unwrap().unwrap();
     String::from_utf8(chunk.to_vec()).unwrap()
 }
 
-/// What people and programs see of it at one server.
-async fn says_so(server: &Serving, token: &Secret, expected: bool) {
+/// What users and programs see of it at one server.
+async fn says_so(server: &TestServer, token: &TestCaller, expected: bool) {
     let (status, health) = ready(server).await;
-    assert_eq!(status, StatusCode::OK, "leases are served all the same: {health}");
+    assert_eq!(status, 200, "leases are served all the same: {health}");
     assert_eq!(health["errors"].is_array(), expected, "{health}");
     let live = page(server, token, "/").await;
     assert_eq!(live.contains("data-alerts=\"overdue\""), expected, "{live}");
@@ -89,17 +84,15 @@ async fn blocked_evaluator_is_reported_by_every_server() {
         metadata: Metadata::default(),
         idempotency_key: None,
     };
-    let Ok(Acquired::Granted { lease, .. }) = thief.acquire(&Caller::server(), request).await else {
-        panic!("nobody holds it yet");
+    let Ok(Acquired::Granted { lease, .. }) = thief.acquire(&LeaseCaller::server(), request).await else {
+        panic!("no holder yet");
     };
-    let servers = [serve_on(&store, &stop).await, serve_on(&store, &stop).await];
-    let new = NewToken {
-        name: "admin".to_owned(),
-        grants: on(Role::Admin, None, None),
-        expires_in: None,
-    };
-    let who = Who::system("test");
-    let token = servers[0].identity.create_token(&who, new).await.unwrap();
+    let store = Store::at(&store);
+    let servers = [
+        TestServer::builder().start_on(store.shared()).await,
+        TestServer::builder().start_on(store.shared()).await,
+    ];
+    let token = servers[0].token("admin", on(Role::Admin, None, None)).await;
     within(OVERDUE_WITHIN, "the other server knows the token", || async {
         !page(&servers[1], &token, "/v1/me")
             .await
@@ -114,9 +107,12 @@ async fn blocked_evaluator_is_reported_by_every_server() {
             ready(server).await.1["status"] == "degraded"
         })
         .await;
+    }
+    // Both servers are in one process, whose metrics show the age at one of them.
+    for server in &servers {
         says_so(server, &token, true).await;
     }
-    thief.release(&Caller::server(), lease.id).await.unwrap();
+    thief.release(&LeaseCaller::server(), lease.id).await.unwrap();
     for server in &servers {
         within(OVERDUE_WITHIN, "one of them evaluates again", || async {
             ready(server).await.1["status"] == "ok"
@@ -124,9 +120,9 @@ async fn blocked_evaluator_is_reported_by_every_server() {
         .await;
     }
     says_so(&servers[0], &token, false).await;
-    stop.cancel();
     for server in servers {
-        server.ended().await;
+        server.stop().await;
     }
+    stop.cancel();
     thief.close().await;
 }

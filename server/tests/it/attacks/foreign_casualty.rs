@@ -1,16 +1,15 @@
 //! A tenant reads the unlock document of a lock in its scope, whose session also holds a lock of another tenant.
 
+use crate::support::{TestServer, bearer};
+use ::testkit::{Postgres, PostgresOptions, Throwaway};
 use domain::access::{Grant, Role};
-use leasehold::identity::{NewToken, Secret, Who};
-use leasehold::throwaway::{Postgres, PostgresOptions, Throwaway};
+use leasehold::identity::{NewToken, Principal, Secret};
 use serde_json::{Value, json};
 use sqlx::{Connection as _, Executor as _, PgConnection};
 
-use crate::support::console::{Console, bearer};
-
 const OWN: &str = "advisory:postgres:424242";
 
-async fn start() -> (Postgres, Console) {
+async fn start() -> (Postgres, TestServer) {
     let options = PostgresOptions {
         fast: true,
         ..Default::default()
@@ -19,12 +18,15 @@ async fn start() -> (Postgres, Console) {
     let url = postgres.superuser_url();
     let toml = format!(
         "[[backend]]\nname = \"orders-db\"\nkind = \"postgres\"\nurl = \"{url}\"\nunlock_url = \"{url}\"\n\
-         poll = \"200ms\"\nadvisory_locks = true\n"
+         poll_interval = \"200ms\"\nadvisory_locks = true\n"
     );
-    (postgres, Console::start(&toml).await)
+    (
+        postgres,
+        TestServer::builder().config(&toml).operator().start().await,
+    )
 }
 
-async fn reader(console: &Console) -> Secret {
+async fn reader(console: &TestServer) -> Secret {
     let new = NewToken {
         name: "tenant".to_owned(),
         grants: vec![Grant {
@@ -37,13 +39,13 @@ async fn reader(console: &Console) -> Secret {
     console
         .serving
         .identity
-        .create_token(&Who::system("test"), new)
+        .create_token(&Principal::system("test"), new)
         .await
         .unwrap()
 }
 
 /// By an operator of everything.
-async fn begin(console: &Console) -> Value {
+async fn begin(console: &TestServer) -> Value {
     let page = console
         .inventory_where("backend=orders-db", |page| page["total"] == 2)
         .await;
@@ -55,7 +57,7 @@ async fn begin(console: &Console) -> Value {
     begin.send().await.unwrap().json().await.unwrap()
 }
 
-async fn read(console: &Console, tenant: &Secret, path: &str) -> String {
+async fn read(console: &TestServer, tenant: &Secret, path: &str) -> String {
     let request = reqwest::Client::new().get(console.url(path));
     let answer = request.headers(bearer(tenant.expose())).send().await.unwrap();
     assert_eq!(answer.status(), 200, "{path}");

@@ -1,16 +1,16 @@
 //! Texts of backends, receivers, users and clients try to write lines of their own into the log, or to command the terminal
 //! that shows it. The log is that of the program itself.
 
-use leasehold::throwaway::{Postgres, PostgresOptions, Throwaway};
+use ::testkit::{Postgres, PostgresOptions, Throwaway};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
-use crate::process::running::Running;
-use crate::support::ear::{Ear, Reply};
-use crate::support::eventually::eventually;
+use crate::process::startup::Running;
 use crate::support::form::Form as _;
 use crate::support::refusing::refusing_redis;
+use crate::support::webhook_sink::{Ear, Reply};
+use testkit::eventually;
 
 /// As a line of the log begins.
 const FORGED: &str = "2026-01-01T00:00:00.000000Z ERROR leasehold: forged";
@@ -55,19 +55,16 @@ async fn post(server: &Running, path: &str, body: &Value) -> u16 {
 async fn send_texts(server: &Running) {
     let text = multiline("client");
     for (path, body) in [
-        // Receivers are sent that somebody is an admin now, and refuse it with their text.
+        // Receivers are notified of a new admin and reject it with their text.
         (
-            "/v1/people",
+            "/v1/users",
             json!({"name": "mallory", "grants": [{"role": "admin"}]}),
         ),
         (
             "/v1/locks/acquire",
             json!({"resource": text, "ownerId": text, "ttlSeconds": 60}),
         ),
-        (
-            "/v1/people",
-            json!({"name": text, "grants": [{"role": "viewer"}]}),
-        ),
+        ("/v1/users", json!({"name": text, "grants": [{"role": "viewer"}]})),
         (
             "/v1/tokens",
             json!({"name": text, "grants": [{"role": "viewer"}]}),
@@ -105,9 +102,9 @@ async fn log(format: &str) -> String {
     let url = postgres.superuser_url();
     let server = Running::start(&format!(
         "log = \"leasehold=trace,tower_http=trace,info\"\nlog_format = \"{format}\"\n\
-         [notify]\nallow = [\"127.0.0.1/32\"]\n\
-         [[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"redis://127.0.0.1:{redis}\"]\npoll = \"200ms\"\n\
-         [[backend]]\nname = \"db\"\nkind = \"postgres\"\nurl = \"{url}\"\npoll = \"200ms\"\n\
+         [notify]\nallowed_networks = [\"127.0.0.1/32\"]\n\
+         [[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"redis://127.0.0.1:{redis}\"]\npoll_interval = \"200ms\"\n\
+         [[backend]]\nname = \"db\"\nkind = \"postgres\"\nurl = \"{url}\"\npoll_interval = \"200ms\"\n\
          [[backend.lease_table]]\ntable = \"public.distributed_locks\"\n"
     ))
     .await;
@@ -116,7 +113,7 @@ async fn log(format: &str) -> String {
     });
     assert_eq!(post(&server, "/v1/receivers", &add).await, 201);
     send_texts(&server).await;
-    // What backends answer is on pages; the log has what receivers answer, and paths.
+    // Backend errors are on pages; the log has receiver responses and paths.
     eventually("texts are in the log", async || {
         let log = server.log();
         let has = |words: [&str; 2]| {

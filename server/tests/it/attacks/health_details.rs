@@ -1,26 +1,31 @@
-//! An anonymous visitor and a tenant read what health checks say of tasks, load and backends.
+//! An anonymous visitor and a tenant read details of health checks about tasks, load and
+//! backends.
 
+use crate::support::{TestServer, on};
 use domain::access::Role;
 use serde_json::{Value, json};
 
-use crate::people::stage::{Stage, get, on};
-
 #[tokio::test]
-async fn health_checks_tell_anonymous_visitors_their_status_alone() {
+async fn health_checks_show_anonymous_visitors_only_the_status() {
     // Nobody, a tenant, and a reader of everything.
-    let stage = Stage::start().await;
-    let tenant = stage
+    let server = TestServer::builder().redis().start().await;
+    let tenant = server
         .token("tenant", on(Role::Operator, None, Some("tenant_1")))
         .await;
-    let all = stage.token("all", on(Role::Viewer, None, None)).await;
+    let all = server.token("all", on(Role::Viewer, None, None)).await;
     for path in ["/healthz", "/readyz"] {
-        let anonymous: Value = reqwest::get(stage.url(path)).await.unwrap().json().await.unwrap();
-        let (_, tenant) = get(&stage, &tenant, path).await;
+        let anonymous: Value = reqwest::get(server.url(path))
+            .await
+            .unwrap()
+            .json()
+            .await
+            .unwrap();
+        let (_, tenant) = server.as_user(&tenant).get(path).await;
         for body in [anonymous, tenant] {
             assert_eq!(body, json!({"status": body["status"]}), "{path}");
             assert!(body["status"].is_string(), "{path}");
         }
-        let (_, body) = get(&stage, &all, path).await;
+        let (_, body) = server.as_user(&all).get(path).await;
         assert!(
             body["tasksAlive"].is_u64() && body["tasks"].is_array(),
             "{path}: {body}"

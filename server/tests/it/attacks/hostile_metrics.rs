@@ -1,40 +1,22 @@
 //! Names of locks, owners and sources try to add samples to the metrics.
 
-use std::io::Write as _;
-use std::process::{Command, Stdio};
+use crate::support::{TestServer, client, token};
 use std::time::Duration;
 
 use domain::access::Role;
-use leasehold::telemetry::names::ALL;
-use leasehold::throwaway::promtool;
 use reqwest::Method;
+use runtime::telemetry::metric_names::ALL;
 use serde_json::{Value, json};
 
-use crate::support::console::{Console, client, token};
-use crate::support::eventually::eventually;
+use crate::support::promtool::check_metrics;
+use testkit::eventually;
 
 /// Without a space: names with one are counted together.
 const HOSTILE: &str = "p\"}x\ndistributed_lock_forged{x=\"\\\r\n#HELP\u{2028}\u{85}:end";
 
-/// What `promtool check metrics` says of them; empty: nothing.
-fn checked(metrics: &str) -> String {
-    let mut check = Command::new(promtool().unwrap())
-        .args(["check", "metrics"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    check.stdin.take().unwrap().write_all(metrics.as_bytes()).unwrap();
-    let said = check.wait_with_output().unwrap();
-    [said.stdout, said.stderr]
-        .map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned())
-        .concat()
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_names_add_no_sample_to_the_metrics() {
-    let console = Console::start("").await;
+    let console = TestServer::builder().operator().start().await;
     let operator = token(&console.serving, Role::Operator).await;
     let http = client(operator.expose(), Duration::from_secs(10));
     let send = async |method: Method, path: &str, body: Value| {
@@ -47,7 +29,7 @@ async fn hostile_names_add_no_sample_to_the_metrics() {
         (answer.status(), answer.text().await.unwrap())
     };
     let mut accepted = 0;
-    // As it is, and without what a name may not hold.
+    // Unchanged, and without characters that a name may not have.
     for name in [HOSTILE.to_owned(), HOSTILE.replace(|c: char| c.is_control(), "")] {
         let lease = json!({"resource": name, "ownerId": name, "ttlSeconds": 60});
         let (status, why) = send(Method::POST, "/v1/locks/acquire", lease).await;
@@ -62,7 +44,7 @@ async fn hostile_names_add_no_sample_to_the_metrics() {
     let scrape = async || console.get("/metrics").await.text().await.unwrap();
     eventually("the name is a label", async || scrape().await.contains("p\\\"}x")).await;
     let metrics = scrape().await;
-    assert_eq!(checked(&metrics), "", "{metrics}");
+    assert_eq!(check_metrics(&metrics), "", "{metrics}");
     let known: Vec<String> = ALL.iter().map(|metric| metric.name.replace('.', "_")).collect();
     for line in metrics.split(['\n', '\r']).filter(|line| !line.is_empty()) {
         let name = line.trim_start_matches("# HELP ").trim_start_matches("# TYPE ");

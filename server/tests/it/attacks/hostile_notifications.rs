@@ -1,20 +1,21 @@
-//! Names, owners and rule names try to add fields to what receivers are sent, and markup to what Slack shows.
+//! Names, owners and rule names try to add fields to notifications, and markup to Slack
+//! messages.
 
+use crate::support::{TestServer, bearer, token};
 use domain::access::Role;
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
 
-use crate::support::console::{Console, bearer, token};
-use crate::support::ear::Ear;
+use crate::support::webhook_sink::Ear;
 
 const HOSTILE: &str = "x\"},{\"status\":\"resolved\"}]\\<!channel><http://evil.test|ok>*_`{{ .Labels }}";
 const HARMLESS: &str = "a plain name of the same kind, without any sign that has a meaning there";
 
-const TOML: &str = "[notify]\nallow = [\"127.0.0.1/32\"]\n";
+const TOML: &str = "[notify]\nallowed_networks = [\"127.0.0.1/32\"]\n";
 
 /// The first message of each kind of receiver, about a refused write whose every text is this one.
 async fn messages(text: &str) -> Vec<Value> {
-    let console = Console::start(TOML).await;
+    let console = TestServer::builder().config(TOML).operator().start().await;
     let admin = token(&console.serving, Role::Admin).await;
     let operator = token(&console.serving, Role::Operator).await;
     let send = async |token: &str, method: Method, path: &str, body: Value| {

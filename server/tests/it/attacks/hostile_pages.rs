@@ -3,19 +3,19 @@
 //! Two consoles are filled alike, one with hostile text, the other with the same text without the characters of markup.
 //! Each page is parsed as a browser parses it: both have the same elements with the same attributes.
 
+mod hostile_console;
 mod pages;
 mod servers;
-mod world;
 
 use std::cell::RefCell;
 
-use crate::support::eventually::eventually;
 use crate::support::html::Html;
+use hostile_console::{HostileConsole, PageResponse};
 use pages::{Ask, Shows, pages};
-use world::{Answer, World};
+use testkit::eventually;
 
-/// Leaves every context that a page has: attributes, `<title>`, scripts, text areas, comments. At most 59 bytes, so that
-/// Postgres keeps it whole as an application name.
+/// Breaks out of every context of a page: attributes, `<title>`, scripts, text areas, comments.
+/// At most 59 bytes, so that Postgres keeps it whole as an application name.
 const HOSTILE: &str = "\"'></title></script></textarea><x-added onx=1><!--&lt;";
 
 /// Each character of markup as one without a meaning, so that both texts have one length, one order and the same segments.
@@ -31,7 +31,7 @@ fn harmless(text: &str) -> String {
 }
 
 /// What is wrong with the hostile page by itself.
-fn injected(answer: &Answer, shows: Shows) -> Option<String> {
+fn injected(answer: &PageResponse, shows: Shows) -> Option<String> {
     let html = Html::parse(&answer.text);
     let added = html
         .names
@@ -62,14 +62,15 @@ fn difference(hostile: &Html, plain: &Html) -> Option<String> {
 async fn no_text_adds_an_element_to_any_page() {
     let plain = harmless(HOSTILE);
     assert_eq!((plain.len(), plain.contains("x-added")), (HOSTILE.len(), true));
-    let (hostile, plain) = futures::join!(World::start(HOSTILE), World::start(&plain));
+    let (hostile, plain) = futures::join!(HostileConsole::start(HOSTILE), HostileConsole::start(&plain));
     let mut wrong = Vec::new();
     let both = pages(&hostile).into_iter().zip(pages(&plain));
     let mut count = 0;
     for (page, twin) in both {
         count += 1;
         let found = RefCell::new(None);
-        // What is sent is sent once; what is read may differ for a moment, because both consoles poll by themselves.
+        // Posts are sent once; reads may differ for a moment, because both consoles poll by
+        // themselves.
         let compare = async || {
             let (answer, other) = (hostile.ask(&page).await, plain.ask(&twin).await);
             let elements = || difference(&Html::parse(&answer.text), &Html::parse(&other.text));

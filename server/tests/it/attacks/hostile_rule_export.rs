@@ -1,11 +1,10 @@
 //! Names of alert rules try to add rules, comments or templates to the file that is exported for Prometheus.
 
+use crate::support::{TestServer, bearer, token};
+use ::testkit::{Prometheus, PrometheusOptions, Throwaway};
 use domain::access::Role;
-use leasehold::throwaway::{Prometheus, PrometheusOptions, Throwaway};
 use reqwest::{Client, StatusCode};
 use serde_json::{Value, json};
-
-use crate::support::console::{Console, bearer, token};
 
 /// U+2028 and U+2029 end a line of YAML 1.1, in comments too.
 const NAMES: [&str; 4] = [
@@ -15,7 +14,7 @@ const NAMES: [&str; 4] = [
     "{{ .Nothing }} \u{202e}gnp\u{feff}\u{fffe}\u{1f512}",
 ];
 
-async fn put(console: &Console, admin: &str, rule: &Value) -> StatusCode {
+async fn put(console: &TestServer, admin: &str, rule: &Value) -> StatusCode {
     let put = Client::new().put(console.url("/v1/rules")).headers(bearer(admin));
     put.json(rule).send().await.unwrap().status()
 }
@@ -39,7 +38,7 @@ async fn loaded(text: &str) -> (Prometheus, Vec<Value>) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rule_names_stay_names_in_the_export() {
     // Each name in a rule that becomes an expression, in one with a note, in one that cannot be expressed, in one that is off.
-    let console = Console::start("").await;
+    let console = TestServer::builder().operator().start().await;
     let admin = token(&console.serving, Role::Admin).await;
     let admin = admin.expose();
     let mut expected = Vec::new();

@@ -1,5 +1,6 @@
 //! Texts with line ends try to add fields and events to the event streams.
 
+use crate::support::{TestServer, bearer, token};
 use std::time::Duration;
 
 use domain::access::Role;
@@ -7,8 +8,7 @@ use futures::StreamExt as _;
 use reqwest::{Client, Response};
 use serde_json::{Value, json};
 
-use crate::support::console::{Console, bearer, token};
-use crate::support::eventually::eventually;
+use testkit::eventually;
 
 const FORGED: &str = "\n\nevent: forged\ndata: {\"forged\":true}\n\n\r\rid: 7\r\nretry: 1\r\n\r\n";
 
@@ -57,9 +57,9 @@ fn events(stream: &str) -> Vec<(String, Value)> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn line_ends_in_texts_add_no_event_to_a_stream() {
     // The reason of a forced unlock reaches the stream of the lease; the name of a backend that of the pages.
-    let console = Console::start("").await;
+    let console = TestServer::builder().operator().start().await;
     let owner = token(&console.serving, Role::Client).await;
-    let operator = bearer(console.token.expose());
+    let operator = bearer(console.operator_token());
     let client = Client::new();
     let lease = json!({"resource": "jobs:1", "ownerId": "w", "ttlSeconds": 600});
     let acquire = client

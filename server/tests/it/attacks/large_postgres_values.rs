@@ -1,11 +1,11 @@
 //! A writer of a watched lease table stores names and owners of hundreds of megabytes, to end the console by its memory.
 
-use leasehold::throwaway::{PostgresOptions, Throwaway};
+use ::testkit::{PostgresOptions, Throwaway};
 use sqlx::Connection;
 
 use super::memory::Memory;
-use crate::process::running::Running;
-use crate::support::eventually::eventually;
+use crate::process::startup::Running;
+use testkit::eventually;
 
 /// Peak memory that the console may add.
 const ADDED_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -22,15 +22,15 @@ INSERT INTO distributed_locks VALUES
    repeat('x', 200000000))";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn columns_of_200_mb_cost_no_memory_and_say_their_size() {
+async fn columns_of_200_mb_cost_no_memory_and_show_their_size() {
     // A name that is too long makes the list partial; a long owner is cut, a long lease id unknown, a long column not read.
     let postgres = Throwaway::postgres(PostgresOptions::default()).await.unwrap();
     let url = postgres.superuser_url();
     let mut driver = sqlx::PgConnection::connect(&url).await.unwrap();
     sqlx::raw_sql(TABLE).execute(&mut driver).await.unwrap();
     let toml = format!(
-        "[[backend]]\nname = \"orders\"\nkind = \"postgres\"\nurl = \"{url}\"\npoll = \"500ms\"\ntimeout = \"20s\"\n\
-         budget = \"60s\"\n[[backend.lease_table]]\ntable = \"public.distributed_locks\"\npreset = \"common\"\n"
+        "[[backend]]\nname = \"orders\"\nkind = \"postgres\"\nurl = \"{url}\"\npoll_interval = \"500ms\"\ntimeout = \"20s\"\n\
+         scan_timeout = \"60s\"\n[[backend.lease_table]]\ntable = \"public.distributed_locks\"\npreset = \"common\"\n"
     );
     let running = Running::start(&toml).await;
     let listed = async |name: &str| {

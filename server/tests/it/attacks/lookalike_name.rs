@@ -1,22 +1,21 @@
 //! A user or a token is named like another one, with letters of another script or letters that no screen shows, so that it is
 //! taken for an approver.
 
+use crate::support::{PASSWORD, TestServer, on};
 use domain::access::Role;
-use leasehold::identity::{IdentityError, NewPerson, NewToken, Who};
-
-use crate::people::stage::{PASSWORD, Stage, on};
+use leasehold::identity::{IdentityError, NewToken, NewUser, Principal};
 
 #[tokio::test]
-async fn names_that_look_like_another_are_refused() {
-    let stage = Stage::start().await;
-    let (identity, system) = (stage.identity(), Who::system("test"));
+async fn lookalike_names_are_refused() {
+    let server = TestServer::builder().redis().start().await;
+    let (identity, system) = (server.identity(), Principal::system("test"));
     for name in ["\u{430}dmin", "admin\u{3164}", "ad\u{34f}min", "\u{ff41}dmin"] {
-        let new = NewPerson {
+        let new = NewUser {
             name: name.to_owned(),
             grants: on(Role::Approver, None, None),
             password: None,
         };
-        let refused = identity.add_person(&system, new).await;
+        let refused = identity.add_user(&system, new).await;
         let is_about_name = |error| matches!(error, IdentityError::Invalid { field: "name", .. });
         assert!(is_about_name(refused.unwrap_err()), "{name:?}");
         let new = NewToken {
@@ -31,11 +30,11 @@ async fn names_that_look_like_another_are_refused() {
 
 #[tokio::test]
 async fn setup_link_stays_usable_after_a_refused_name() {
-    // A name that is taken, by a user who is no admin: the link was once spent on it.
-    let stage = Stage::start().await;
-    stage.person("ada", on(Role::Viewer, None, None)).await;
-    let link = stage.identity().setup_link().await.unwrap().unwrap();
-    let browser = stage.browser();
+    // A taken name of a user without admin role: the link was once used up by it.
+    let server = TestServer::builder().redis().start().await;
+    server.add_user("ada", on(Role::Viewer, None, None)).await;
+    let link = server.identity().setup_link().await.unwrap().unwrap();
+    let browser = server.browser();
     let form = |name: &'static str| [("link", link.expose()), ("name", name), ("password", PASSWORD)];
     for name in ["ada", "\u{430}dmin"] {
         let refused = browser.post("/setup", &form(name)).await;

@@ -1,30 +1,31 @@
 //! Passwords of a megabyte: cheap to send, expensive to hash.
 
+use super::proxied_server::ProxiedServer;
+use crate::support::{PASSWORD, on};
+use domain::access::Role;
 use reqwest::{StatusCode, header};
 
-use super::stage::{PASSWORD, Stage};
 use crate::support::form::Form as _;
 
 #[tokio::test]
 async fn oversized_passwords_are_refused_before_they_count() {
-    // More than a bucket holds, at the door and at re-authentication: each 400 with field, limit and remedy; none hashed,
-    // none counted, none recorded.
-    let stage = Stage::start().await;
-    stage.server.admin("ada").await;
-    let cookie = stage.session("203.0.113.1", "ada").await;
-    let (before, recorded) = (stage.hashes(), stage.server.record().await.len());
+    // More than a bucket holds, at sign-in and at reauthentication: each 400 with field, limit
+    // and remedy; none hashed, counted or recorded.
+    let proxied = ProxiedServer::start().await;
+    proxied.server.add_user("ada", on(Role::Admin, None, None)).await;
+    let cookie = proxied.session("203.0.113.1", "ada").await;
+    let (before, recorded) = (proxied.hashes(), proxied.server.audit_entries().await.len());
     for bytes in [1_025, 1_000_000] {
         for _ in 0..10 {
-            let answer = stage.sign_in("203.0.113.9", "ada", &"a".repeat(bytes)).await;
+            let answer = proxied.sign_in("203.0.113.9", "ada", &"a".repeat(bytes)).await;
             assert_eq!(answer.status(), StatusCode::BAD_REQUEST);
             let page = answer.text().await.unwrap();
-            let said =
-                format!("assword: has at most 1024 bytes, but this one has {bytes}; use a shorter one");
+            let said = format!("assword: must have at most 1024 bytes, but has {bytes}; use a shorter one");
             assert!(page.contains(&said), "{page}");
         }
     }
     let long = "a".repeat(1_025);
-    let again = stage
+    let again = proxied
         .post("203.0.113.1", "/settings/password")
         .header("sec-fetch-site", "same-origin")
         .form(&[("old", long.as_str()), ("password", "another good password")])
@@ -34,9 +35,9 @@ async fn oversized_passwords_are_refused_before_they_count() {
         StatusCode::UNPROCESSABLE_ENTITY
     );
     assert_eq!(
-        (stage.hashes(), stage.server.record().await.len()),
+        (proxied.hashes(), proxied.server.audit_entries().await.len()),
         (before, recorded)
     );
-    let honest = stage.sign_in("203.0.113.9", "ada", PASSWORD).await;
+    let honest = proxied.sign_in("203.0.113.9", "ada", PASSWORD).await;
     assert_eq!(honest.status(), StatusCode::SEE_OTHER);
 }

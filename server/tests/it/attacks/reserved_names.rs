@@ -1,44 +1,45 @@
-//! Names below `leasehold/` coordinate the servers: nobody else acquires one, and nobody unlocks one.
+//! Names below `leasehold/` coordinate the servers: no client acquires one, and no user unlocks
+//! one.
 
+use crate::support::{TestServer, on, reply};
 use std::time::Duration;
 
+use ::lease::{AcquireRequest, Acquired, LeaseCaller};
 use domain::access::Role;
 use domain::lease::{Metadata, Ttl};
 use domain::names::{OwnerId, Resource};
-use leasehold::lease::{AcquireRequest, Acquired, Caller};
-use reqwest::{Client, Method, StatusCode};
+use reqwest::{Client, Method};
 use serde_json::{Value, json};
 
-use crate::people::stage::{Stage, acquire, call, get, on};
-use crate::support::eventually::eventually;
+use testkit::eventually;
 
 const ALERTS: &str = "leasehold/alerts";
 
-fn is_reserved((status, problem): &(StatusCode, Value)) {
+fn is_reserved((status, problem): &(u16, Value)) {
     assert_eq!(
         (*status, &problem["code"], &problem["field"]),
-        (StatusCode::BAD_REQUEST, &json!("reserved"), &json!("resource")),
+        (400, &json!("reserved"), &json!("resource")),
         "{problem}"
     );
 }
 
 #[tokio::test]
 async fn reserved_name_cannot_be_acquired_by_anyone() {
-    // Every role that holds leases, at once, with a wait, with a key, and as a signed-in user; names that only look alike are
-    // free.
-    let stage = Stage::start().await;
+    // Every role that holds leases, immediately, with a wait, with a key, and as a signed-in
+    // user; names that only look alike are free.
+    let stage = TestServer::builder().redis().start().await;
     for role in [Role::Client, Role::Operator, Role::Admin] {
-        let token = stage.token(role.wire(), on(role, None, None)).await;
+        let token = stage.token(role.as_str(), on(role, None, None)).await;
         for name in [
             ALERTS,
             "leasehold/history",
             "leasehold/",
             "leasehold/anything:else",
         ] {
-            is_reserved(&acquire(&stage, &token, name).await);
+            is_reserved(&stage.as_user(&token).acquire(name).await);
             let body = json!({"resource": name, "ownerId": "w", "ttlSeconds": 30, "waitSeconds": 5});
             let waiting = Client::new().post(stage.url("/v1/locks/acquire")).json(&body);
-            is_reserved(&call(waiting.header("idempotency-key", "k"), &token).await);
+            is_reserved(&reply(token.authenticate(waiting.header("idempotency-key", "k"))).await);
         }
         for name in [
             "leasehold",
@@ -46,15 +47,18 @@ async fn reserved_name_cannot_be_acquired_by_anyone() {
             "Leasehold/alerts",
             "my/leasehold/alerts",
         ] {
-            let (status, lease) = acquire(&stage, &token, &format!("{name}-{}", role.wire())).await;
+            let (status, lease) = stage
+                .as_user(&token)
+                .acquire(&format!("{name}-{}", role.as_str()))
+                .await;
             assert_eq!(
                 (status, &lease["acquired"]),
-                (StatusCode::OK, &json!(true)),
+                (200, &json!(true)),
                 "{name}: {lease}"
             );
         }
     }
-    stage.person("root", on(Role::Admin, None, None)).await;
+    stage.add_user("root", on(Role::Admin, None, None)).await;
     let root = stage.signed_in("root").await;
     let body = json!({"resource": ALERTS, "ownerId": "root", "ttlSeconds": 30}).to_string();
     let parts = [
@@ -63,13 +67,13 @@ async fn reserved_name_cannot_be_acquired_by_anyone() {
         ("body", &*body),
     ];
     let answer = root.send(Method::POST, "/v1/locks/acquire", &parts).await;
-    is_reserved(&(answer.status(), answer.json().await.unwrap()));
+    is_reserved(&(answer.status().as_u16(), answer.json().await.unwrap()));
 }
 
 #[tokio::test]
 async fn reserved_lock_cannot_be_unlocked() {
     // Held by the server; an admin's intent over the API and several at once: refused, in the record, and still held.
-    let stage = Stage::start().await;
+    let stage = TestServer::builder().redis().start().await;
     let request = AcquireRequest {
         resource: Resource::from(ALERTS),
         owner: OwnerId::new("leasehold-1"),
@@ -78,33 +82,43 @@ async fn reserved_lock_cannot_be_unlocked() {
         metadata: Metadata::default(),
         idempotency_key: None,
     };
-    let granted = stage.serving.leases.acquire(&Caller::server(), request).await;
+    let granted = stage
+        .serving
+        .leases
+        .acquire(&LeaseCaller::server(), request)
+        .await;
     assert!(matches!(granted, Ok(Acquired::Granted { .. })));
     let admin = stage.token("admin", on(Role::Admin, None, None)).await;
     let path = "/v1/inventory/builtin/leasehold%2Falerts";
     eventually("it is listed", || async {
-        get(&stage, &admin, path).await.0 == StatusCode::OK
+        stage.as_user(&admin).get(path).await.0 == 200
     })
     .await;
-    let (_, lock) = get(&stage, &admin, path).await;
+    let (_, lock) = stage.as_user(&admin).get(path).await;
     let one = json!({"backend": "builtin", "resource": ALERTS, "generation": lock["generation"]});
     let mut intent = one.clone();
     intent["reason"] = json!("it is stuck since 03:00");
     let begin = Client::new().post(stage.url("/v1/unlocks")).json(&intent);
-    is_reserved(&call(begin, &admin).await);
+    is_reserved(&reply(admin.authenticate(begin)).await);
     let several = json!({"reason": intent["reason"], "items": [one]});
     let several = Client::new().post(stage.url("/v1/unlocks/bulk")).json(&several);
-    let (_, several) = call(several, &admin).await;
+    let (_, several) = reply(admin.authenticate(several)).await;
     assert!(several.to_string().contains("reserved"), "{several}");
-    assert!(stage.record().await.iter().any(|row| row.outcome == "reserved"));
+    assert!(
+        stage
+            .audit_entries()
+            .await
+            .iter()
+            .any(|row| row.outcome == "reserved")
+    );
     let page = Client::new().get(stage.url("/locks/builtin/leasehold%2Falerts"));
-    let page = page.bearer_auth(admin.expose()).send().await.unwrap();
+    let page = page.bearer_auth(admin.secret()).send().await.unwrap();
     assert!(
         page.text().await.unwrap().contains("is reserved"),
         "the page says why"
     );
     assert_eq!(
-        get(&stage, &admin, path).await.1["generation"],
+        stage.as_user(&admin).get(path).await.1["generation"],
         lock["generation"]
     );
 }

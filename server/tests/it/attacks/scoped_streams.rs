@@ -1,17 +1,15 @@
 //! A tenant opens event streams to learn how busy others are, or to use up the server's time.
 
+use crate::support::{TestCaller, TestServer, on};
 use std::time::Duration;
 
 use domain::access::{Grant, Role};
-use leasehold::clock::Clock;
-use leasehold::identity::Secret;
-use reqwest::{Client, Response, StatusCode};
+use reqwest::{Client, Response};
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 
-use crate::people::stage::{Stage, acquire, on};
-
-async fn open(stage: &Stage, token: &Secret, path: &str) -> Response {
-    let request = Client::new().get(stage.url(path)).bearer_auth(token.expose());
+async fn open(server: &TestServer, token: &TestCaller, path: &str) -> Response {
+    let request = Client::new().get(server.url(path)).bearer_auth(token.secret());
     request.send().await.unwrap()
 }
 
@@ -39,18 +37,22 @@ fn client_and_viewer(backend: Option<&str>) -> Vec<Grant> {
 #[tokio::test]
 async fn foreign_changes_do_not_show_in_a_scoped_stream() {
     // The other tenant acquires all the time: no number changes, and no event comes sooner for it. Then one's own lock shows.
-    let stage = Stage::start().await;
-    let tenant = stage.token("tenant", client_and_viewer(Some("builtin"))).await;
-    let other = stage
+    let server = TestServer::builder().redis().start().await;
+    let tenant = server.token("tenant", client_and_viewer(Some("builtin"))).await;
+    let other = server
         .token("other", on(Role::Client, None, Some("tenant_2")))
         .await;
-    let mut stream = open(&stage, &tenant, "/v1/events").await;
+    let mut stream = open(&server, &tenant, "/v1/events").await;
     let mut text = String::new();
     let (clock, mut foreign) = (Clock::start(), 0);
     let acquires = async {
         loop {
-            acquire(&stage, &other, &format!("tenant_2:{foreign}")).await;
+            server
+                .as_user(&other)
+                .acquire(&format!("tenant_2:{foreign}"))
+                .await;
             foreign += 1;
+            // The pace of the other tenant.
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
@@ -71,7 +73,7 @@ async fn foreign_changes_do_not_show_in_a_scoped_stream() {
     assert!(foreign > 20, "{foreign}");
     let between_ms = times[2].since(times[1]);
     assert!(between_ms > 2_000, "{between_ms} ms");
-    acquire(&stage, &tenant, "tenant_1:a").await;
+    server.as_user(&tenant).acquire("tenant_1:a").await;
     let mut own = hint(&mut stream, &mut text).await;
     while own["changes"] == 0 {
         own = hint(&mut stream, &mut text).await;
@@ -83,19 +85,19 @@ async fn foreign_changes_do_not_show_in_a_scoped_stream() {
 #[tokio::test]
 async fn a_token_has_fifty_streams_and_one_for_each_lease() {
     // The next one is refused with 429; the stream of a lease of the same token is not.
-    let stage = Stage::start().await;
-    let token = stage.token("tenant", client_and_viewer(None)).await;
+    let server = TestServer::builder().redis().start().await;
+    let token = server.token("tenant", client_and_viewer(None)).await;
     let mut streams = Vec::new();
     for _ in 0..50 {
-        let stream = open(&stage, &token, "/v1/events").await;
-        assert_eq!(stream.status(), StatusCode::OK);
+        let stream = open(&server, &token, "/v1/events").await;
+        assert_eq!(stream.status(), 200);
         streams.push(stream);
     }
-    let refused = open(&stage, &token, "/v1/events").await;
-    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    let refused = open(&server, &token, "/v1/events").await;
+    assert_eq!(refused.status(), 429);
     assert!(refused.headers().contains_key("retry-after"));
-    let (_, lease) = acquire(&stage, &token, "tenant_1:a").await;
+    let (_, lease) = server.as_user(&token).acquire("tenant_1:a").await;
     let path = format!("/v1/locks/{}/events", lease["leaseId"].as_str().unwrap());
-    assert_eq!(open(&stage, &token, &path).await.status(), StatusCode::OK);
+    assert_eq!(open(&server, &token, &path).await.status(), 200);
     drop(streams);
 }

@@ -1,14 +1,13 @@
 //! A viewer sends many searches at once, each of which reads every name.
 
+use crate::support::{TestServer, on};
 use domain::access::Role;
 use domain::observation::Tick;
-use leasehold::clock::Clock;
-use reqwest::{Client, StatusCode, header};
+use reqwest::{Client, header};
+use runtime::clock::Clock;
 use serde_json::Value;
 
-use super::stage::count;
-use crate::people::stage::{Stage, get, on};
-use crate::support::eventually::eventually;
+use testkit::eventually;
 
 const LOCKS: usize = 5_000;
 /// Longer than a search waits for a permit, in milliseconds.
@@ -18,10 +17,10 @@ const SEARCH: &str = "/v1/inventory?q=nothing-has-this-name&limit=1";
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn searches_beyond_the_limit_answer_503() {
     // More searches than the cores can do in the time that a search waits.
-    let stage = Stage::start().await;
-    let redis = redis::Client::open(format!("redis://127.0.0.1:{}", stage.redis.port())).unwrap();
+    let server = TestServer::builder().redis().start().await;
+    let redis = redis::Client::open(format!("redis://127.0.0.1:{}", server.redis().port())).unwrap();
     let mut redis = redis.get_multiplexed_async_connection().await.unwrap();
-    // Long names with many beginnings of what is searched for.
+    // Long names with many partial matches of the search text.
     let fill = "for i = 1, tonumber(ARGV[1]) do redis.call('SET', string.rep('nothing-has-', 80) .. i, 'worker') end";
     let mut eval = redis::cmd("EVAL");
     let () = eval
@@ -31,23 +30,23 @@ async fn searches_beyond_the_limit_answer_503() {
         .query_async(&mut redis)
         .await
         .unwrap();
-    let token = stage.token("viewer", on(Role::Viewer, None, None)).await;
+    let token = server.token("viewer", on(Role::Viewer, None, None)).await;
     eventually("all locks are seen", async || {
-        let (_, page) = get(&stage, &token, "/v1/inventory?limit=1").await;
+        let (_, page) = server.as_user(&token).get("/v1/inventory?limit=1").await;
         page["total"].as_u64() == Some(LOCKS as u64)
     })
     .await;
     let clock = Clock::start();
-    assert_eq!(get(&stage, &token, SEARCH).await.0, StatusCode::OK);
+    assert_eq!(server.as_user(&token).get(SEARCH).await.0, 200);
     let one_ms = clock.tick().since(Tick(0)).max(1);
     let cores = std::thread::available_parallelism().unwrap().get();
     let searches = FLOOD_MS / one_ms * i64::try_from(cores).unwrap();
     let http = Client::new();
     let flood = (0..searches.min(5_000)).map(|_| async {
-        let request = http.get(stage.url(SEARCH)).bearer_auth(token.expose());
+        let request = http.get(server.url(SEARCH)).bearer_auth(token.secret());
         let answer = request.send().await.unwrap();
         let (status, headers) = (answer.status(), answer.headers().clone());
-        if status == StatusCode::SERVICE_UNAVAILABLE {
+        if status == 503 {
             assert_eq!(headers[header::RETRY_AFTER], "1");
             let problem: Value = answer.json().await.unwrap();
             assert_eq!(problem["code"], "overloaded", "{problem}");
@@ -56,17 +55,17 @@ async fn searches_beyond_the_limit_answer_503() {
     });
     let (statuses, plain) = tokio::join!(
         futures::future::join_all(flood),
-        get(&stage, &token, "/v1/inventory?limit=1")
+        server.as_user(&token).get("/v1/inventory?limit=1")
     );
-    assert_eq!(plain.0, StatusCode::OK);
+    assert_eq!(plain.0, 200);
     let (done, refused) = (
-        count(&statuses, StatusCode::OK),
-        count(&statuses, StatusCode::SERVICE_UNAVAILABLE),
+        statuses.iter().filter(|status| **status == 200).count(),
+        statuses.iter().filter(|status| **status == 503).count(),
     );
     assert!(done > 0 && refused > 0, "{done} done, {refused} refused");
     assert_eq!(done + refused, statuses.len());
     eventually("a search is possible again", async || {
-        get(&stage, &token, SEARCH).await.0 == StatusCode::OK
+        server.as_user(&token).get(SEARCH).await.0 == 200
     })
     .await;
 }

@@ -1,26 +1,29 @@
-//! An admin, or a stolen token of one, gives somebody rights, a password or a link, or takes a protection away, and hopes that
-//! nobody looks at the audit log. Every receiver is sent it, in the transaction of the change.
+//! An admin, or a stolen admin token, grants permissions, a password or a link, or removes a
+//! protection, without attention. Every receiver is notified, in the transaction of the change.
 
+use crate::support::{TestServer, on};
 use domain::access::{Grant, Role};
-use domain::unlock::Tier;
-use leasehold::identity::{NewPerson, NewToken, Who};
-use leasehold::notify::{Kind, NewReceiver};
+use domain::unlock::ProtectionLevel;
+use leasehold::identity::{NewToken, NewUser, Principal};
+use leasehold::notify::{NewReceiver, ReceiverKind};
 
-use crate::support::ear::Ear;
-use crate::unlock::stage::{Home, Stage, on};
+use crate::support::webhook_sink::Ear;
 
-async fn stage_with_receiver() -> (Stage, Ear) {
-    let stage = Stage::on(Home::sqlite(), "[notify]\nallow = [\"127.0.0.1/32\"]\n").await;
+async fn stage_with_receiver() -> (TestServer, Ear) {
+    let server = TestServer::builder()
+        .config("[notify]\nallowed_networks = [\"127.0.0.1/32\"]\n")
+        .start()
+        .await;
     let ear = Ear::open().await;
     let new = NewReceiver {
         name: "security".to_owned(),
-        kind: Kind::Webhook,
+        kind: ReceiverKind::Webhook,
         urls: vec![ear.url.as_str().into()],
         secret: Some("a secret of thirty-two characters".into()),
     };
-    let notifier = &stage.serving.notifier;
-    notifier.add(&Who::system("test"), new).await.unwrap();
-    (stage, ear)
+    let notifier = &server.serving.notifier;
+    notifier.add(&Principal::system("test"), new).await.unwrap();
+    (server, ear)
 }
 
 /// What receivers were sent: the change and its summary, by summary.
@@ -50,20 +53,17 @@ fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
 
 #[tokio::test]
 async fn receivers_are_sent_privileged_roles_passwords_and_links() {
-    let (stage, ear) = stage_with_receiver().await;
-    let (identity, eve) = (stage.identity(), Who::system("eve"));
-    let new = |name: &str, role| NewPerson {
+    let (server, ear) = stage_with_receiver().await;
+    let (identity, eve) = (server.identity(), Principal::system("eve"));
+    let new = |name: &str, role| NewUser {
         name: name.to_owned(),
         grants: vec![Grant::everywhere(role)],
         password: None,
     };
     // Not a privileged role: nothing is sent.
-    let bob = identity
-        .add_person(&eve, new("bob", Role::Operator))
-        .await
-        .unwrap();
+    let bob = identity.add_user(&eve, new("bob", Role::Operator)).await.unwrap();
     identity
-        .add_person(&eve, new("mallory", Role::Admin))
+        .add_user(&eve, new("mallory", Role::Admin))
         .await
         .unwrap();
     let both = [on(Role::Operator, None, None), on(Role::Approver, None, None)].concat();
@@ -78,7 +78,7 @@ async fn receivers_are_sent_privileged_roles_passwords_and_links() {
     identity.create_token(&eve, token).await.unwrap();
     let password = "correct horse battery".into();
     identity.set_password(&eve, &bob, &password).await.unwrap();
-    identity.person_link(&eve, &bob).await.unwrap();
+    identity.user_link(&eve, &bob).await.unwrap();
     let expected = [
         ("link_created", "eve created a sign-in link for bob"),
         ("password_set", "eve set the password of bob"),
@@ -91,15 +91,20 @@ async fn receivers_are_sent_privileged_roles_passwords_and_links() {
 
 #[tokio::test]
 async fn receivers_are_sent_the_end_of_a_protection() {
-    let (stage, ear) = stage_with_receiver().await;
-    let (unlocks, eve) = (&stage.serving.unlocks, Who::system("eve"));
-    let set = async |prefix: &str, tier| unlocks.set_tier(&eve, None, prefix, tier).await.unwrap();
-    set("jobs", Tier::Protected).await;
-    set("reports", Tier::Standard).await;
-    set("jobs/billing", Tier::Standard).await;
-    let rules = unlocks.tiers().await.unwrap();
+    let (server, ear) = stage_with_receiver().await;
+    let (unlocks, eve) = (&server.serving.unlocks, Principal::system("eve"));
+    let set = async |prefix: &str, protection| {
+        unlocks
+            .set_protected_prefix(&eve, None, prefix, protection)
+            .await
+            .unwrap()
+    };
+    set("jobs", ProtectionLevel::Protected).await;
+    set("reports", ProtectionLevel::Standard).await;
+    set("jobs/billing", ProtectionLevel::Standard).await;
+    let rules = unlocks.protected_prefixes().await.unwrap();
     let jobs = rules.iter().find(|rule| rule.prefix == "jobs").unwrap();
-    unlocks.remove_tier(&eve, &jobs.id).await.unwrap();
+    unlocks.remove_protected_prefix(&eve, &jobs.id).await.unwrap();
     let expected = [
         (
             "protection_removed",
@@ -114,16 +119,16 @@ async fn receivers_are_sent_the_end_of_a_protection() {
 }
 
 #[tokio::test]
-async fn a_change_that_cannot_be_sent_is_not_made() {
-    let (stage, _ear) = stage_with_receiver().await;
-    let fault = "CREATE TRIGGER refuse BEFORE INSERT ON notices BEGIN SELECT RAISE(ABORT, 'full'); END";
-    stage.home.sql(fault).await;
-    let new = NewPerson {
+async fn a_change_without_notification_is_rolled_back() {
+    let (server, _ear) = stage_with_receiver().await;
+    let fault = "CREATE TRIGGER refuse BEFORE INSERT ON notifications BEGIN SELECT RAISE(ABORT, 'full'); END";
+    server.store.sql(fault).await;
+    let new = NewUser {
         name: "mallory".to_owned(),
         grants: vec![Grant::everywhere(Role::Admin)],
         password: None,
     };
-    let refused = stage.identity().add_person(&Who::system("eve"), new).await;
+    let refused = server.identity().add_user(&Principal::system("eve"), new).await;
     assert!(refused.is_err(), "{refused:?}");
-    assert!(stage.identity().directory().person_named("mallory").is_none());
+    assert!(server.identity().directory().user_named("mallory").is_none());
 }

@@ -1,7 +1,7 @@
 //! Charts over long ranges do not block sessions, audit entries and unlocks, which need a connection to the store, too.
 
-use leasehold::db::Db;
-use leasehold::throwaway::{PostgresOptions, Throwaway};
+use ::testkit::{PostgresOptions, Throwaway};
+use runtime::db::Db;
 
 #[tokio::test]
 async fn history_queries_leave_connections_for_sessions() {

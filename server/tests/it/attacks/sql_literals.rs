@@ -1,14 +1,14 @@
-//! A reader of the console looks for passwords and personal data in the SQL of other sessions.
+//! A reader of the console searches the SQL of other sessions for passwords and personal data.
 
+use crate::support::{TestServer, client, token};
 use std::time::Duration;
 
+use ::testkit::{Postgres, PostgresOptions, Throwaway};
 use domain::access::Role;
-use leasehold::throwaway::{Postgres, PostgresOptions, Throwaway};
 use reqwest::Client;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
-use crate::support::console::{Console, client, token};
 use crate::support::routes::{read_paths, segment};
 
 const CANARY: &str = "c4nary";
@@ -16,7 +16,7 @@ const KEY: &str = "advisory:postgres:42";
 const TABLE: &str = "relation:postgres:public.patients";
 
 struct World {
-    console: Console,
+    console: TestServer,
     /// Sees everything that can be read, the audit record included.
     reader: Client,
     _sessions: Vec<PgConnection>,
@@ -64,9 +64,9 @@ async fn world(query_text: &str) -> World {
         ));
     }
     let url = server.superuser_url();
-    let console = Console::start(&format!(
-        "[[backend]]\nname = \"orders-db\"\nkind = \"postgres\"\nurl = \"{url}\"\nunlock_url = \"{url}\"\npoll = \"200ms\"\n{query_text}\n"
-    ))
+    let console = TestServer::builder().config(&format!(
+        "[[backend]]\nname = \"orders-db\"\nkind = \"postgres\"\nurl = \"{url}\"\nunlock_url = \"{url}\"\npoll_interval = \"200ms\"\n{query_text}\n"
+    )).operator().start()
     .await;
     console
         .inventory_where("sort=resource", |page| {
@@ -157,7 +157,7 @@ impl World {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sql_literals_of_other_sessions_are_shown_nowhere() {
+async fn sql_literals_of_other_sessions_are_never_shown() {
     // On no page, in no JSON, in no entry of the audit record; before, during and after a forced unlock.
     for (query_text, shown) in [
         ("", "SELECT pg_advisory_lock(?), pg_advisory_lock(?), ?, ?, ?"),
@@ -184,7 +184,8 @@ async fn sql_literals_of_other_sessions_are_shown_nowhere() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn full_sql_is_shown_with_the_lock_and_its_waits() {
-    // As sent where the configuration says so; still not in what an unlock releases, and not in the audit record.
+    // Unchanged if configured; still not in the blast radius of an unlock, and not in the audit
+    // log.
     let world = world("query_text = \"full\"").await;
     let before = world.read_all("none").await;
     let (intent, confirmed) = world.unlock().await;
@@ -194,7 +195,7 @@ async fn full_sql_is_shown_with_the_lock_and_its_waits() {
     answers.extend(before);
     answers.push(("intent".to_owned(), intent.to_string()));
     answers.push(("confirmed".to_owned(), confirmed.to_string()));
-    // The page and the document of contention show who blocks whom, each session with its query.
+    // The contention page and API show the blocker trees, each session with its query.
     let shows = ["/v1/inventory/", "/locks/", "/contention", "/v1/contention"];
     let of_lock = |path: &str| shows.iter().any(|start| path.starts_with(start));
     let is_shown = |it: &(String, String)| it.1.contains(CANARY);

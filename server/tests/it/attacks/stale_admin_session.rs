@@ -1,16 +1,16 @@
-//! A session that an admin left open gives itself a token, an account, or the end of a protection. Changes by a session need
-//! authentication within 15 minutes; a program's token has none to give, and is not asked.
+//! An admin's open session creates a token or an account, or removes a protection. Changes by a
+//! session need a sign-in within 15 minutes; a program's token needs none.
 
-use domain::access::{Right, Role};
-use leasehold::http::access::needs::{Need, TABLE, find};
-use reqwest::{Method, StatusCode};
+use crate::support::{PASSWORD, TestServer, on};
+use domain::access::{Permission, Role};
+use leasehold::http::auth::route_permissions::{Access, RouteRow, find};
+use leasehold::http::routes::TABLE;
+use reqwest::Method;
 use serde_json::Value;
 
-use crate::people::stage::{PASSWORD, Stage, on};
-
-async fn make_stale(stage: &Stage) {
-    let file = stage.store.strip_prefix("sqlite:").unwrap();
-    let console = leasehold::db::console_file(file.as_ref());
+async fn make_stale(server: &TestServer) {
+    let file = server.store.url.strip_prefix("sqlite:").unwrap();
+    let console = runtime::db::console_file(file.as_ref());
     let pool = sqlx::SqlitePool::connect(&format!("sqlite:{}", console.display()))
         .await
         .unwrap();
@@ -28,28 +28,31 @@ fn filled(path: &str) -> String {
 }
 
 #[tokio::test]
-async fn stale_session_changes_no_users_tokens_tiers_or_receivers() {
+async fn stale_session_changes_no_users_tokens_protected_prefixes_or_receivers() {
     // Every such line of the table, by the session and by a token.
-    let stage = Stage::start().await;
-    stage.person("root", on(Role::Admin, None, None)).await;
-    let token = stage.token("automation", on(Role::Admin, None, None)).await;
-    let browser = stage.signed_in("root").await;
-    make_stale(&stage).await;
+    let server = TestServer::builder().redis().start().await;
+    server.add_user("root", on(Role::Admin, None, None)).await;
+    let token = server.token("automation", on(Role::Admin, None, None)).await;
+    let browser = server.signed_in("root").await;
+    make_stale(&server).await;
     let mut checked = 0;
-    for (method, path, need) in TABLE {
+    for RouteRow {
+        method, path, access, ..
+    } in TABLE
+    {
         let method: Method = method.parse().unwrap();
         let is_for_fresh = find(&method, Some(path)).is_for_fresh;
-        if method == Method::GET || *need != Need::May(Right::Administer) {
+        if method == Method::GET || *access != Access::May(Permission::Administer) {
             assert!(!is_for_fresh, "{method} {path}");
             continue;
         }
         let parts = [("sec-fetch-site", "same-origin"), ("accept", "*/*")];
         let answer = browser.send(method.clone(), &filled(path), &parts).await;
         let (status, text) = (answer.status(), answer.text().await.unwrap());
-        let is_refused = status == StatusCode::FORBIDDEN && text.contains("needs_reauthentication");
+        let is_refused = status == 403 && text.contains("needs_reauthentication");
         assert_eq!(is_refused, is_for_fresh, "{method} {path}: {status} {text}");
-        let by_token = reqwest::Client::new().request(method.clone(), stage.url(&filled(path)));
-        let by_token = by_token.bearer_auth(token.expose()).send().await.unwrap();
+        let by_token = reqwest::Client::new().request(method.clone(), server.url(&filled(path)));
+        let by_token = by_token.bearer_auth(token.secret()).send().await.unwrap();
         let text = by_token.text().await.unwrap();
         assert!(
             !text.contains("needs_reauthentication"),
@@ -61,13 +64,13 @@ async fn stale_session_changes_no_users_tokens_tiers_or_receivers() {
 }
 
 #[tokio::test]
-async fn refused_form_is_kept_and_sent_after_the_password() {
-    let stage = Stage::start().await;
-    stage.person("root", on(Role::Admin, None, None)).await;
-    let browser = stage.signed_in("root").await;
-    make_stale(&stage).await;
-    let page = browser.get("/settings/people").await.text().await.unwrap();
-    assert!(page.contains("href=\"/prove?next=/settings/people\""), "{page}");
+async fn rejected_form_is_resent_after_the_password() {
+    let server = TestServer::builder().redis().start().await;
+    server.add_user("root", on(Role::Admin, None, None)).await;
+    let browser = server.signed_in("root").await;
+    make_stale(&server).await;
+    let page = browser.get("/settings/users").await.text().await.unwrap();
+    assert!(page.contains("href=\"/prove?next=/settings/users\""), "{page}");
 
     let html = ("accept", "text/html,*/*;q=0.8");
     let send = async |path: &str, form: &[(&str, &str)]| {
@@ -88,48 +91,48 @@ async fn refused_form_is_kept_and_sent_after_the_password() {
         ("backend", ""),
         ("prefix", "jobs:"),
     ];
-    let refused = send("/settings/people", &typed).await;
-    assert_eq!(refused.status(), StatusCode::FORBIDDEN);
+    let refused = send("/settings/users", &typed).await;
+    assert_eq!(refused.status(), 403);
     let text = refused.text().await.unwrap();
-    assert!(text.contains("action=\"/prove?send=/settings/people\""), "{text}");
+    assert!(text.contains("action=\"/prove?send=/settings/users\""), "{text}");
     assert!(
         text.contains("name=\"name\" value=\"bea\"") && text.contains("value=\"jobs:\""),
         "{text}"
     );
-    assert!(stage.identity().directory().person_named("bea").is_none());
+    assert!(server.identity().directory().user_named("bea").is_none());
 
     let with = |password: &'static str| {
         let mut form = typed.to_vec();
         form.push(("currentPassword", password));
         form
     };
-    let wrong = send("/prove?send=%2Fsettings%2Fpeople", &with("not the password")).await;
-    assert_eq!(wrong.status(), StatusCode::UNAUTHORIZED);
+    let wrong = send("/prove?send=%2Fsettings%2Fusers", &with("not the password")).await;
+    assert_eq!(wrong.status(), 401);
     let text = wrong.text().await.unwrap();
     assert!(
         text.contains("value=\"bea\"") && !text.contains("not the password"),
         "{text}"
     );
-    let right = send("/prove?send=%2Fsettings%2Fpeople", &with(PASSWORD)).await;
+    let right = send("/prove?send=%2Fsettings%2Fusers", &with(PASSWORD)).await;
     // The browser sends the same body to this address.
-    assert_eq!(right.status(), StatusCode::TEMPORARY_REDIRECT);
-    assert_eq!(right.headers()["location"], "/settings/people");
-    let done = send("/settings/people", &with(PASSWORD)).await;
-    assert_eq!(done.status(), StatusCode::CREATED);
+    assert_eq!(right.status(), 307);
+    assert_eq!(right.headers()["location"], "/settings/users");
+    let done = send("/settings/users", &with(PASSWORD)).await;
+    assert_eq!(done.status(), 201);
     assert!(!done.text().await.unwrap().contains(PASSWORD));
-    assert!(stage.identity().directory().person_named("bea").is_some());
+    assert!(server.identity().directory().user_named("bea").is_some());
 }
 
 #[tokio::test]
-async fn proving_leads_to_our_own_pages_only() {
-    let stage = Stage::start().await;
-    stage.person("root", on(Role::Admin, None, None)).await;
-    let browser = stage.signed_in("root").await;
+async fn reauthentication_redirects_only_inside_the_console() {
+    let server = TestServer::builder().redis().start().await;
+    server.add_user("root", on(Role::Admin, None, None)).await;
+    let browser = server.signed_in("root").await;
     for (query, to) in [
         ("next=%2Fsettings%2Ftokens", "/settings/tokens"),
         ("next=https%3A%2F%2Fevil.example", "/"),
         ("send=%2F%2Fevil.example%2Fx", "/"),
-        ("send=%2Fv1%2Fpeople", "/"),
+        ("send=%2Fv1%2Fusers", "/"),
         ("", "/"),
     ] {
         let form = [("currentPassword", PASSWORD)];
@@ -140,12 +143,12 @@ async fn proving_leads_to_our_own_pages_only() {
 
 #[tokio::test]
 async fn refusals_of_stale_sessions_are_in_the_audit_log() {
-    let stage = Stage::start().await;
-    stage.person("root", on(Role::Admin, None, None)).await;
-    let browser = stage.signed_in("root").await;
-    make_stale(&stage).await;
+    let server = TestServer::builder().redis().start().await;
+    server.add_user("root", on(Role::Admin, None, None)).await;
+    let browser = server.signed_in("root").await;
+    make_stale(&server).await;
     browser.post("/settings/tokens", &[("name", "mine")]).await;
-    let entries = stage.record().await;
+    let entries = server.audit_entries().await;
     let entry = &entries[0];
     assert_eq!(
         (&*entry.actor_name, &*entry.outcome),
@@ -153,5 +156,5 @@ async fn refusals_of_stale_sessions_are_in_the_audit_log() {
     );
     let after: Value = serde_json::from_str(entry.after.as_deref().unwrap()).unwrap();
     assert_eq!(after["path"], "/settings/tokens");
-    assert_eq!(stage.identity().tokens().await.unwrap(), []);
+    assert_eq!(server.identity().tokens().await.unwrap(), []);
 }

@@ -1,16 +1,16 @@
 //! The name of a lock closes `<title>` and adds elements to the lock's page.
 
+use crate::support::TestServer;
 use std::path::Path;
 
 use serde_json::json;
 
-use crate::support::console::Console;
 use crate::support::html::Html;
 
-/// Short enough to stand in the title uncut.
+/// Short enough for the title.
 const NAME: &str = "x</title><meta http-equiv=refresh content=0><x-added>&amp;";
 
-async fn lock_page(console: &Console, resource: &str) -> Html {
+async fn lock_page(console: &TestServer, resource: &str) -> Html {
     let body = json!({"resource": resource, "ownerId": "worker-7", "ttlSeconds": 3_600});
     let lease = console.client.post(console.url("/v1/locks/acquire")).json(&body);
     assert_eq!(lease.send().await.unwrap().status(), 200);
@@ -28,12 +28,12 @@ async fn lock_page(console: &Console, resource: &str) -> Html {
 #[tokio::test]
 async fn a_lock_name_cannot_leave_the_page_title() {
     // The title is the name as text, and the page has the elements of a page whose lock has a plain name.
-    let console = Console::start("").await;
+    let console = TestServer::builder().operator().start().await;
     let page = lock_page(&console, NAME).await;
     assert_eq!(page.title(), format!("{NAME}, builtin · Leasehold"));
     assert!(!page.names.contains("http-equiv") && !page.names.contains("x-added"));
     let plain = NAME.replace(['<', '>', '&'], "(");
-    let plain = lock_page(&Console::start("").await, &plain).await;
+    let plain = lock_page(&TestServer::builder().operator().start().await, &plain).await;
     assert_eq!(page.elements, plain.elements);
 }
 

@@ -18,7 +18,7 @@ fn leasehold(args: &[&str], variables: &[(&str, &str)]) -> Output {
 }
 
 #[test]
-fn a_token_is_not_sent_in_clear_to_another_machine() {
+fn a_token_is_not_sent_over_plain_http_to_another_host() {
     // Every command that speaks with a server; a name, an address, and a token of the environment.
     let export = ["rules", "export"];
     let locks = ["locks"];
@@ -64,8 +64,8 @@ fn a_token_is_not_sent_in_clear_to_another_machine() {
 }
 
 #[test]
-fn proxies_of_the_environment_are_used_only_when_asked_for() {
-    // A proxy that keeps what comes: nothing without the flag, the token with both flags.
+fn proxies_of_the_environment_are_used_only_if_configured() {
+    // A proxy that stores its input: nothing without the flag, the token with both flags.
     let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", proxy.local_addr().unwrap());
     let (came, heard) = mpsc::channel();

@@ -1,77 +1,82 @@
 //! A stolen admin token makes tokens, links and sessions to outlive itself. Revoking it revokes them.
 
+use crate::support::{Store, TestCaller, TestServer, on, reply};
 use domain::access::Role;
 use leasehold::audit::Origin;
-use leasehold::identity::Who;
+use leasehold::identity::Principal;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::unlock::stage::{Caller, Home, Stage, answered, on};
-
-async fn make(stage: &Stage, caller: &Caller, name: &str) -> Caller {
+async fn make(server: &TestServer, caller: &TestCaller, name: &str) -> TestCaller {
     let body = json!({"name": name, "grants": [{"role": "admin"}]});
-    let (status, made) = answered(stage.request(caller, Method::POST, "/v1/tokens").json(&body)).await;
+    let (status, made) = reply(
+        server
+            .as_user(caller)
+            .request(Method::POST, "/v1/tokens")
+            .json(&body),
+    )
+    .await;
     assert_eq!(status, 201, "{made}");
-    Caller::Token(made["token"].as_str().unwrap().to_owned())
+    TestCaller::Token(made["token"].as_str().unwrap().to_owned())
 }
 
-async fn link(stage: &Stage, caller: &Caller, person: &str) -> String {
-    let path = format!("/v1/people/{person}/link");
-    let (status, made) = answered(stage.request(caller, Method::POST, &path)).await;
+async fn link(server: &TestServer, caller: &TestCaller, user: &str) -> String {
+    let path = format!("/v1/users/{user}/link");
+    let (status, made) = reply(server.as_user(caller).request(Method::POST, &path)).await;
     assert_eq!(status, 201, "{made}");
     let text = made["link"].as_str().unwrap();
     text.split_once("link=").unwrap().1.to_owned()
 }
 
-async fn works(stage: &Stage, caller: &Caller) -> bool {
-    stage.get(caller, "/v1/me").await.0 == 200
+async fn works(server: &TestServer, caller: &TestCaller) -> bool {
+    server.as_user(caller).get("/v1/me").await.0 == 200
 }
 
 #[tokio::test]
-async fn revoking_a_token_revokes_what_it_made() {
-    for home in [Home::sqlite(), Home::postgres().await] {
-        let stage = Stage::on(home, "").await;
-        let stolen = stage.token("stolen", on(Role::Admin, None, None)).await;
-        let beside = stage.token("beside", on(Role::Admin, None, None)).await;
-        let child = make(&stage, &stolen, "child").await;
-        let grandchild = make(&stage, &child, "grandchild").await;
-        let other = make(&stage, &beside, "other").await;
-        stage.person("bob", on(Role::Viewer, None, None)).await;
-        let bob = stage
+async fn revoking_a_token_revokes_the_tokens_it_created() {
+    for home in [Store::sqlite(), Store::postgres().await] {
+        let server = TestServer::builder().start_on(home).await;
+        let stolen = server.token("stolen", on(Role::Admin, None, None)).await;
+        let beside = server.token("beside", on(Role::Admin, None, None)).await;
+        let child = make(&server, &stolen, "child").await;
+        let grandchild = make(&server, &child, "grandchild").await;
+        let other = make(&server, &beside, "other").await;
+        server.user("bob", on(Role::Viewer, None, None)).await;
+        let bob = server
             .identity()
             .directory()
-            .person_named("bob")
+            .user_named("bob")
             .unwrap()
             .id
             .clone();
-        let opened = link(&stage, &child, &bob).await;
-        let opened = stage
+        let opened = link(&server, &child, &bob).await;
+        let opened = server
             .identity()
             .open_link(&opened, &Origin::default())
             .await
             .unwrap();
-        let session = Caller::Browser(opened.secret.expose().to_owned());
-        let unused = link(&stage, &child, &bob).await;
+        let session = TestCaller::Session(opened.secret.expose().to_owned());
+        let unused = link(&server, &child, &bob).await;
         for caller in [&stolen, &child, &grandchild, &session, &other] {
-            assert!(works(&stage, caller).await, "{caller:?}");
+            assert!(works(&server, caller).await, "{caller:?}");
         }
-        let identity = stage.identity();
+        let identity = server.identity();
         identity
-            .revoke_token(&Who::system("test"), "stolen")
+            .revoke_token(&Principal::system("test"), "stolen")
             .await
             .unwrap();
         for caller in [&stolen, &child, &grandchild, &session] {
-            assert!(!works(&stage, caller).await, "{caller:?}");
+            assert!(!works(&server, caller).await, "{caller:?}");
         }
         assert!(identity.open_link(&unused, &Origin::default()).await.is_err());
-        assert!(works(&stage, &other).await && works(&stage, &beside).await);
+        assert!(works(&server, &other).await && works(&server, &beside).await);
         // The entry names them all; the user, whom others know too, stays.
         let query = domain::audit::AuditQuery {
             limit: 10,
             action: Some(domain::audit::Action::TokenRevoke),
             ..Default::default()
         };
-        let entries = stage.audit().await.page(&query).await.unwrap().rows;
+        let entries = server.audit().await.page(&query).await.unwrap().rows;
         let before: Value = serde_json::from_str(entries[0].before.as_deref().unwrap()).unwrap();
         let mut revoked: Vec<&str> = before["revoked"]
             .as_array()
@@ -84,7 +89,7 @@ async fn revoking_a_token_revokes_what_it_made() {
         assert!(
             identity
                 .directory()
-                .person_named("bob")
+                .user_named("bob")
                 .unwrap()
                 .disabled_at
                 .is_none()
@@ -93,19 +98,19 @@ async fn revoking_a_token_revokes_what_it_made() {
 }
 
 #[tokio::test]
-async fn the_person_behind_a_chain_of_tokens_is_listed() {
-    let stage = Stage::start().await;
-    let root = stage.person("root", on(Role::Admin, None, None)).await;
-    let child = make(&stage, &root, "child").await;
-    make(&stage, &child, "grandchild").await;
-    let (_, listed) = stage.get(&child, "/v1/tokens").await;
+async fn the_user_behind_a_token_chain_is_listed() {
+    let server = TestServer::start().await;
+    let root = server.user("root", on(Role::Admin, None, None)).await;
+    let child = make(&server, &root, "child").await;
+    make(&server, &child, "grandchild").await;
+    let (_, listed) = server.as_user(&child).get("/v1/tokens").await;
     let tokens = listed["tokens"].as_array().unwrap();
     let grandchild = tokens.iter().find(|token| token["name"] == "grandchild").unwrap();
     assert_eq!(
         (&grandchild["createdBy"], &grandchild["root"]),
         (&json!("child"), &json!("root"))
     );
-    crate::unlock::pages::see(&stage, &root, "/settings/tokens")
+    crate::unlock::pages::see(&server, &root, "/settings/tokens")
         .await
         .has("child, for root");
 }

@@ -1,16 +1,15 @@
 //! Many requests with tokens that never were: each is a miss in the server's memory.
 
+use crate::support::{TestServer, token};
 use domain::access::Role;
 use futures::future::join_all;
-use leasehold::clock::Stopwatch;
 use reqwest::StatusCode;
-
-use crate::support::console::{Console, token};
+use runtime::clock::Stopwatch;
 
 #[tokio::test]
 async fn unknown_tokens_share_few_reads_of_the_store() {
     // 400 at the same time and 100 after each other; meanwhile a token that is known works.
-    let console = Console::start("").await;
+    let console = TestServer::builder().operator().start().await;
     let watch = Stopwatch::start();
     let client = reqwest::Client::new();
     let ask = async |secret: String| {

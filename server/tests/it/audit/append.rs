@@ -1,9 +1,9 @@
 //! Appending from many sides, the store's own guards, and reading back.
 
+use super::chain::{entry, fill};
+use crate::support::Store;
 use domain::audit::{Action, AuditQuery};
-use leasehold::db::Db;
-
-use super::stage::{Home, entry, fill};
+use runtime::db::Db;
 
 fn all(limit: u32) -> AuditQuery {
     AuditQuery {
@@ -12,8 +12,8 @@ fn all(limit: u32) -> AuditQuery {
     }
 }
 
-async fn many_appenders_make_one_chain(home: Home) {
-    let (one, two) = (home.open().await, home.open().await);
+async fn many_appenders_make_one_chain(home: Store) {
+    let (one, two) = (home.open_audit().await, home.open_audit().await);
     let appends = (1..=40).map(|number| {
         let audit = if number % 2 == 0 { one.clone() } else { two.clone() };
         async move { audit.append(entry(number)).await.unwrap().seq }
@@ -26,21 +26,21 @@ async fn many_appenders_make_one_chain(home: Home) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_appenders_at_once_make_one_chain() {
+async fn concurrent_appends_form_one_chain() {
     // Two pools, as two replicas would be, twenty rows each at the same time: no gap, no fork, nothing lost.
-    many_appenders_make_one_chain(Home::sqlite()).await;
-    many_appenders_make_one_chain(Home::postgres().await).await;
+    many_appenders_make_one_chain(Store::sqlite()).await;
+    many_appenders_make_one_chain(Store::postgres().await).await;
 }
 
 #[tokio::test]
-async fn the_store_itself_refuses_to_change_or_delete_a_row() {
+async fn the_store_refuses_changed_or_deleted_entries() {
     // Statements as an application with this account could send them.
-    for home in [Home::sqlite(), Home::postgres().await] {
-        let audit = home.open().await;
+    for home in [Store::sqlite(), Store::postgres().await] {
+        let audit = home.open_audit().await;
         fill(&audit, 3).await;
         for statement in [
-            "UPDATE audit_rows SET reason = 'x' WHERE seq = 2",
-            "DELETE FROM audit_rows WHERE seq = 3",
+            "UPDATE audit_entries SET reason = 'x' WHERE seq = 2",
+            "DELETE FROM audit_entries WHERE seq = 3",
         ] {
             let refused = match Db::open(&home.url).await.unwrap() {
                 Db::Sqlite(pool) => sqlx::query(statement).execute(&pool).await.map(drop),
@@ -54,10 +54,10 @@ async fn the_store_itself_refuses_to_change_or_delete_a_row() {
 }
 
 #[tokio::test]
-async fn the_record_is_read_in_pages_newest_first_and_by_what_is_asked() {
+async fn the_audit_log_is_paged_newest_first_and_filtered() {
     // Cursor, actor, whole prefixes as bytes (an underscore is no wildcard), action and outcome.
-    for home in [Home::sqlite(), Home::postgres().await] {
-        let audit = home.open().await;
+    for home in [Store::sqlite(), Store::postgres().await] {
+        let audit = home.open_audit().await;
         fill(&audit, 25).await;
         let first = audit.page(&all(10)).await.unwrap();
         assert_eq!(

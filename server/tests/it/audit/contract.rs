@@ -1,61 +1,40 @@
 //! `GET /v1/audit` as the contract has it: each parameter, each name, each refusal, on both stores.
 
+use super::audit_server::{AuditServer, about, actor};
+use crate::support::{Store, on};
+use crate::wire::assert_shape_snapshot;
 use domain::access::Role;
-use domain::audit::{Action, Phase};
+use domain::audit::{Action, AuditPhase};
 use leasehold::audit::Entry;
 use serde_json::json;
 
-use super::console::{Console, about, actor, on};
-use super::stage::Home;
-
 #[tokio::test]
-async fn a_row_has_the_names_of_the_contract_and_no_others() {
+async fn an_entry_has_exactly_the_fields_of_the_contract() {
     // One row with everything, one with as little as there can be.
-    let console = Console::on(Home::sqlite()).await;
-    let auditor = console.auditor().await;
-    let full = console.audit.append(about("cache", "tenant_1:a")).await.unwrap();
+    let server = AuditServer::on(Store::sqlite()).await;
+    let auditor = server.auditor().await;
+    let full = server.audit.append(about("cache", "tenant_1:a")).await.unwrap();
     let bare = Entry::new(Action::Login, "ok", actor("p", "p"), Default::default());
-    console.audit.append(bare).await.unwrap();
-    let (_, page) = console.get(&auditor, "/v1/audit?limit=2").await;
-    let mut top: Vec<&String> = page.as_object().unwrap().keys().collect();
-    top.sort();
-    assert_eq!(top, ["nextCursor", "rows"]);
-    let names = |row: usize| {
-        let mut names: Vec<&str> = page["rows"][row]
-            .as_object()
-            .unwrap()
-            .keys()
-            .map(String::as_str)
-            .collect();
-        names.sort_unstable();
-        names.join(" ")
-    };
-    assert_eq!(
-        names(1),
-        "action actorId actorName after approverId backend before createdAt hash id ip outcome phase prevHash reason \
-         requestId resource role source traceId unlockId userAgent"
-    );
-    assert_eq!(
-        names(0),
-        "action actorId actorName createdAt hash id ip outcome phase prevHash requestId role userAgent"
-    );
-    let row = &page["rows"][1];
+    server.audit.append(bare).await.unwrap();
+    let (_, page) = server.as_user(&auditor).get("/v1/audit?limit=2").await;
+    assert_shape_snapshot("audit-full-and-bare-entry", &page);
+    let row = &page["entries"][1];
     assert_eq!(row["before"], json!({"ownerId": "w-1"}));
     assert_eq!(
         (&row["action"], &row["phase"]),
         (&json!("FORCE_UNLOCK"), &json!("outcome"))
     );
     assert_eq!(
-        (&row["hash"], &page["rows"][0]["prevHash"]),
+        (&row["hash"], &page["entries"][0]["prevHash"]),
         (&json!(full.hash), &json!(full.hash))
     );
     assert!(row["createdAt"].as_str().unwrap().ends_with('Z'));
 }
 
-async fn every_parameter_narrows(home: Home) {
-    let console = Console::on(home).await;
-    let auditor = console.auditor().await;
-    let one = console
+async fn every_parameter_narrows(home: Store) {
+    let server = AuditServer::on(home).await;
+    let auditor = server.auditor().await;
+    let one = server
         .audit
         .append(about("cache", "tenant_1:a"))
         .await
@@ -64,13 +43,13 @@ async fn every_parameter_narrows(home: Home) {
     let mut other = about("db", "tenant_2:100%_'x");
     other.actor = actor("p_eve", "eve");
     other.outcome = "refused".to_owned();
-    other.phase = Phase::Intent;
+    other.phase = AuditPhase::Intent;
     other.subject.unlock_id = Some("u_2".to_owned());
-    let two = console.audit.append(other).await.unwrap().seq;
+    let two = server.audit.append(other).await.unwrap().seq;
     let mut login = Entry::new(Action::Login, "ok", actor("ada", "p_eve"), Default::default());
     login.reason = None;
-    let three = console.audit.append(login).await.unwrap().seq;
-    let ids = async |query: &str| console.ids(&auditor, query).await;
+    let three = server.audit.append(login).await.unwrap().seq;
+    let ids = async |query: &str| server.ids(&auditor, query).await;
     for (query, expected) in [
         ("actor=p_ada", vec![one]),
         // An id, or a name, of whoever it is.
@@ -93,9 +72,9 @@ async fn every_parameter_narrows(home: Home) {
     ] {
         assert_eq!(ids(query).await, expected, "{query}");
     }
-    let (_, page) = console.get(&auditor, "/v1/audit?unlockId=u_2").await;
+    let (_, page) = server.as_user(&auditor).get("/v1/audit?unlockId=u_2").await;
     let at: chrono::DateTime<chrono::Utc> =
-        serde_json::from_value(page["rows"][0]["createdAt"].clone()).unwrap();
+        serde_json::from_value(page["entries"][0]["createdAt"].clone()).unwrap();
     let ms = |ms: i64| {
         (at + chrono::TimeDelta::milliseconds(ms))
             .to_rfc3339()
@@ -113,17 +92,17 @@ async fn every_parameter_narrows(home: Home) {
 }
 
 #[tokio::test]
-async fn every_parameter_narrows_to_what_fits() {
+async fn every_parameter_filters_entries() {
     // By id and name, a prefix with what other languages take for wildcards, empty values, the edges of a span.
-    every_parameter_narrows(Home::sqlite()).await;
-    every_parameter_narrows(Home::postgres().await).await;
+    every_parameter_narrows(Store::sqlite()).await;
+    every_parameter_narrows(Store::postgres().await).await;
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_400_with_its_field() {
+async fn invalid_filters_are_400_with_their_field() {
     // For the list and for the export, which has no pages and wants a format that there is.
-    let console = Console::on(Home::sqlite()).await;
-    let auditor = console.auditor().await;
+    let server = AuditServer::on(Store::sqlite()).await;
+    let auditor = server.auditor().await;
     for (path, field) in [
         ("/v1/audit?backend=No%20Name", "backend"),
         ("/v1/audit?action=EXPLODE", "action"),
@@ -142,7 +121,7 @@ async fn what_does_not_fit_is_400_with_its_field() {
         ("/v1/audit/export?cursor=3", "cursor"),
         ("/v1/audit/export?action=EXPLODE", "action"),
     ] {
-        let (status, problem) = console.get(&auditor, path).await;
+        let (status, problem) = server.as_user(&auditor).get(path).await;
         let told = (status, problem["code"].as_str(), problem["field"].as_str());
         assert_eq!(
             told,
@@ -152,12 +131,12 @@ async fn what_does_not_fit_is_400_with_its_field() {
         assert!(!problem["requestId"].as_str().unwrap().is_empty());
     }
     // The one character that Postgres keeps in no text harms nothing.
-    for home in [Home::sqlite(), Home::postgres().await] {
-        let console = Console::on(home).await;
-        let auditor = console.auditor().await;
+    for home in [Store::sqlite(), Store::postgres().await] {
+        let server = AuditServer::on(home).await;
+        let auditor = server.auditor().await;
         for field in ["actor", "prefix", "unlockId"] {
             assert_eq!(
-                console.ids(&auditor, &format!("{field}=a%00b")).await,
+                server.ids(&auditor, &format!("{field}=a%00b")).await,
                 [0; 0],
                 "{field}"
             );
@@ -166,11 +145,11 @@ async fn what_does_not_fit_is_400_with_its_field() {
 }
 
 #[tokio::test]
-async fn a_prefix_is_found_whatever_the_databases_locale() {
+async fn a_prefix_is_found_with_any_database_locale() {
     // In a Postgres whose order of texts ignores punctuation: names that begin with the prefix, and no others.
-    let home = Home::postgres().await.in_english().await;
-    let console = Console::on(home).await;
-    let auditor = console.auditor().await;
+    let home = Store::postgres().await.in_english().await;
+    let server = AuditServer::on(home).await;
+    let auditor = server.auditor().await;
     for name in [
         "tenant_1:a",
         "tenant-1:a",
@@ -179,22 +158,22 @@ async fn a_prefix_is_found_whatever_the_databases_locale() {
         "tenant_1",
         "tenant_2:a",
     ] {
-        console.audit.append(about("cache", name)).await.unwrap();
+        server.audit.append(about("cache", name)).await.unwrap();
     }
-    assert_eq!(console.ids(&auditor, "prefix=tenant_1").await.len(), 2);
-    assert_eq!(console.ids(&auditor, "prefix=tenant_1:").await.len(), 1);
-    let tenant = console
+    assert_eq!(server.ids(&auditor, "prefix=tenant_1").await.len(), 2);
+    assert_eq!(server.ids(&auditor, "prefix=tenant_1:").await.len(), 1);
+    let tenant = server
         .token("tenant", on(Role::Auditor, None, Some("tenant_1")))
         .await;
-    assert_eq!(console.ids(&tenant, "").await.len(), 2);
+    assert_eq!(server.ids(&tenant, "").await.len(), 2);
 }
 
 #[tokio::test]
-async fn the_calls_are_described() {
+async fn audit_operations_are_in_the_openapi_description() {
     // Path, parameters and both formats stand in the server's own description.
-    let console = Console::on(Home::sqlite()).await;
-    let auditor = console.auditor().await;
-    let (_, api) = console.get(&auditor, "/v1/openapi.json").await;
+    let server = AuditServer::on(Store::sqlite()).await;
+    let auditor = server.auditor().await;
+    let (_, api) = server.as_user(&auditor).get("/v1/openapi.json").await;
     let list = &api["paths"]["/v1/audit"]["get"];
     let names: Vec<&str> = list["parameters"]
         .as_array()

@@ -1,10 +1,10 @@
 //! The record as a file: whole, in pieces, harmless in a spreadsheet, and itself recorded.
 
+use super::audit_server::{AuditServer, about};
+use super::chain::fill;
+use crate::support::Store;
 use reqwest::Method;
 use serde_json::{Value, json};
-
-use super::console::{Console, about};
-use super::stage::{Home, fill};
 
 /// RFC 4180, by hand: rows of cells.
 fn cells(csv: &str) -> Vec<Vec<String>> {
@@ -32,11 +32,12 @@ fn cells(csv: &str) -> Vec<Vec<String>> {
 }
 
 #[tokio::test]
-async fn no_cell_of_a_hostile_name_is_a_formula() {
+async fn hostile_names_are_no_formulas_in_csv() {
     // What spreadsheets run, in the resource, the reason and the actor; quotes, commas, line ends, a right-to-left mark.
-    let console = Console::on(Home::sqlite()).await;
-    let auditor = console.auditor().await;
-    // Each with its cell as a reader of RFC 4180 has it: an apostrophe before what would run, and nothing else.
+    let server = AuditServer::on(Store::sqlite()).await;
+    let auditor = server.auditor().await;
+    // Each with its cell as parsed by RFC 4180: an apostrophe before a formula, and no other
+    // change.
     let hostile = [
         ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"),
         ("+1+1", "'+1+1"),
@@ -55,10 +56,11 @@ async fn no_cell_of_a_hostile_name_is_a_formula() {
         let mut entry = about("cache", name);
         entry.reason = Some(name.to_owned());
         entry.actor.name = name.to_owned();
-        console.audit.append(entry).await.unwrap();
+        server.audit.append(entry).await.unwrap();
     }
-    let (status, csv) = console
-        .text(&auditor, "/v1/audit/export?format=csv&action=FORCE_UNLOCK")
+    let (status, csv) = server
+        .as_user(&auditor)
+        .text("/v1/audit/export?format=csv&action=FORCE_UNLOCK")
         .await;
     assert_eq!(status, 200);
     let rows = cells(&csv);
@@ -76,14 +78,16 @@ async fn no_cell_of_a_hostile_name_is_a_formula() {
 }
 
 #[tokio::test]
-async fn a_file_holds_every_row_of_its_moment_and_leaves_one_behind() {
-    // More rows than are read at once, in both formats; then the export's own rows, with what was asked for.
-    for home in [Home::sqlite(), Home::postgres().await] {
-        let console = Console::on(home).await;
-        let auditor = console.auditor().await;
-        fill(&console.audit, 450).await;
-        let (_, lines) = console
-            .text(&auditor, "/v1/audit/export?format=json&prefix=tenant_")
+async fn an_export_has_every_entry_and_is_itself_recorded() {
+    // More entries than are read at once, in both formats; then the entries of the export
+    // itself, with its filters.
+    for home in [Store::sqlite(), Store::postgres().await] {
+        let server = AuditServer::on(home).await;
+        let auditor = server.auditor().await;
+        fill(&server.audit, 450).await;
+        let (_, lines) = server
+            .as_user(&auditor)
+            .text("/v1/audit/export?format=json&prefix=tenant_")
             .await;
         let rows: Vec<Value> = lines
             .lines()
@@ -93,8 +97,9 @@ async fn a_file_holds_every_row_of_its_moment_and_leaves_one_behind() {
         let of = |row: &Value| row["id"].as_str().unwrap().parse::<i64>().unwrap();
         assert!(rows.windows(2).all(|pair| of(&pair[0]) == of(&pair[1]) + 1));
         assert!(rows[0]["after"]["number"].is_i64(), "{}", rows[0]);
-        let answer = console
-            .send(&auditor, Method::GET, "/v1/audit/export?format=csv")
+        let answer = server
+            .as_user(&auditor)
+            .send(Method::GET, "/v1/audit/export?format=csv")
             .await;
         let header = |name: &str| answer.headers()[name].to_str().unwrap().to_owned();
         assert!(header("content-type").starts_with("text/csv"));
@@ -106,8 +111,11 @@ async fn a_file_holds_every_row_of_its_moment_and_leaves_one_behind() {
         let csv = cells(&answer.text().await.unwrap());
         let newest: i64 = csv[1][0].parse().unwrap();
         assert_eq!(csv.len() as i64, 1 + newest, "the header, and every row");
-        let (_, own) = console.get(&auditor, "/v1/audit?action=AUDIT_EXPORT").await;
-        let own = own["rows"].as_array().unwrap();
+        let (_, own) = server
+            .as_user(&auditor)
+            .get("/v1/audit?action=AUDIT_EXPORT")
+            .await;
+        let own = own["entries"].as_array().unwrap();
         assert_eq!(own.len(), 2);
         assert_eq!(
             own[0]["id"].as_str().unwrap().parse::<i64>().unwrap(),
@@ -119,6 +127,6 @@ async fn a_file_holds_every_row_of_its_moment_and_leaves_one_behind() {
             json!({"format": "json", "filters": {"prefix": "tenant_"}})
         );
         assert_eq!(own[0]["actorName"], "auditor");
-        assert!(console.is_whole().await);
+        assert!(server.is_whole().await);
     }
 }

@@ -1,16 +1,20 @@
 //! `/audit` and `/audit/{id}` as HTML: complete without a script, hostile names harmless, every state designed.
 
-use super::console::{Console, about};
-use super::stage::{Home, fill};
-use crate::support::eventually::eventually;
+use super::audit_server::{AuditServer, about};
+use super::chain::fill;
+use crate::support::Store;
+use testkit::eventually;
 
 #[tokio::test]
-async fn the_page_searches_by_its_url_and_carries_that_into_its_links() {
+async fn filters_are_in_the_url_and_in_its_links() {
     // A filter with hostile text, the next page, the files, the way back.
-    let console = Console::on(Home::sqlite()).await;
-    let auditor = console.auditor().await;
-    fill(&console.audit, 130).await;
-    let (status, page) = console.text(&auditor, "/audit?prefix=tenant_&limit=10").await;
+    let server = AuditServer::on(Store::sqlite()).await;
+    let auditor = server.auditor().await;
+    fill(&server.audit, 130).await;
+    let (status, page) = server
+        .as_user(&auditor)
+        .text("/audit?prefix=tenant_&limit=10")
+        .await;
     assert_eq!(status, 200);
     assert!(
         page.contains("value=\"tenant_\"") && page.contains("tenant_0:r130"),
@@ -24,32 +28,38 @@ async fn the_page_searches_by_its_url_and_carries_that_into_its_links() {
         older.contains("prefix=tenant_") && older.contains("cursor="),
         "{older}"
     );
-    let (_, next) = console.text(&auditor, &older).await;
+    let (_, next) = server.as_user(&auditor).text(&older).await;
     assert!(
-        next.contains("Newest rows") && !next.contains("tenant_0:r130"),
+        next.contains("Newest entries") && !next.contains("tenant_0:r130"),
         "{next}"
     );
-    let (status, none) = console.text(&auditor, "/audit?prefix=nothing-like-this").await;
-    assert!(status == 200 && none.contains("No row fits") && none.contains("Every row"));
-    let (status, beyond) = console.text(&auditor, "/audit?cursor=1").await;
-    assert!(status == 200 && beyond.contains("There is no older row"));
-    let (status, bad) = console.text(&auditor, "/audit?from=soon&actor=ada").await;
+    let (status, none) = server
+        .as_user(&auditor)
+        .text("/audit?prefix=nothing-like-this")
+        .await;
+    assert!(status == 200 && none.contains("No matching entries") && none.contains("All entries"));
+    let (status, beyond) = server.as_user(&auditor).text("/audit?cursor=1").await;
+    assert!(status == 200 && beyond.contains("No older entries"));
+    let (status, bad) = server.as_user(&auditor).text("/audit?from=soon&actor=ada").await;
     assert_eq!(status, 400);
     assert!(
-        bad.contains("Nothing was looked for") && bad.contains("is not a time like"),
+        bad.contains("Search not run") && bad.contains("is not a time like"),
         "{bad}"
     );
     assert!(bad.contains("value=\"ada\"") && bad.contains("aria-invalid=\"true\""));
 }
 
 #[tokio::test]
-async fn one_row_shows_all_of_itself_and_what_ties_it_to_its_neighbours() {
-    // Reason, second person, both sides, request, hashes; the first row of all; numbers that are none.
-    let console = Console::on(Home::sqlite()).await;
-    let auditor = console.auditor().await;
-    let row = console.audit.append(about("cache", "tenant_1:a")).await.unwrap();
-    fill(&console.audit, 1).await;
-    let (status, page) = console.text(&auditor, &format!("/audit/{}", row.seq)).await;
+async fn an_entry_page_shows_all_fields_and_its_hashes() {
+    // Reason, second approver, both sides, request, hashes; the first entry; invalid numbers.
+    let server = AuditServer::on(Store::sqlite()).await;
+    let auditor = server.auditor().await;
+    let row = server.audit.append(about("cache", "tenant_1:a")).await.unwrap();
+    fill(&server.audit, 1).await;
+    let (status, page) = server
+        .as_user(&auditor)
+        .text(&format!("/audit/{}", row.seq))
+        .await;
     assert_eq!(status, 200);
     for text in [
         "stuck since 03:00",
@@ -60,7 +70,7 @@ async fn one_row_shows_all_of_itself_and_what_ties_it_to_its_neighbours() {
         "t-1",
         "w-1",
         row.hash.as_str(),
-        "Its fields give its hash, and it follows the row before it",
+        "Hash verified; the entry follows the previous one",
     ] {
         assert!(page.contains(text), "{text}: {page}");
     }
@@ -70,8 +80,8 @@ async fn one_row_shows_all_of_itself_and_what_ties_it_to_its_neighbours() {
             "{neighbour}"
         );
     }
-    let (_, first) = console.text(&auditor, "/audit/1").await;
-    assert!(first.contains("follows the row before it"), "{first}");
+    let (_, first) = server.as_user(&auditor).text("/audit/1").await;
+    assert!(first.contains("follows the previous one"), "{first}");
     for missing in [
         "0",
         "-1",
@@ -81,18 +91,18 @@ async fn one_row_shows_all_of_itself_and_what_ties_it_to_its_neighbours() {
         "99999999999999999999",
         "%00",
     ] {
-        let (status, page) = console.text(&auditor, &format!("/audit/{missing}")).await;
+        let (status, page) = server.as_user(&auditor).text(&format!("/audit/{missing}")).await;
         assert_eq!(status, 404, "{missing}");
-        assert!(page.contains("There is no such row"), "{missing}: {page}");
+        assert!(page.contains("No such entry"), "{missing}: {page}");
     }
 }
 
 #[tokio::test]
-async fn hostile_texts_are_shown_and_do_nothing() {
+async fn hostile_texts_are_shown_escaped() {
     // In every field of a row, on the list and on the row's page: no element more, nothing that turns the line around.
-    let console = Console::on(Home::sqlite()).await;
-    let auditor = console.auditor().await;
-    let plain = console.audit.append(about("cache", "plain")).await.unwrap().seq;
+    let server = AuditServer::on(Store::sqlite()).await;
+    let auditor = server.auditor().await;
+    let plain = server.audit.append(about("cache", "plain")).await.unwrap().seq;
     let evil = "\"><script>alert(1)</script><img src=x onerror=alert(2)>\u{202e}\u{0}x";
     let mut entry = about("cache", evil);
     entry.actor.name = evil.to_owned();
@@ -107,15 +117,15 @@ async fn hostile_texts_are_shown_and_do_nothing() {
     entry.subject.source = Some(evil.to_owned());
     entry.before = Some(serde_json::json!({evil: evil}));
     entry.after = Some(serde_json::json!({evil: [evil, {"x": evil}]}));
-    let hostile = console.audit.append(entry).await.unwrap().seq;
-    let (_, harmless) = console.text(&auditor, &format!("/audit/{plain}")).await;
+    let hostile = server.audit.append(entry).await.unwrap().seq;
+    let (_, harmless) = server.as_user(&auditor).text(&format!("/audit/{plain}")).await;
     let scripts = |page: &str| page.matches("<script").count();
     for path in [
         "/audit".to_owned(),
         format!("/audit/{hostile}"),
         "/audit?actor=%22%3E%3Cscript%3E".to_owned(),
     ] {
-        let (status, page) = console.text(&auditor, &path).await;
+        let (status, page) = server.as_user(&auditor).text(&path).await;
         assert_eq!(status, 200, "{path}");
         assert_eq!(scripts(&page), scripts(&harmless), "{path}: {page}");
         assert!(
@@ -126,74 +136,78 @@ async fn hostile_texts_are_shown_and_do_nothing() {
 }
 
 #[tokio::test]
-async fn the_page_says_how_far_the_chain_is_verified_and_what_is_wrong_with_it() {
+async fn the_page_shows_the_verification_status_of_the_chain() {
     // Whole; its end cut off while the server runs; a row changed in its middle, found by the walk at the next start.
-    let console = Console::on(Home::sqlite()).await;
-    let auditor = console.auditor().await;
-    fill(&console.audit, 20).await;
-    let last = console.audit.last().await.unwrap();
+    let server = AuditServer::on(Store::sqlite()).await;
+    let auditor = server.auditor().await;
+    fill(&server.audit, 20).await;
+    let last = server.audit.last().await.unwrap();
     let told = |text: String| {
-        let (console, auditor) = (&console, &auditor);
+        let (server, auditor) = (&server, &auditor);
         async move {
             eventually(&text, || async {
-                console.text(auditor, "/audit").await.1.contains(&text)
+                server.as_user(auditor).text("/audit").await.1.contains(&text)
             })
             .await;
         }
     };
-    told(format!("Audit: as it was written, up to row {last}")).await;
-    console
-        .home
-        .tamper(&format!("DELETE FROM audit_rows WHERE seq > {}", last - 3))
+    told(format!("Audit log: chain verified through entry {last}")).await;
+    server
+        .store
+        .tamper(&format!("DELETE FROM audit_entries WHERE seq > {}", last - 3))
         .await;
-    told(format!("Audit: row {last} is not as it was written")).await;
-    let (_, page) = console.text(&auditor, "/audit").await;
-    assert!(page.contains("is gone: the record was cut off"), "{page}");
-    console
-        .home
-        .tamper("UPDATE audit_rows SET reason = 'nicer' WHERE seq = 7")
+    told(format!("Audit log: chain broken at entry {last}")).await;
+    let (_, page) = server.as_user(&auditor).text("/audit").await;
+    assert!(page.contains("is missing: the audit log was truncated"), "{page}");
+    server
+        .store
+        .tamper("UPDATE audit_entries SET reason = 'nicer' WHERE seq = 7")
         .await;
-    let (_, row) = console.text(&auditor, "/audit/7").await;
-    assert!(row.contains("Its fields do not give its hash"), "{row}");
-    let (_, next) = console.text(&auditor, "/audit/8").await;
+    let (_, row) = server.as_user(&auditor).text("/audit/7").await;
+    assert!(row.contains("Hash mismatch"), "{row}");
+    let (_, next) = server.as_user(&auditor).text("/audit/8").await;
     assert!(
-        next.contains("follows the row before it"),
+        next.contains("follows the previous one"),
         "the hash still stands there: {next}"
     );
-    let console = console.again().await;
-    let auditor = console
+    let server = server.restart().await;
+    let auditor = server
         .token(
             "again",
-            super::console::on(domain::access::Role::Auditor, None, None),
+            crate::support::on(domain::access::Role::Auditor, None, None),
         )
         .await;
     eventually("the changed row is named", || async {
-        let (_, page) = console.text(&auditor, "/audit").await;
-        page.contains("Audit: row 7 is not as it was written")
-            && page.contains("its fields do not give its hash")
+        let (_, page) = server.as_user(&auditor).text("/audit").await;
+        page.contains("Audit log: chain broken at entry 7")
+            && page.contains("its hash does not match its fields")
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_store_that_does_not_answer_is_said_as_such() {
-    // The table is not there: a page that says so, a problem for programs; nothing of the store's own words.
-    let console = Console::on(Home::sqlite()).await;
-    let auditor = console.auditor().await;
-    console.home.tamper("ALTER TABLE audit_rows RENAME TO gone").await;
+async fn an_unreachable_store_is_reported() {
+    // The table is missing: an error page, a problem for programs; nothing of the store's own
+    // messages.
+    let server = AuditServer::on(Store::sqlite()).await;
+    let auditor = server.auditor().await;
+    server
+        .store
+        .tamper("ALTER TABLE audit_entries RENAME TO gone")
+        .await;
     for path in ["/audit", "/audit/1"] {
-        let (status, page) = console.text(&auditor, path).await;
+        let (status, page) = server.as_user(&auditor).text(path).await;
         assert_eq!(status, 503, "{path}");
         assert!(
-            page.contains("cannot be read") && !page.contains("no such table"),
+            page.contains("Audit log unavailable") && !page.contains("no such table"),
             "{page}"
         );
     }
-    let (status, problem) = console.get(&auditor, "/v1/audit").await;
+    let (status, problem) = server.as_user(&auditor).get("/v1/audit").await;
     assert_eq!(
         (status, problem["code"].as_str()),
         (503, Some("store_unavailable"))
     );
-    let (status, _) = console.get(&auditor, "/v1/audit/export").await;
+    let (status, _) = server.as_user(&auditor).get("/v1/audit/export").await;
     assert_eq!(status, 503, "what cannot be recorded is not exported");
 }

@@ -1,18 +1,18 @@
 //! Pages while others append, on both stores.
 
+use super::audit_server::{AuditServer, ids};
+use super::chain::{entry, fill};
+use crate::support::Store;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::console::{Console, ids};
-use super::stage::{Home, entry, fill};
-
-async fn pages_are_exact(home: Home) {
-    let console = Console::on(home).await;
-    let auditor = console.auditor().await;
-    fill(&console.audit, 120).await;
+async fn pages_are_exact(home: Store) {
+    let server = AuditServer::on(home).await;
+    let auditor = server.auditor().await;
+    fill(&server.audit, 120).await;
     let done = Arc::new(AtomicBool::new(false));
     let appended = Arc::new(AtomicUsize::new(0));
-    let (appender, is_done, count) = (console.home.open().await, done.clone(), appended.clone());
+    let (appender, is_done, count) = (server.store.open_audit().await, done.clone(), appended.clone());
     let appending = async {
         let mut number = 0;
         while !is_done.load(Ordering::Relaxed) {
@@ -29,8 +29,9 @@ async fn pages_are_exact(home: Home) {
             }
             let (mut seen, mut cursor) = (Vec::new(), String::new());
             loop {
-                let (status, page) = console
-                    .get(&auditor, &format!("/v1/audit?limit={limit}&cursor={cursor}"))
+                let (status, page) = server
+                    .as_user(&auditor)
+                    .get(&format!("/v1/audit?limit={limit}&cursor={cursor}"))
                     .await;
                 assert_eq!(status, 200, "{page}");
                 seen.extend(ids(&page));
@@ -54,22 +55,22 @@ async fn pages_are_exact(home: Home) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_row_is_lost_or_shown_twice_while_rows_are_appended() {
+async fn paging_neither_loses_nor_repeats_entries_during_appends() {
     // Pages of two lengths through the whole record, with another process writing as fast as it can.
-    pages_are_exact(Home::sqlite()).await;
-    pages_are_exact(Home::postgres().await).await;
+    pages_are_exact(Store::sqlite()).await;
+    pages_are_exact(Store::postgres().await).await;
 }
 
 #[tokio::test]
-async fn a_filter_goes_on_through_the_pages() {
+async fn a_filter_applies_to_all_pages() {
     // Every fifth row, in pages of three, as the links on the page do it.
-    let console = Console::on(Home::sqlite()).await;
-    let auditor = console.auditor().await;
-    fill(&console.audit, 40).await;
+    let server = AuditServer::on(Store::sqlite()).await;
+    let auditor = server.auditor().await;
+    fill(&server.audit, 40).await;
     let (mut seen, mut cursor) = (Vec::new(), String::new());
     loop {
         let path = format!("/v1/audit?prefix=tenant_3:&limit=3&cursor={cursor}");
-        let (_, page) = console.get(&auditor, &path).await;
+        let (_, page) = server.as_user(&auditor).get(&path).await;
         seen.extend(ids(&page));
         match page["nextCursor"].as_str() {
             Some(next) => next.clone_into(&mut cursor),
@@ -81,17 +82,17 @@ async fn a_filter_goes_on_through_the_pages() {
 }
 
 /// Twenty-five thousand rows, one each second since 1970, every second one a forced unlock. Searching reads no hashes.
-const MANY: &str = "INSERT INTO audit_rows (seq, created_at, action, phase, outcome, actor_id, actor_name, ip, user_agent,
+const MANY: &str = "INSERT INTO audit_entries (seq, created_at, action, phase, outcome, actor_id, actor_name, ip, user_agent,
     request_id, prev_hash, hash)
     WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 25000)
     SELECT n, n * 1000, CASE WHEN n % 2 = 0 THEN 'FORCE_UNLOCK' ELSE 'LOGIN' END, 'outcome', 'ok', 'p_1', 'someone',
     '192.0.2.7', 'curl', 'r_1', 'before ' || n, 'hash ' || n FROM numbers";
 
-async fn a_time_is_searched(home: Home) {
-    let console = Console::on(home).await;
-    let auditor = console.auditor().await;
-    console.home.tamper("DELETE FROM audit_rows").await;
-    console.home.tamper(MANY).await;
+async fn a_time_is_searched(home: Store) {
+    let server = AuditServer::on(home).await;
+    let auditor = server.auditor().await;
+    server.store.tamper("DELETE FROM audit_entries").await;
+    server.store.tamper(MANY).await;
     // Of few rows, of more than are read whole, without a beginning, and empty: from, to, the newest that fits, how many fit.
     for (from, to, newest, fit) in [
         ("1970-01-01T00:01:40Z", "1970-01-01T00:03:20Z", 198, 50),
@@ -100,7 +101,7 @@ async fn a_time_is_searched(home: Home) {
         ("1971-01-01T00:00:00Z", "1972-01-01T00:00:00Z", 0, 0),
     ] {
         let path = format!("/v1/audit?action=FORCE_UNLOCK&from={from}&to={to}&limit=60");
-        let (status, page) = console.get(&auditor, &path).await;
+        let (status, page) = server.as_user(&auditor).get(&path).await;
         assert_eq!(status, 200, "{page}");
         let expected: Vec<i64> = (1..=newest).rev().step_by(2).take(fit).collect();
         assert_eq!(ids(&page), expected, "{path}");
@@ -108,7 +109,7 @@ async fn a_time_is_searched(home: Home) {
 }
 
 #[tokio::test]
-async fn a_time_is_searched_whether_few_rows_are_of_it_or_many() {
-    a_time_is_searched(Home::sqlite()).await;
-    a_time_is_searched(Home::postgres().await).await;
+async fn a_time_filter_finds_few_or_many_entries() {
+    a_time_is_searched(Store::sqlite()).await;
+    a_time_is_searched(Store::postgres().await).await;
 }

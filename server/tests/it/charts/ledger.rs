@@ -1,17 +1,17 @@
 //! `/fencing` as HTML.
 
-use super::stage::Stage;
+use super::chart_pages::ChartPages;
 
 #[tokio::test]
-async fn an_unused_ledger_teaches_how_to_report() {
-    let stage = Stage::start().await;
-    let (status, html) = stage.page("/fencing").await;
+async fn without_reports_the_fencing_page_explains_reporting() {
+    let pages = ChartPages::start().await;
+    let (status, html) = pages.page("/fencing").await;
     assert_eq!(status, 200);
     for told in [
-        "No resource has reported yet",
+        "No rejections reported yet",
         "/v1/fencing/rejections",
         "/v1/fencing/check",
-        "No write under an old token",
+        "No fencing rejections",
     ] {
         assert!(html.contains(told), "{told}: {html}");
     }
@@ -20,20 +20,17 @@ async fn an_unused_ledger_teaches_how_to_report() {
 #[tokio::test]
 async fn refused_writes_are_counted_listed_and_filtered() {
     // Three writes on two locks by two sources; each filter alone, all ranges, and the chart beside its table.
-    let stage = Stage::start().await;
+    let pages = ChartPages::start().await;
     for (resource, source) in [
         ("tenant_1:a", "ledger-db"),
         ("tenant_1:a", "ledger-db"),
         ("tenant_2:b", "stock-api"),
     ] {
-        stage.refuse(resource, 7, source).await;
+        pages.refuse(resource, 7, source).await;
     }
     let rows = |html: &str| html.matches("class=\"f-n\"").count();
-    let (_, html) = stage.page("/fencing").await;
-    assert!(
-        html.contains("3 writes under old tokens refused in the last 24 h"),
-        "{html}"
-    );
+    let (_, html) = pages.page("/fencing").await;
+    assert!(html.contains("3 writes rejected in the last 24 h"), "{html}");
     assert_eq!(rows(&html), 3, "{html}");
     // The chart's one bar and the row of its table.
     assert!(
@@ -49,46 +46,46 @@ async fn refused_writes_are_counted_listed_and_filtered() {
         ("range=1h&prefix=tenant_2:b", 1),
         ("from=2026-05-01&to=2026-05-02", 0),
     ] {
-        let (status, html) = stage.page(&format!("/fencing?{query}")).await;
+        let (status, html) = pages.page(&format!("/fencing?{query}")).await;
         assert_eq!((status.as_u16(), rows(&html)), (200, count), "{query}: {html}");
     }
-    let (status, html) = stage.page("/fencing?range=soon").await;
-    assert!(status == 400 && html.contains("range is none of"), "{html}");
-    let (status, html) = stage.page("/fencing?before=x").await;
+    let (status, html) = pages.page("/fencing?range=soon").await;
+    assert!(status == 400 && html.contains("range must be one of"), "{html}");
+    let (status, html) = pages.page("/fencing?before=x").await;
     assert!(status == 400 && html.contains("role=\"alert\""), "{html}");
 }
 
 #[tokio::test]
-async fn a_viewer_of_one_tenant_sees_its_ledger_alone() {
+async fn a_tenant_viewer_sees_only_its_fencing_rejections() {
     // The other tenant's writes are neither listed nor counted nor named; without own ones the page teaches.
-    let stage = Stage::start().await;
-    stage.refuse("tenant_1:a", 7, "ledger-db").await;
-    stage.refuse("tenant_12:a", 7, "secret-source").await;
-    let one = stage.viewer_of("tenant_1").await;
-    let (_, html) = stage.page_as(&one, "/fencing").await;
+    let pages = ChartPages::start().await;
+    pages.refuse("tenant_1:a", 7, "ledger-db").await;
+    pages.refuse("tenant_12:a", 7, "secret-source").await;
+    let one = pages.viewer_of("tenant_1").await;
+    let (_, html) = pages.page_as(&one, "/fencing").await;
     assert!(
-        html.contains("1 write under old tokens") && html.contains("tenant_1:a"),
+        html.contains("1 write rejected") && html.contains("tenant_1:a"),
         "{html}"
     );
     assert!(
         !html.contains("tenant_12") && !html.contains("secret-source"),
         "{html}"
     );
-    let none = stage.viewer_of("tenant_3").await;
-    let (_, html) = stage.page_as(&none, "/fencing").await;
-    assert!(html.contains("No resource has reported yet"), "{html}");
+    let none = pages.viewer_of("tenant_3").await;
+    let (_, html) = pages.page_as(&none, "/fencing").await;
+    assert!(html.contains("No rejections reported yet"), "{html}");
 }
 
 #[tokio::test]
-async fn a_long_ledger_has_pages_that_neither_repeat_nor_leave_out() {
+async fn paging_of_rejections_neither_repeats_nor_omits() {
     // 120 writes: three pages by the link to older ones.
-    let stage = Stage::start().await;
+    let pages = ChartPages::start().await;
     for token in 1..=120 {
-        stage.refuse(&format!("r:{token:03}"), token, "db").await;
+        pages.refuse(&format!("r:{token:03}"), token, "db").await;
     }
     let (mut path, mut seen) = ("/fencing".to_owned(), Vec::new());
     loop {
-        let (_, html) = stage.page(&path).await;
+        let (_, html) = pages.page(&path).await;
         let list = html
             .split("id=\"rejections\"")
             .nth(1)
@@ -111,16 +108,16 @@ async fn a_long_ledger_has_pages_that_neither_repeat_nor_leave_out() {
 }
 
 #[tokio::test]
-async fn hostile_names_in_the_ledger_are_text() {
-    let stage = Stage::start().await;
+async fn hostile_names_in_rejections_are_escaped() {
+    let pages = ChartPages::start().await;
     let bad = "\"><script>alert(1)</script>\u{200b}x";
-    stage.refuse(bad, 7, "<img src=x onerror=alert(1)>").await;
-    let (_, html) = stage.page("/fencing?owner=%3Cscript%3E").await;
+    pages.refuse(bad, 7, "<img src=x onerror=alert(1)>").await;
+    let (_, html) = pages.page("/fencing?owner=%3Cscript%3E").await;
     assert!(
         !html.contains("<script>alert") && !html.contains("<img"),
         "{html}"
     );
-    let (_, html) = stage.page("/fencing").await;
+    let (_, html) = pages.page("/fencing").await;
     assert!(
         !html.contains("<script>alert") && !html.contains("<img"),
         "{html}"

@@ -1,10 +1,11 @@
-//! Wrong arguments end with 2 and say what fits, on standard error.
+//! Invalid arguments exit 2 and print the valid ones on standard error.
 
 use super::{leasehold, run};
 
 #[test]
-fn wrong_arguments_end_with_2_and_say_what_fits() {
-    // A command, flag, state, order, number and address that do not exist; each answer names what would fit.
+fn invalid_arguments_exit_2_with_the_valid_ones() {
+    // An unknown command, flag, state, order, number and address; each error names valid
+    // values.
     let folder = tempfile::tempdir().unwrap();
     let cases: [(&[&str], &str); 8] = [
         (&["lock"], "locks"),
@@ -32,7 +33,7 @@ fn help_goes_to_standard_output_and_ends_with_0() {
     let folder = tempfile::tempdir().unwrap();
     let (code, out, err) = run(leasehold(folder.path()).arg("--help"));
     assert_eq!((code, err.as_str()), (0, ""));
-    for command in ["serve", "demo", "locks", "check-config", "bench"] {
+    for command in ["serve", "demo", "locks", "check-config"] {
         assert!(out.contains(&format!("\n  {command} ")), "{out}");
     }
     let (code, out, _) = run(leasehold(folder.path()).args(["locks", "--help"]));
@@ -42,7 +43,7 @@ fn help_goes_to_standard_output_and_ends_with_0() {
 
 #[test]
 fn a_token_from_the_environment_is_not_shown_in_the_help() {
-    // clap prints the values of variables in help texts unless told otherwise.
+    // By default clap prints the values of variables in help texts.
     let folder = tempfile::tempdir().unwrap();
     let (_, out, _) = run(leasehold(folder.path())
         .args(["locks", "--help"])

@@ -7,14 +7,14 @@ use super::{leasehold, run};
 const FILE: &str = "listen = \"127.0.0.1:4000\"\n\n[[backend]]\nname = \"orders-db\"\nkind = \"postgres\"\nurl = \"postgres://watch:c4nary@db/orders\"\n";
 
 #[test]
-fn what_was_read_is_told_with_its_origin_and_without_secrets() {
+fn settings_are_printed_with_their_origin_without_secrets() {
     // A named file and one variable over it.
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("lh.toml"), FILE).unwrap();
     let mut command = leasehold(folder.path());
     command
         .args(["check-config", "--config", "lh.toml"])
-        .env("LEASEHOLD_BACKEND__ORDERS_DB__POLL", "5s");
+        .env("LEASEHOLD_BACKEND__ORDERS_DB__POLL_INTERVAL", "5s");
     let (code, out, err) = run(&mut command);
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
     let line = |key: &str| {
@@ -26,8 +26,8 @@ fn what_was_read_is_told_with_its_origin_and_without_secrets() {
     };
     assert_eq!(line("listen"), "listen \"127.0.0.1:4000\" lh.toml:1");
     assert_eq!(
-        line("backend.orders-db.poll"),
-        "backend.orders-db.poll \"5s\" LEASEHOLD_BACKEND__ORDERS_DB__POLL"
+        line("backend.orders-db.poll_interval"),
+        "backend.orders-db.poll_interval \"5s\" LEASEHOLD_BACKEND__ORDERS_DB__POLL_INTERVAL"
     );
     assert_eq!(
         line("backend.orders-db.timeout"),
@@ -38,12 +38,12 @@ fn what_was_read_is_told_with_its_origin_and_without_secrets() {
         "backend.orders-db.url \"postgres://watch:***@db/orders\" lh.toml:6"
     );
     assert!(!out.contains("c4nary"));
-    assert!(out.ends_with("Nothing is wrong. 1 backend.\n"), "{out}");
+    assert!(out.ends_with("No errors. 1 backend.\n"), "{out}");
 }
 
 #[test]
-fn mistakes_end_with_2_and_go_to_standard_error_with_their_lines() {
-    // Two mistakes in one file: both are told, after what was read.
+fn config_errors_exit_2_and_print_lines_on_stderr() {
+    // Two errors in one file: both are printed, after the settings.
     let folder = tempfile::tempdir().unwrap();
     let file = FILE.replace("listen", "listn") + "pol = \"2s\"\n";
     fs::write(folder.path().join("leasehold.toml"), file).unwrap();
@@ -60,8 +60,8 @@ fn mistakes_end_with_2_and_go_to_standard_error_with_their_lines() {
 }
 
 #[test]
-fn json_has_the_settings_and_the_mistakes_with_their_origins() {
-    // The same story for programs: everything on standard output, also what is wrong.
+fn json_has_settings_and_errors_with_their_origins() {
+    // The same for programs: everything on standard output, including errors.
     let folder = tempfile::tempdir().unwrap();
     fs::write(
         folder.path().join("leasehold.toml"),
@@ -83,7 +83,7 @@ fn json_has_the_settings_and_the_mistakes_with_their_origins() {
 }
 
 #[test]
-fn a_file_that_is_named_must_be_there_and_no_file_is_fine() {
+fn a_named_config_file_must_exist_but_none_is_required() {
     // A missing file is named; with nothing at all there are the defaults, and a word about the missing backends.
     let folder = tempfile::tempdir().unwrap();
     let (code, _, err) = run(leasehold(folder.path()).args(["check-config", "--config", "nowhere.toml"]));
@@ -98,7 +98,7 @@ fn a_file_that_is_named_must_be_there_and_no_file_is_fine() {
 }
 
 #[test]
-fn how_people_come_in_is_told_and_a_certificate_that_is_none_is_a_mistake() {
+fn sign_in_is_described_and_an_invalid_certificate_is_an_error() {
     // On this machine alone, behind a proxy, and with files that hold no certificate.
     let folder = tempfile::tempdir().unwrap();
     let check = |text: &str| {
@@ -108,14 +108,14 @@ fn how_people_come_in_is_told_and_a_certificate_that_is_none_is_a_mistake() {
     let (code, out, _) = check(FILE);
     assert_eq!(code, 0);
     assert!(
-        out.contains("http://127.0.0.1:4000: it listens on 127.0.0.1:4000, for this machine alone"),
+        out.contains("http://127.0.0.1:4000: it listens on 127.0.0.1:4000, for this machine only"),
         "{out}"
     );
     let behind = "listen = \"0.0.0.0:80\"\npublic_url = \"https://l.example.com\"\nproxy = { trusted = [\"10.0.0.1\"] }";
     let (code, out, _) = check(behind);
     assert_eq!(code, 0, "{out}");
     assert!(
-        out.contains("https://l.example.com: it listens on 0.0.0.0:80 for the proxy in 10.0.0.1/32 alone"),
+        out.contains("https://l.example.com: it listens on 0.0.0.0:80 for the proxy in 10.0.0.1/32 only"),
         "{out}"
     );
     fs::write(folder.path().join("any.pem"), "any").unwrap();

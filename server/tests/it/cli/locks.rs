@@ -14,10 +14,11 @@ use serde_json::{Value, json};
 
 use super::{leasehold, run};
 
-/// Requests that came: token and query.
+/// Received requests: token and query.
 type Seen = Arc<Mutex<Vec<(Option<String>, Vec<(String, String)>)>>>;
 
-/// Answers with these pages, chosen by the cursor (none is the first), until the runtime ends.
+/// Answers with these pages, chosen by the cursor (`None` is the first), until the runtime
+/// ends.
 struct Answers {
     address: SocketAddr,
     seen: Seen,
@@ -89,7 +90,7 @@ fn page(locks: &[&str], next: Option<&str>, complete: bool) -> Value {
 }
 
 #[test]
-fn pages_are_followed_and_a_row_that_moved_comes_once() {
+fn all_pages_are_read_and_a_moved_row_is_printed_once() {
     // Two pages that share a row; the query and the token reach the server.
     let server = Answers::start(
         StatusCode::OK,
@@ -127,7 +128,7 @@ fn pages_are_followed_and_a_row_that_moved_comes_once() {
 }
 
 #[test]
-fn a_table_stops_at_the_limit_and_says_that_there_is_more() {
+fn a_table_stops_at_the_limit_with_a_remark() {
     // A limit of one row; the note goes to standard error, so that the table stays a table.
     let server = Answers::start(StatusCode::OK, vec![page(&["a", "b"], Some("1"), true)]);
     let (code, out, err) = run(&mut server.locks(&["--limit", "1"]));
@@ -161,7 +162,7 @@ fn a_table_stops_at_the_limit_and_says_that_there_is_more() {
 
 #[test]
 fn an_incomplete_view_ends_with_4_and_names_the_backend() {
-    // A backend is down: rows or not, the command says so and does not end with 0.
+    // A backend is down: with rows or without, the command reports it and does not exit 0.
     for locks in [&["a"][..], &[]] {
         let server = Answers::start(StatusCode::OK, vec![page(locks, None, false)]);
         let (code, _, err) = run(&mut server.locks(&[]));
@@ -175,7 +176,7 @@ fn an_incomplete_view_ends_with_4_and_names_the_backend() {
 }
 
 #[test]
-fn refusals_say_why_and_have_their_exit_codes() {
+fn refusals_have_reasons_and_exit_codes() {
     // A bad parameter, a missing token, a failure, and something that is no Leasehold server.
     let problem =
         json!({"title": "Bad Request", "detail": "is one of a, b", "field": "state", "requestId": "r1"});
@@ -198,18 +199,8 @@ fn refusals_say_why_and_have_their_exit_codes() {
             1,
             "answers 503 Service Unavailable",
         ),
-        (
-            StatusCode::OK,
-            json!("hello"),
-            1,
-            "does not answer like a Leasehold server",
-        ),
-        (
-            StatusCode::FOUND,
-            Value::Null,
-            1,
-            "does not answer like a Leasehold server",
-        ),
+        (StatusCode::OK, json!("hello"), 1, "is not a Leasehold server"),
+        (StatusCode::FOUND, Value::Null, 1, "is not a Leasehold server"),
     ] {
         let server = Answers::start(status, vec![body]);
         let (seen, out, err) = run(&mut server.locks(&[]));
@@ -219,7 +210,7 @@ fn refusals_say_why_and_have_their_exit_codes() {
 }
 
 #[test]
-fn a_server_that_is_not_there_ends_with_3() {
+fn an_unreachable_server_exits_3() {
     // A port that was free a moment ago, with and without --watch.
     let server = Answers::start(StatusCode::OK, vec![Value::Null]);
     let (mut once, mut watch) = (server.locks(&[]), server.locks(&["--watch"]));
@@ -235,8 +226,9 @@ fn a_server_that_is_not_there_ends_with_3() {
 }
 
 #[test]
-fn a_watch_says_disconnected_when_the_server_goes_away_and_ends_with_0_on_ctrl_c() {
-    // The first table comes; then the server ends; then the next lines say so and every row is stale.
+fn watch_reports_a_disconnect_and_ends_with_0_on_ctrl_c() {
+    // The first table is printed; then the server ends; then the next lines report it and every
+    // row is stale.
     let server = Answers::start(StatusCode::OK, vec![page(&["a"], None, true)]);
     let mut child = server.locks(&["--watch"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap())
@@ -255,7 +247,7 @@ fn a_watch_says_disconnected_when_the_server_goes_away_and_ends_with_0_on_ctrl_c
 }
 
 #[test]
-fn a_watch_ends_when_nobody_reads_it_any_more() {
+fn a_watch_ends_when_its_output_is_closed() {
     // The reader closes the pipe after the first table, as `| head` does.
     let server = Answers::start(StatusCode::OK, vec![page(&["a"], None, true)]);
     let mut child = server.locks(&["--watch"]).stdout(Stdio::piped()).spawn().unwrap();

@@ -1,28 +1,29 @@
-//! `leasehold rules`: into a server and out of it, and for Prometheus; what is shipped for monitoring is checked by real tools.
+//! `leasehold rules`: import, export, and export for Prometheus; real tools check the shipped
+//! monitoring files.
 
+use crate::support::{TestServer, bearer, token};
 use std::path::Path;
 use std::process::Command;
 
+use ::testkit::{AlertmanagerOptions, Throwaway, promtool};
 use domain::access::Role;
 use leasehold::alerts::prometheus;
-use leasehold::throwaway::{AlertmanagerOptions, Throwaway, promtool};
 use serde_json::{Value, json};
 
 use super::{leasehold, run};
-use crate::support::console::{Console, bearer, token};
 
 const SHIPPED: &str = include_str!("../../../../docs/monitoring/leasehold.rules.yml");
 const ROUTES: &str = include_str!("../../../../docs/monitoring/alertmanager.example.yml");
 
 struct Desk {
-    console: Console,
+    console: TestServer,
     admin: String,
     folder: tempfile::TempDir,
 }
 
 impl Desk {
     async fn start() -> Self {
-        let console = Console::start("").await;
+        let console = TestServer::builder().operator().start().await;
         let admin = token(&console.serving, Role::Admin).await;
         Self {
             admin: admin.expose().to_owned(),
@@ -63,7 +64,7 @@ impl Desk {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_exported_is_imported_without_a_change_and_each_difference_is_told_and_made_once() {
+async fn import_of_an_export_changes_nothing_and_diffs_apply_once() {
     // Out and in again; a new rule and a changed threshold, tried first; once more.
     let desk = Desk::start().await;
     let (code, toml, err) = desk.rules(&["export"]).await;
@@ -109,8 +110,9 @@ async fn what_was_exported_is_imported_without_a_change_and_each_difference_is_t
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_with_a_fault_changes_nothing_and_says_where() {
-    // One good rule before one without an id, with an id twice, with a threshold that is none, of no TOML; nobody answers.
+async fn an_invalid_rules_file_changes_nothing_and_names_the_line() {
+    // One valid rule before one without an id, with a repeated id, with an invalid threshold,
+    // of invalid TOML; no server is called.
     let desk = Desk::start().await;
     let good = "[[rule]]\nid = \"good\"\ncondition = \"coverage\"\n\n";
     for (bad, why) in [
@@ -148,7 +150,7 @@ fn accepts(arguments: &[&str]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_exported_for_prometheus_is_taken_by_promtool_and_says_what_it_cannot_tell() {
+async fn prometheus_export_passes_promtool_and_names_its_limits() {
     // Hostile names and patterns, scopes that metrics know and some that they do not, a rule that is off.
     let desk = Desk::start().await;
     let rules = [
@@ -189,22 +191,23 @@ async fn what_is_exported_for_prometheus_is_taken_by_promtool_and_says_what_it_c
     }
     assert!(text.contains("      # Waits too long is off.\n"), "{text}");
     assert!(
-        text.contains("cannot be told from metrics: it looks at some owners"),
+        text.contains("not expressible in metrics: it selects owners"),
         "{text}"
     );
     assert!(of("teams").contains(&desk.console.serving.home));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_rules_that_are_shipped_are_those_of_a_new_installation_and_fire_on_what_they_say() {
-    // The file beside what the program makes, promtool's own tests of it, and an Alertmanager on the example of its routes.
+async fn shipped_rules_match_a_new_installation_and_fire() {
+    // The file equals the program's output, with promtool's own tests of it, and an
+    // Alertmanager with the example of its routes.
     let desk = Desk::start().await;
     let (code, made, err) = desk
         .rules(&["export", "--builtin", "--format", "prometheus"])
         .await;
     assert_eq!(code, 0, "{err}");
-    let mend = "leasehold rules export --builtin --format prometheus > docs/monitoring/leasehold.rules.yml";
-    assert!(made == SHIPPED, "what is shipped is old; make it with: {mend}");
+    let remedy = "leasehold rules export --builtin --format prometheus > docs/monitoring/leasehold.rules.yml";
+    assert!(made == SHIPPED, "what is shipped is old; make it with: {remedy}");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/monitoring");
     let file = |name: &str| folder.join(name).display().to_string();
     accepts(&["check", "rules", &file("leasehold.rules.yml")]);
@@ -216,7 +219,7 @@ async fn the_rules_that_are_shipped_are_those_of_a_new_installation_and_fire_on_
 }
 
 #[test]
-fn no_rule_at_all_is_a_file_too() {
+fn an_export_without_rules_is_valid() {
     // Every rule removed.
     assert!(prometheus([].iter(), "https://x").ends_with("    rules:\n      []\n"));
 }

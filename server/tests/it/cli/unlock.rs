@@ -1,20 +1,18 @@
 //! `leasehold unlock` against a whole server: by flag, at a terminal, and everything that must not release.
 
+use crate::support::{TestServer, token};
 use std::process::{Command, Stdio};
 
+use ::testkit::{RedisOptions, Throwaway};
 use domain::access::Role;
-use domain::unlock::Tier;
-use leasehold::identity::Who;
-use leasehold::throwaway::{RedisOptions, Throwaway};
 use serde_json::{Value, json};
 
 use super::{leasehold, run};
-use crate::support::console::{Console, token};
 
 const REASON: &str = "stuck since 03:00, its owner agrees";
 
 /// A lease of the built-in service that the inventory shows: this very one, not the one before it under the same name.
-async fn held(console: &Console, resource: &str) -> String {
+async fn held(console: &TestServer, resource: &str) -> String {
     let body = json!({"resource": resource, "ownerId": "worker-7", "ttlSeconds": 600});
     let acquire = console.client.post(console.url("/v1/locks/acquire")).json(&body);
     let lease: Value = acquire.send().await.unwrap().json().await.unwrap();
@@ -28,20 +26,20 @@ async fn held(console: &Console, resource: &str) -> String {
     lease["leaseId"].as_str().unwrap().to_owned()
 }
 
-async fn is_held(console: &Console, lease: &str) -> bool {
+async fn is_held(console: &TestServer, lease: &str) -> bool {
     console.json(&format!("/v1/locks/{lease}")).await["state"] == "held"
 }
 
-fn command(console: &Console, args: &[&str]) -> Command {
+fn command(console: &TestServer, args: &[&str]) -> Command {
     let mut command = leasehold(std::env::temp_dir().as_path());
     command
         .args(["unlock", "--server", &console.url(""), "builtin"])
         .args(args)
-        .env("LEASEHOLD_TOKEN", console.token.expose());
+        .env("LEASEHOLD_TOKEN", console.operator_token());
     command
 }
 
-async fn unlock(console: &Console, args: &[&str]) -> (i32, String, String) {
+async fn unlock(console: &TestServer, args: &[&str]) -> (i32, String, String) {
     let mut command = command(console, args);
     command.stdin(Stdio::null());
     tokio::task::spawn_blocking(move || run(&mut command))
@@ -50,9 +48,9 @@ async fn unlock(console: &Console, args: &[&str]) -> (i32, String, String) {
 }
 
 #[tokio::test]
-async fn a_script_names_the_resource_twice_and_hears_the_outcome() {
+async fn a_script_confirms_by_name_and_prints_the_outcome() {
     // What would end is shown first; the lease is gone afterwards; with --json there is the unlock alone.
-    let console = Console::start("").await;
+    let console = TestServer::builder().operator().start().await;
     let lease = held(&console, "jobs/close").await;
     let args = [
         "jobs/close",
@@ -68,7 +66,7 @@ async fn a_script_names_the_resource_twice_and_hears_the_outcome() {
         "{out}"
     );
     assert!(
-        out.contains("\nreleased: exactly the holding that was shown has ended."),
+        out.contains("\nreleased: exactly the holder that was shown has lost the lock."),
         "{out}"
     );
     assert!(!is_held(&console, &lease).await);
@@ -85,9 +83,9 @@ async fn a_script_names_the_resource_twice_and_hears_the_outcome() {
 }
 
 #[tokio::test]
-async fn without_a_terminal_and_without_the_flag_nothing_is_done() {
+async fn without_terminal_and_flag_no_unlock_is_made() {
     // 2; what would end is shown, the intent is cancelled.
-    let console = Console::start("").await;
+    let console = TestServer::builder().operator().start().await;
     let lease = held(&console, "r").await;
     let (code, out, err) = unlock(&console, &["r", "--reason", REASON]).await;
     assert_eq!(code, 2, "{out}{err}");
@@ -102,9 +100,9 @@ async fn without_a_terminal_and_without_the_flag_nothing_is_done() {
 }
 
 #[tokio::test]
-async fn wrong_words_end_with_2_and_release_nothing() {
+async fn wrong_confirmation_exits_2_and_releases_nothing() {
     // A weak reason, another name, a name that nobody holds (8), a backend that there is not.
-    let console = Console::start("").await;
+    let console = TestServer::builder().operator().start().await;
     let lease = held(&console, "r").await;
     let weak = unlock(
         &console,
@@ -126,14 +124,14 @@ async fn wrong_words_end_with_2_and_release_nothing() {
     )
     .await;
     assert_eq!(free.0, 8);
-    assert!(free.2.contains("nobody holds never on builtin"), "{}", free.2);
+    assert!(free.2.contains("never on builtin is not held"), "{}", free.2);
     assert!(is_held(&console, &lease).await);
 }
 
 #[tokio::test]
-async fn a_viewer_and_a_protected_name_are_refused_with_the_way_on() {
-    // 5 each: without the right, and where a person is wanted; the intent is given up.
-    let console = Console::start("").await;
+async fn viewers_and_protected_names_are_refused_with_a_remedy() {
+    // 5 each: without the right, and where a user is wanted; the intent is given up.
+    let console = TestServer::builder().operator().start().await;
     let lease = held(&console, "jobs/close").await;
     let viewer = token(&console.serving, Role::Viewer).await;
     let args = [
@@ -152,15 +150,10 @@ async fn a_viewer_and_a_protected_name_are_refused_with_the_way_on() {
         .unwrap();
     assert_eq!(code, 5, "{err}");
     assert!(err.contains("forbidden"), "{err}");
-    let system = Who::system("test");
-    let unlocks = &console.serving.unlocks;
-    unlocks
-        .set_tier(&system, None, "jobs", Tier::Protected)
-        .await
-        .unwrap();
+    console.protect("jobs").await;
     let (code, out, err) = unlock(&console, &args).await;
     assert_eq!(code, 5, "{out}{err}");
-    assert!(out.contains("tier       protected"), "{out}");
+    assert!(out.contains("protection protected"), "{out}");
     assert!(
         err.contains("is protected") && err.contains(&console.url("")),
         "{err}"
@@ -169,13 +162,13 @@ async fn a_viewer_and_a_protected_name_are_refused_with_the_way_on() {
 }
 
 #[tokio::test]
-async fn names_cannot_move_the_cursor() {
+async fn names_cannot_emit_terminal_escapes() {
     // A Redis key with an escape sequence, confirmed as it is shown: no control byte on either output, and the key is gone.
     let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
     let url = redis.url();
-    let console = Console::start(&format!(
-        "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{url}\"]\nunlock_url = \"{url}\"\npoll = \"200ms\"\n"
-    ))
+    let console = TestServer::builder().config(&format!(
+        "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{url}\"]\nunlock_url = \"{url}\"\npoll_interval = \"200ms\"\n"
+    )).operator().start()
     .await;
     let client = redis::Client::open(url).unwrap();
     let mut driver = client.get_multiplexed_async_connection().await.unwrap();
@@ -201,7 +194,7 @@ async fn names_cannot_move_the_cursor() {
             REASON,
         ])
         .args(["--confirm-resource", shown])
-        .env("LEASEHOLD_TOKEN", console.token.expose());
+        .env("LEASEHOLD_TOKEN", console.operator_token());
     let (code, out, err) = tokio::task::spawn_blocking(move || run(&mut command))
         .await
         .unwrap();
@@ -216,9 +209,9 @@ async fn names_cannot_move_the_cursor() {
 }
 
 /// The same command with a terminal as its standard input; each line is typed when it asks, for the first time or again.
-async fn at_a_terminal(console: &Console, args: &[&str], typed: &'static [&'static str]) -> (i32, String) {
+async fn at_a_terminal(console: &TestServer, args: &[&str], typed: &'static [&'static str]) -> (i32, String) {
     use std::io::{Read as _, Write as _};
-    let quoted: Vec<String> = args.iter().map(|arg| domain::shell::quote(arg)).collect();
+    let quoted: Vec<String> = args.iter().map(|arg| domain::shell_quote::quote(arg)).collect();
     // `exec`: a shell that stays, as dash does, takes Ctrl-C too, and its own end would be the code that is seen.
     let line = format!(
         "exec {} unlock --server {} builtin {}",
@@ -229,7 +222,7 @@ async fn at_a_terminal(console: &Console, args: &[&str], typed: &'static [&'stat
     let mut script = Command::new("script");
     script
         .args(["-qec", &line, "/dev/null"])
-        .env("LEASEHOLD_TOKEN", console.token.expose())
+        .env("LEASEHOLD_TOKEN", console.operator_token())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped());
     tokio::task::spawn_blocking(move || {
@@ -255,14 +248,14 @@ async fn at_a_terminal(console: &Console, args: &[&str], typed: &'static [&'stat
 }
 
 #[tokio::test]
-async fn at_a_terminal_the_name_is_typed_and_a_slip_is_told() {
+async fn at_a_terminal_the_typed_name_is_compared() {
     // A wrong name first, which is told; then the right one. And Ctrl-C, which releases nothing.
-    let console = Console::start("").await;
+    let console = TestServer::builder().operator().start().await;
     let lease = held(&console, "r").await;
     let (code, said) = at_a_terminal(&console, &["r", "--reason", REASON], &["x\n", "r\n"]).await;
     assert_eq!(code, 0, "{said}");
     assert!(
-        said.contains("Type r to release it") && said.contains("not the name of the resource"),
+        said.contains("Type r to release it") && said.contains("does not equal the resource byte for byte"),
         "{said}"
     );
     assert!(!is_held(&console, &lease).await);
@@ -273,7 +266,7 @@ async fn at_a_terminal_the_name_is_typed_and_a_slip_is_told() {
 }
 
 #[tokio::test]
-async fn nobody_there_ends_with_3() {
+async fn an_unreachable_console_exits_3() {
     // A port that nobody listens on.
     let mut command = leasehold(std::env::temp_dir().as_path());
     command.args([

@@ -1,4 +1,4 @@
-//! The code of docs/lease-client.md and docs/fencing.md: commands run as they stand, Rust is the code that is tested.
+//! The code of docs/lease-client.md and docs/fencing.md: commands run unchanged, Rust is the code that is tested.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -10,8 +10,8 @@ use axum::routing::put;
 use leasehold_client::{Client, Request};
 use tokio::process::Command;
 
+use super::client_and_server::{ClientAndServer, aside};
 use super::patterns::{Document, write};
-use super::world::{World, aside};
 
 const CLIENTS: &str = include_str!("../../../../docs/lease-client.md");
 pub(super) const FENCING: &str = include_str!("../../../../docs/fencing.md");
@@ -24,8 +24,8 @@ pub(super) fn blocks(page: &'static str, language: &str) -> Vec<&'static str> {
         .collect()
 }
 
-/// Standard output; anything but success fails the test.
-async fn output(world: &World, program: &str, script: &str, more: &[(&str, &str)]) -> String {
+/// Standard output; a failing command fails the test.
+async fn output(world: &ClientAndServer, program: &str, script: &str, more: &[(&str, &str)]) -> String {
     let binary = Path::new(env!("CARGO_BIN_EXE_leasehold"));
     let path = std::env::join_paths(
         std::iter::once(binary.parent().unwrap().to_owned())
@@ -54,7 +54,7 @@ async fn output(world: &World, program: &str, script: &str, more: &[(&str, &str)
     String::from_utf8(output.stdout).unwrap()
 }
 
-async fn was_held_once(world: &World, resource: &str) {
+async fn was_held_once(world: &ClientAndServer, resource: &str) {
     let seen = world.resource(resource).await;
     assert_eq!(
         (&seen["holder"], &seen["lastFencingToken"]),
@@ -66,7 +66,7 @@ async fn was_held_once(world: &World, resource: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_shell_commands_of_the_page_do_what_it_says() {
     // `leasehold run`, then curl: acquired, renewed and released, each once.
-    let world = World::start().await;
+    let world = ClientAndServer::start().await;
     let [run, curl] = blocks(CLIENTS, "sh").try_into().unwrap();
     assert_eq!(output(&world, "sh", run, &[]).await, "closing under token 1\n");
     was_held_once(&world, "billing:close:2026-04").await;
@@ -83,8 +83,8 @@ async fn the_shell_commands_of_the_page_do_what_it_says() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_python_of_the_page_holds_renews_and_releases() {
-    // As it stands; then with a TTL of 1 s and three seconds of work, renewed over it; then it loses the lease.
-    let world = World::start().await;
+    // The example unchanged; then with a TTL of 1 s and 3 s of work, which needs renewals; then with a lost lease.
+    let world = ClientAndServer::start().await;
     let [page] = blocks(CLIENTS, "python").try_into().unwrap();
     assert_eq!(
         output(&world, "python3", page, &[]).await,
@@ -123,15 +123,15 @@ async fn close_the_month(server: &str, token: &str) -> Result<u64, Box<dyn std::
         .await?;
     let work = async {
         for _ in 0..3 {
-            // Each step takes a second at most; a lease with less than two left is not worth beginning on.
+            // Each step takes at most a second; it is not started on a lease with less than two seconds left.
             lease.checkpoint(Duration::from_secs(2))?;
             // write(…, lease.fencing_token()).await?
         }
-        Ok::<_, leasehold_client::Checkpoint>(lease.fencing_token())
+        Ok::<_, leasehold_client::CheckpointError>(lease.fencing_token())
     };
     let token = tokio::select! {
         done = work => done?,
-        // By the server's word, or because the deadline has passed.
+        // The server reported the loss, or the deadline has passed.
         loss = lease.lost() => return Err(loss.to_string().into()),
     };
     lease.release().await?;
@@ -139,7 +139,7 @@ async fn close_the_month(server: &str, token: &str) -> Result<u64, Box<dyn std::
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_rust_of_the_pages_is_what_these_tests_run() {
+async fn documented_rust_equals_the_tested_code() {
     // Word for word, apart from visibility; and the client's example is run here.
     let sources = [
         include_str!("docs.rs"),
@@ -154,7 +154,7 @@ async fn the_rust_of_the_pages_is_what_these_tests_run() {
         let is_imports = code.lines().all(|line| line.starts_with("use "));
         assert!(is_imports || sources.contains(code), "not tested:\n{code}");
     }
-    let world = World::start().await;
+    let world = ClientAndServer::start().await;
     assert_eq!(close_the_month(&world.direct(), world.token()).await.unwrap(), 1);
     was_held_once(&world, "billing:close:2026-06").await;
 }
@@ -162,7 +162,7 @@ async fn the_rust_of_the_pages_is_what_these_tests_run() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_shell_commands_of_the_fencing_page_write_and_report() {
     // A document behind the page's own handler: written under token 1; then a refusal is reported to the ledger.
-    let world = World::start().await;
+    let world = ClientAndServer::start().await;
     let document = Arc::<Mutex<Document>>::default();
     let app = Router::new().route("/", put(write)).with_state(document.clone());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -4,21 +4,21 @@ use std::time::Duration;
 
 use rustix::process::{Signal, kill_process};
 
-use super::world::{BEATS, SLACK, World, no_later, now};
-use crate::support::eventually::eventually;
+use super::client_and_server::{BEATS, ClientAndServer, SLACK, no_later, now};
+use testkit::eventually;
 
 const TTL: Duration = Duration::from_secs(3);
 const GRACE: Duration = Duration::from_secs(1);
 const FLAGS: [&str; 6] = ["--resource", "r", "--ttl", "3s", "--grace", "1s"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn killed_its_command_ends_at_once_and_the_lock_by_its_ttl() {
-    // The watcher sees the pipe close; a command that tidies up gets its grace, one that does not is killed after it.
+async fn a_killed_supervisor_ends_the_command_and_the_lock_expires() {
+    // The watcher sees the pipe close: a command that exits on SIGTERM gets its grace, any other is killed after it.
     for (script, tidied) in [
         (format!("trap 'echo >tidy; exit' TERM; {BEATS}"), true),
         (format!("trap '' TERM; {BEATS}"), false),
     ] {
-        let world = World::start().await;
+        let world = ClientAndServer::start().await;
         let mut run = world.run(&FLAGS, &script);
         run.wrote("beats").await;
         run.send(Signal::KILL);
@@ -34,9 +34,9 @@ async fn killed_its_command_ends_at_once_and_the_lock_by_its_ttl() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_watcher_that_was_killed_is_replaced() {
-    // At the next renewal; the new one does its work when we are killed. The command notices nothing before.
-    let world = World::start().await;
+async fn a_killed_watchdog_is_replaced() {
+    // The next renewal fails; the new watcher acts when we are killed. The command sees no change before that.
+    let world = ClientAndServer::start().await;
     let mut run = world.run(&FLAGS, BEATS);
     run.wrote("beats").await;
     let first = run.watcher().await;
@@ -47,7 +47,7 @@ async fn a_watcher_that_was_killed_is_replaced() {
     })
     .await;
     run.beats_after(now()).await;
-    // Until it watches, which it says to us only.
+    // Waits until the watcher runs, which it reports to its parent only.
     run.beats_after(now().plus(TTL)).await;
     run.send(Signal::KILL);
     let killed = now();
@@ -57,9 +57,9 @@ async fn a_watcher_that_was_killed_is_replaced() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_its_watcher_a_lost_lease_ends_the_command_too() {
+async fn without_a_watchdog_a_lost_lease_ends_the_command() {
     // The watcher is killed and the lease revoked before it can be replaced.
-    let world = World::start().await;
+    let world = ClientAndServer::start().await;
     let script = format!("echo $LEASEHOLD_LEASE_ID >lease; trap '' TERM; {BEATS}");
     let mut run = world.run(&["--resource", "r", "--ttl", "60s", "--grace", "1s"], &script);
     run.wrote("beats").await;
@@ -72,13 +72,13 @@ async fn without_its_watcher_a_lost_lease_ends_the_command_too() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn killed_together_with_its_watcher_the_kernel_still_tells_the_command() {
-    // Nobody of ours is left: its first process gets SIGTERM.
-    let world = World::start().await;
+async fn killing_supervisor_and_watchdog_signals_the_command() {
+    // No child process is left: its first process gets SIGTERM.
+    let world = ClientAndServer::start().await;
     let mut run = world.run(&FLAGS, &format!("trap 'echo yes >told; exit' TERM; {BEATS}"));
     run.wrote("beats").await;
     let watcher = run.watcher().await;
-    // Stopped first, so that neither sees the other go.
+    // Both are stopped first, so that neither observes the end of the other.
     kill_process(watcher, Signal::STOP).unwrap();
     run.send(Signal::STOP);
     kill_process(watcher, Signal::KILL).unwrap();

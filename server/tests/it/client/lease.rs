@@ -2,19 +2,20 @@
 
 use std::time::Duration;
 
-use leasehold::lease::LeaseConfig;
-use leasehold_client::{AcquireError, Checkpoint, Loss, Request};
+use ::lease::LeaseConfig;
+use leasehold_client::{AcquireError, CheckpointError, Loss, Request};
 use serde_json::json;
 
-use super::world::{World, aside, no_later, now};
-use crate::support::eventually::eventually;
+use super::client_and_server::{ClientAndServer, aside, no_later, now};
+use testkit::eventually;
 
 const TTL: Duration = Duration::from_secs(2);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lease_is_renewed_until_it_is_given_back() {
-    // Held over three TTLs under one token; then free at once; giving back again does nothing to the next owner.
-    let world = World::start().await;
+async fn a_lease_is_renewed_until_its_release() {
+    // A lease is held over three TTLs under one token, then released: the lock is free at once, and a second release
+    // does not affect the next owner.
+    let world = ClientAndServer::start().await;
     let lease = world
         .client()
         .acquire(Request::new("r", TTL).owner("w1"))
@@ -26,6 +27,7 @@ async fn a_lease_is_renewed_until_it_is_given_back() {
         assert!(left <= TTL);
         let seen = world.resource("r").await;
         assert_eq!(seen["holder"]["fencingToken"], lease.fencing_token(), "{seen}");
+        // The pace of the worker, over several real renewals.
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     lease.release().await.unwrap();
@@ -33,7 +35,7 @@ async fn a_lease_is_renewed_until_it_is_given_back() {
     assert_eq!(lease.loss(), Some(Loss::Released));
     assert_eq!(
         lease.checkpoint(Duration::ZERO),
-        Err(Checkpoint::Lost(Loss::Released))
+        Err(CheckpointError::Lost(Loss::Released))
     );
     let next = world
         .client()
@@ -43,16 +45,18 @@ async fn a_lease_is_renewed_until_it_is_given_back() {
     lease.release().await.unwrap();
     drop(lease);
     assert_eq!(next.fencing_token(), 2);
+    // A loss cannot be waited for: a whole TTL in which the old lease must not end the next one.
     tokio::time::sleep(TTL).await;
     assert!(!next.is_lost());
     assert_eq!(world.resource("r").await["holder"]["ownerId"], "w2");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_left_of_an_old_lease_neither_renews_nor_stops_the_next_one() {
-    // Trap 25: one process, one owner, one resource. The first lease is taken away unheard; the next is acquired;
-    // the first finds out, is released and dropped; the next lives on. Given back, nobody renews whoever follows.
-    let world = World::start().await;
+async fn an_old_lease_neither_renews_nor_stops_the_next_one() {
+    // Trap 25: one process, one owner, one resource. The first lease is revoked without a notification and the second
+    // acquired; the first learns of it, is released and dropped; the second lives on. After its release no task renews
+    // the next holder's lease.
+    let world = ClientAndServer::start().await;
     let client = world.client();
     let request = || Request::new("r", TTL).owner("w1");
     let old = client.acquire(request()).await.unwrap();
@@ -70,6 +74,7 @@ async fn what_is_left_of_an_old_lease_neither_renews_nor_stops_the_next_one() {
             world.resource("r").await["holder"]["fencingToken"],
             next.fencing_token()
         );
+        // The pace of the worker, over several real renewals.
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     next.release().await.unwrap();
@@ -81,9 +86,9 @@ async fn what_is_left_of_an_old_lease_neither_renews_nor_stops_the_next_one() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_revocation_is_heard_within_a_second_with_who_and_why() {
-    // TTL 60 s: the next renewal is far away; the event stream tells.
-    let world = World::start().await;
+async fn a_revocation_arrives_with_actor_and_reason() {
+    // TTL 60 s: the next renewal is far away, so the event stream must report the loss.
+    let world = ClientAndServer::start().await;
     let client = world.builder().build().unwrap();
     let lease = client
         .acquire(Request::new("r", Duration::from_secs(60)))
@@ -91,7 +96,7 @@ async fn a_revocation_is_heard_within_a_second_with_who_and_why() {
         .unwrap();
     let standing = lease.standing();
     let heard = aside(async move { (standing.lost().await, now()) });
-    // Subscribed or not yet: a late listener hears it too.
+    // A listener that subscribes after the loss receives it too.
     let revoked = now();
     world.revoke(lease.id()).await;
     let (loss, at) = heard.await.unwrap();
@@ -105,9 +110,9 @@ async fn a_revocation_is_heard_within_a_second_with_who_and_why() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_dropped_lease_is_free_long_before_its_ttl() {
-    // TTL 60 s; nobody waits for the drop.
-    let world = World::start().await;
+async fn a_dropped_lease_is_released_before_its_ttl() {
+    // TTL 60 s; the drop releases the lease without being awaited.
+    let world = ClientAndServer::start().await;
     let lease = world
         .client()
         .acquire(Request::new("r", Duration::from_secs(60)))
@@ -120,9 +125,9 @@ async fn a_dropped_lease_is_free_long_before_its_ttl() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_grant_after_a_long_line_is_fresh_when_it_is_handed_over() {
+async fn a_grant_after_a_long_queue_has_its_full_ttl() {
     // Trap 27: its request was sent 3 s before the grant, and the TTL is 2 s: counted from there it would be over.
-    let world = World::start().await;
+    let world = ClientAndServer::start().await;
     let first = world
         .client()
         .acquire(Request::new("r", TTL).owner("w1"))
@@ -131,19 +136,21 @@ async fn a_grant_after_a_long_line_is_fresh_when_it_is_handed_over() {
     let client = world.client();
     let request = Request::new("r", TTL).owner("w2").wait(Duration::from_secs(20));
     let waiting = aside(async move { client.acquire(request).await.unwrap() });
+    // Longer than one renewal interval: the holder keeps the lease by renewing it.
     tokio::time::sleep(Duration::from_secs(3)).await;
     first.release().await.unwrap();
     let second = waiting.await.unwrap();
     assert!(second.checkpoint(TTL / 4).is_ok());
     assert!(second.standing().deadline() <= now().plus(TTL));
+    // A whole TTL on a real server, which only renewals survive.
     tokio::time::sleep(TTL).await;
     assert!(!second.is_lost());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refusal_names_the_holder_and_a_bad_request_its_field() {
-    // Without a wait and after one that was in vain; a TTL beyond the server's limit will be refused for ever.
-    let world = World::start().await;
+    // Without a wait and after a wait that timed out; a TTL beyond the server's limit is a permanent error.
+    let world = ClientAndServer::start().await;
     let _held = world
         .client()
         .acquire(Request::new("r", TTL).owner("w1"))
@@ -173,14 +180,14 @@ async fn a_refusal_names_the_holder_and_a_bad_request_its_field() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lease_that_may_live_no_longer_is_held_to_its_end_and_lost_then() {
-    // The server lets leases live for 3 s: renewals are cut, then refused; the loss says why, in time.
+async fn a_lease_at_its_lifetime_cap_is_held_until_it_expires() {
+    // The server caps leases at 3 s: renewals are cut, then refused; the loss names the reason in time.
     let config = LeaseConfig {
         max_ttl: TTL,
         max_lifetime: Duration::from_secs(3),
         ..LeaseConfig::default()
     };
-    let world = World::start_with(config).await;
+    let world = ClientAndServer::start_with(config).await;
     let began = now();
     let lease = world.client().acquire(Request::new("r", TTL)).await.unwrap();
     let loss = lease.lost().await;

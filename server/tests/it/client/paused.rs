@@ -1,20 +1,22 @@
-//! `leasehold run` stopped by SIGSTOP, alone and with its command. It cannot renew then, and cannot end anything.
+//! `leasehold run` stopped by SIGSTOP, alone and with its command. A stopped process can neither renew nor end its
+//! command.
 
 use std::time::Duration;
 
 use rustix::process::{Signal, kill_process, kill_process_group};
 
-use super::world::{BEATS, SLACK, World, no_later, now};
+use super::client_and_server::{BEATS, ClientAndServer, SLACK, no_later, now};
 
 const TTL: Duration = Duration::from_secs(2);
 const GRACE: Duration = Duration::from_secs(1);
 const FLAGS: [&str; 6] = ["--resource", "r", "--ttl", "2s", "--grace", "1s"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn paused_alone_its_command_ends_by_the_deadline_all_the_same() {
-    // The command runs free while nobody renews: the watcher ends it, a stubborn one too; continued, we say 76.
+async fn a_paused_supervisor_ends_its_command_by_the_deadline() {
+    // The command runs while no process renews: the watcher ends it, even when it ignores SIGTERM; continued, the
+    // client exits with 76.
     for trap in ["", "trap '' TERM; "] {
-        let world = World::start().await;
+        let world = ClientAndServer::start().await;
         let mut run = world.run(&FLAGS, &format!("{trap}{BEATS}"));
         run.wrote("beats").await;
         run.beats_after(now().plus(TTL)).await;
@@ -35,9 +37,9 @@ async fn paused_alone_its_command_ends_by_the_deadline_all_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn paused_with_its_command_the_command_never_runs_again() {
-    // Both stopped past the deadline and the grace: the watcher kills what is stopped, so going on is in vain.
-    let world = World::start().await;
+async fn a_command_paused_with_its_supervisor_never_resumes() {
+    // Both are stopped past the deadline and the grace: the watcher kills the stopped command.
+    let world = ClientAndServer::start().await;
     let mut run = world.run(&FLAGS, &format!("echo $$ >pid; trap '' TERM; {BEATS}"));
     let command = run.command().await;
     run.wrote("beats").await;
@@ -52,15 +54,16 @@ async fn paused_with_its_command_the_command_never_runs_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn paused_with_command_and_watcher_the_deadline_comes_before_anything_else() {
+async fn after_a_full_pause_the_deadline_is_checked_first() {
     // All of them stopped, as by a paused machine, past the deadline and the grace: on waking it is killed, at once.
-    let world = World::start().await;
+    let world = ClientAndServer::start().await;
     let mut run = world.run(&FLAGS, &format!("echo $$ >pid; trap '' TERM; {BEATS}"));
     let (command, watcher) = (run.command().await, run.watcher().await);
     run.wrote("beats").await;
     run.send(Signal::STOP);
     kill_process(watcher, Signal::STOP).unwrap();
     kill_process_group(command, Signal::STOP).unwrap();
+    // All are stopped until the lease has ended on the server.
     tokio::time::sleep(TTL + GRACE + Duration::from_millis(500)).await;
     let woken = now();
     kill_process_group(command, Signal::CONT).unwrap();
@@ -73,15 +76,16 @@ async fn paused_with_command_and_watcher_the_deadline_comes_before_anything_else
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_short_pause_costs_nothing() {
-    // Stopped for half of what is left at least, then continued: the lease lives on under its token.
-    let world = World::start().await;
+async fn a_short_pause_loses_no_lease() {
+    // Stopped for at least half of the time left, then continued: the lease lives on under its token.
+    let world = ClientAndServer::start().await;
     let mut run = world.run(
         &["--resource", "r", "--ttl", "6s"],
         &format!("({BEATS}) & until [ -e done ]; do sleep 0.02; done; kill $!"),
     );
     run.wrote("beats").await;
     run.send(Signal::STOP);
+    // Stopped for less than the TTL.
     tokio::time::sleep(Duration::from_secs(2)).await;
     run.send(Signal::CONT);
     run.beats_after(now().plus(Duration::from_secs(6))).await;
@@ -93,15 +97,16 @@ async fn a_short_pause_costs_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ctrl_z_stops_the_command_too() {
     // SIGTSTP: neither beats while both are stopped; SIGCONT to us continues both.
-    let world = World::start().await;
+    let world = ClientAndServer::start().await;
     let mut run = world.run(
         &["--resource", "r", "--ttl", "20s"],
         &format!("({BEATS}) & until [ -e done ]; do sleep 0.02; done; kill $!"),
     );
     run.wrote("beats").await;
     run.send(Signal::TSTP);
-    crate::support::eventually::eventually("it is still", || async {
+    testkit::eventually("it is still", || async {
         let before = run.last_beat();
+        // Several beats of the command.
         tokio::time::sleep(Duration::from_millis(300)).await;
         run.last_beat() == before
     })

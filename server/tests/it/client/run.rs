@@ -1,4 +1,4 @@
-//! `leasehold run` when nothing goes wrong, and when the lock is not to be had: exit codes, environment, signals.
+//! `leasehold run` without faults, and when the lock is not available: exit codes, environment, signals.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use rustix::process::{Signal, kill_process_group};
 
 use tokio::io::AsyncReadExt;
 
-use super::world::{World, now};
-use crate::support::eventually::eventually;
+use super::client_and_server::{ClientAndServer, now};
 use crate::support::proxy::Link;
+use testkit::eventually;
 
 const FLAGS: [&str; 4] = ["--resource", "r", "--ttl", "10s"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_exit_code_is_the_commands() {
+async fn the_exit_code_is_that_of_the_command() {
     // Success, failure, death by a signal, no such command, one that cannot be run; free at once each time.
-    let world = World::start().await;
+    let world = ClientAndServer::start().await;
     for (command, code) in [
         (&["true"][..], 0),
         (&["sh", "-c", "exit 3"], 3),
@@ -33,9 +33,9 @@ async fn the_exit_code_is_the_commands() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_command_is_told_its_lease() {
+async fn the_command_gets_its_lease_in_the_environment() {
     // Resource, lease id and token of this very grant, the second one; arguments and input arrive as they are.
-    let world = World::start().await;
+    let world = ClientAndServer::start().await;
     world.run_command(&FLAGS, &["true"]).ended().await;
     let script = "printenv LEASEHOLD_RESOURCE LEASEHOLD_LEASE_ID LEASEHOLD_FENCING_TOKEN >told; cat >input; \
                   until [ -e seen ]; do sleep 0.02; done";
@@ -56,9 +56,9 @@ async fn the_command_is_told_its_lease() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lock_that_is_not_obtained_ends_with_75_and_the_command_never_runs() {
-    // Held by somebody else, with and without a wait; then a server that is not there.
-    let world = World::start().await;
+async fn without_the_lock_the_exit_code_is_75() {
+    // The lock is held by another owner, with and without a wait; then the server is down.
+    let world = ClientAndServer::start().await;
     let held = world
         .client()
         .acquire(Request::new("r", Duration::from_secs(30)).owner("w1"))
@@ -80,9 +80,9 @@ async fn a_lock_that_is_not_obtained_ends_with_75_and_the_command_never_runs() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_asked_wrongly_ends_with_2() {
+async fn invalid_arguments_exit_2() {
     // By the flags alone, and by the server's word.
-    let world = World::start().await;
+    let world = ClientAndServer::start().await;
     for flags in [
         &["--resource", "r"][..],
         &["--resource", "r", "--ttl", "1500ms"],
@@ -99,8 +99,8 @@ async fn what_is_asked_wrongly_ends_with_2() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wait_ends_with_the_lock() {
-    // In line behind another for 1 s; then the command runs under the next token.
-    let world = World::start().await;
+    // Queued behind another owner for 1 s; then the command runs under the next token.
+    let world = ClientAndServer::start().await;
     let first = world
         .client()
         .acquire(Request::new("r", Duration::from_secs(30)))
@@ -114,6 +114,7 @@ async fn a_wait_ends_with_the_lock() {
         world.resource("r").await["waiters"][0].is_object()
     })
     .await;
+    // The wait must outlast a renewal of the holder.
     tokio::time::sleep(Duration::from_secs(1)).await;
     first.release().await.unwrap();
     assert_eq!(run.ended().await.0, 0);
@@ -121,9 +122,9 @@ async fn a_wait_ends_with_the_lock() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ctrl_c_while_waiting_leaves_the_line() {
-    // 128 and the signal's number; the place in line is gone.
-    let world = World::start().await;
+async fn ctrl_c_while_waiting_leaves_the_queue() {
+    // The exit code is 128 plus the signal's number; the queue position is removed.
+    let world = ClientAndServer::start().await;
     let _first = world
         .client()
         .acquire(Request::new("r", Duration::from_secs(30)))
@@ -136,7 +137,7 @@ async fn ctrl_c_while_waiting_leaves_the_line() {
     .await;
     run.send(Signal::INT);
     assert_eq!(run.ended().await.0, 130);
-    eventually("nobody waits", || async {
+    eventually("the queue is empty", || async {
         world.resource("r").await["waiters"][0].is_null()
     })
     .await;
@@ -145,7 +146,7 @@ async fn ctrl_c_while_waiting_leaves_the_line() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn signals_reach_the_command_once() {
     // Each signal to `leasehold run` alone; then SIGINT to its whole group, as Ctrl-C in a terminal does.
-    let world = World::start().await;
+    let world = ClientAndServer::start().await;
     let script = "for s in HUP INT QUIT TERM USR1 USR2; do trap \"echo $s >>got\" $s; done; echo $$ >pid; \
                   until [ -e done ]; do sleep 0.02; done; exit 9";
     let mut run = world.run(&FLAGS, script);
@@ -175,9 +176,9 @@ async fn signals_reach_the_command_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_command_leaves_running_ends_before_the_lock_is_free() {
+async fn child_processes_end_before_the_lock_is_released() {
     // A job in the background, deaf to SIGTERM, when the command ends with 4: killed after the grace.
-    let world = World::start().await;
+    let world = ClientAndServer::start().await;
     let script = "sh -c 'trap \"\" TERM; while :; do echo >>left; sleep 0.05; done' & until [ -s left ]; do :; done; exit 4";
     let mut run = world.run(&[&FLAGS[..], &["--grace", "500ms"]].concat(), script);
     let began = now();
@@ -188,9 +189,9 @@ async fn what_the_command_leaves_running_ends_before_the_lock_is_free() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_command_that_reads_the_terminal_says_why_it_stands_still() {
+async fn a_command_that_reads_the_terminal_is_explained() {
     // Under `script`, which makes a terminal; the message comes, and Ctrl-C's signal still ends it.
-    let world = World::start().await;
+    let world = ClientAndServer::start().await;
     let line = format!(
         "{} run --resource r --ttl 10s -- sh -c 'read line'",
         env!("CARGO_BIN_EXE_leasehold")
@@ -206,7 +207,7 @@ async fn a_command_that_reads_the_terminal_says_why_it_stands_still() {
         .unwrap();
     let mut said = String::new();
     let mut out = terminal.stdout.take().unwrap();
-    while !said.contains("wants to use the terminal") {
+    while !said.contains("reads from the terminal") {
         let mut chunk = [0; 1024];
         let len = tokio::time::timeout(Duration::from_secs(30), out.read(&mut chunk))
             .await
@@ -215,7 +216,7 @@ async fn a_command_that_reads_the_terminal_says_why_it_stands_still() {
         assert_ne!(len, 0, "{said}");
         said.push_str(&String::from_utf8_lossy(&chunk[..len]));
     }
-    // The terminal hangs up: SIGHUP, which is forwarded to what stands still.
+    // The terminal hangs up: SIGHUP is forwarded to the stopped command.
     drop(terminal.stdin.take());
     terminal.start_kill().unwrap();
     eventually("the lock is free", || world.is_free("r")).await;

@@ -1,12 +1,12 @@
 //! `etcd-coord`: leased keys, a contended mutex, an election, a key without a lease.
 
+use ::config::SystemConfig;
+use ::demo::Demo;
 use etcd_client::{Client, GetOptions, KeyValue, SortOrder, SortTarget};
-use leasehold::config::SystemConfig;
-use leasehold::demo::Demo;
 
-use crate::support::eventually::within;
+use testkit::within;
 
-use super::watched::{Sample, comes_and_goes, falls_silent, renews};
+use super::backends::{Sample, comes_and_goes, falls_silent, renews};
 use super::{MINUTE, backend};
 
 pub(super) async fn shows_all(demo: &Demo) {
@@ -74,7 +74,7 @@ async fn runs_out(etcd: &Client) {
     .await;
 }
 
-/// A holder with three waiters behind it, a leader with one who wants to follow, and a key on no lease.
+/// A holder with three waiters, a leader with one candidate, and a key without a lease.
 async fn queues(etcd: &Client) {
     within(MINUTE, "a mutex with a holder and three waiters", async || {
         let keys = under(etcd, "/locks/tenant_311:statement-run:2026-04/").await;

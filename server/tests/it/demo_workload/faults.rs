@@ -3,15 +3,15 @@
 use std::fs;
 use std::time::Duration;
 
+use ::config::SystemConfig;
+use ::demo::{self, Demo};
 use etcd_client::GetOptions;
-use leasehold::clock::Clock;
-use leasehold::config::SystemConfig;
-use leasehold::demo::{self, Demo};
+use runtime::clock::Clock;
 use secrecy::ExposeSecret;
 use sqlx::{Connection, PgConnection};
 use tokio_util::sync::CancellationToken;
 
-use crate::support::eventually::within;
+use testkit::within;
 
 use super::{MINUTE, backend};
 
@@ -69,7 +69,7 @@ async fn all_at_work(demo: &Demo) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_workload_goes_on_after_every_server_was_killed() {
+async fn the_workload_survives_a_kill_of_every_server() {
     // kill -9 of all at once; their data are durable, and their clients heal by themselves.
     let demo = demo::start(CancellationToken::new()).await.unwrap();
     within(MINUTE, "the workload is at work", async || {
@@ -85,7 +85,7 @@ async fn the_workload_goes_on_after_every_server_was_killed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_cancelled_demo_changes_nothing_any_more() {
+async fn a_cancelled_demo_makes_no_further_changes() {
     // The servers live until `end`; the workload ends with the token, its waiting sessions too.
     let stop = CancellationToken::new();
     let demo = demo::start(stop.clone()).await.unwrap();
@@ -112,8 +112,10 @@ async fn the_start_is_quick_and_the_load_is_small() {
         all_at_work(&demo).await
     })
     .await;
+    // The start is over before CPU time is measured.
     tokio::time::sleep(Duration::from_secs(5)).await;
     let (before, began) = (Cpu::now(), clock.tick());
+    // The span over which CPU time is measured.
     tokio::time::sleep(Duration::from_secs(40)).await;
     let (after, spent_ms) = (Cpu::now(), clock.tick().since(began));
     demo.end().await;

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use leasehold::config::SystemConfig;
-use leasehold::demo::Demo;
+use ::config::SystemConfig;
+use ::demo::Demo;
 use secrecy::ExposeSecret;
 use sqlx::postgres::{PgPool, PgPoolOptions};
 
-use crate::support::eventually::within;
+use testkit::within;
 
-use super::watched::{Sample, comes_and_goes, falls_silent, renews};
+use super::backends::{Sample, comes_and_goes, falls_silent, renews};
 use super::{MINUTE, backend};
 
 /// Each must become true within the minute.
@@ -119,7 +119,7 @@ async fn orders(pool: &PgPool) -> BTreeSet<String> {
     rows.into_iter().collect()
 }
 
-/// The console's account changes nothing.
+/// The console's account cannot write.
 async fn only_looks(pool: &PgPool) {
     for statement in [
         "DELETE FROM distributed_locks",

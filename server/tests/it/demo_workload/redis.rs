@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use leasehold::config::SystemConfig;
-use leasehold::demo::Demo;
+use ::config::SystemConfig;
+use ::demo::Demo;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncCommands, AsyncConnectionConfig, Client, cmd};
 use secrecy::ExposeSecret;
 
-use crate::support::eventually::within;
+use testkit::within;
 
-use super::watched::{Sample, comes_and_goes, falls_silent, renews};
+use super::backends::{Sample, comes_and_goes, falls_silent, renews};
 use super::{MINUTE, backend};
 
 async fn connect(demo: &Demo, name: &str) -> MultiplexedConnection {
@@ -78,7 +78,7 @@ async fn sample(server: &MultiplexedConnection, key: &str) -> Option<Sample> {
     })
 }
 
-/// GETRANGE, because that is what the console's account may do.
+/// GETRANGE, because the console's account may run it.
 async fn text(server: &MultiplexedConnection, key: &str) -> Option<String> {
     let mut read = cmd("GETRANGE");
     read.arg(key).arg(0).arg(-1);
@@ -114,7 +114,7 @@ async fn runs_out(server: &MultiplexedConnection) {
     .await;
 }
 
-/// What the values look like, and the keys that are no proper locks.
+/// The formats of the values, and keys that are not valid locks.
 async fn shapes(server: &MultiplexedConnection) {
     within(MINUTE, "odd keys, and values in their shapes", async || {
         let kind = async |key: &str| -> String {
@@ -148,7 +148,7 @@ async fn shapes(server: &MultiplexedConnection) {
     .await;
 }
 
-/// The console's account changes nothing and reads nothing but locks.
+/// The console's account cannot write, and can read only lock keys.
 async fn only_looks(server: &MultiplexedConnection) {
     let denied = [
         cmd("DEL").arg("lock:x").to_owned(),
@@ -164,7 +164,7 @@ async fn only_looks(server: &MultiplexedConnection) {
     }
 }
 
-/// Really: nothing comes for ten seconds, then it comes, and the locks have survived.
+/// A real outage: no answer for ten seconds, then answers again, and the locks have survived.
 async fn stops_answering(server: &MultiplexedConnection) {
     let key = "lock:checkout:eu:risk-model";
     let before = async || sample(server, key).await.map(|sample| sample.identity);

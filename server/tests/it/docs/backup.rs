@@ -1,28 +1,28 @@
-//! Back up and restore by the commands of docs/operations.md, on both stores, while clients take locks.
+//! Back up and restore by the commands of docs/operations.md, on both stores, while clients acquire locks.
 
 mod installation;
 mod load;
 
-use leasehold::throwaway::{Postgres, PostgresOptions, Throwaway};
+use ::testkit::{Postgres, PostgresOptions, Throwaway};
 use reqwest::Method;
 use serde_json::{Value, json};
 use sqlx::{Connection as _, PgConnection, SqliteConnection};
 
 use self::installation::{Installation, block};
 use self::load::Load;
-use crate::process::running::make_token;
-use crate::support::eventually::eventually;
+use crate::process::startup::make_token;
+use testkit::eventually;
 
 const LIFTED: u64 = 1 << 32;
 /// Of the lock that is held. A name is bytes there.
 const EVENTS: &str = "SELECT count(*) FROM lock_events WHERE resource = $1";
 
-/// A lock that is held, a person, a rule and an event of history: what the backup must bring back.
+/// A held lock, a user, a rule and an event of history: the restore must bring them back.
 async fn furnish(on: &Installation, events: impl AsyncFn() -> i64) -> Value {
     let held = json!({"resource": "jobs:held", "ownerId": "w", "ttlSeconds": 900});
     let held = on.send(Method::POST, "/v1/locks/acquire", held).await;
     let ada = json!({"name": "ada", "grants": [{"role": "viewer"}], "password": "correct horse battery"});
-    on.send(Method::POST, "/v1/people", ada).await;
+    on.send(Method::POST, "/v1/users", ada).await;
     rule(on, "before").await;
     eventually("the lock is in the history", async || events().await > 0).await;
     held
@@ -33,14 +33,14 @@ async fn rule(on: &Installation, id: &str) {
     on.send(Method::PUT, "/v1/rules", rule).await;
 }
 
-/// It is as it was at the backup, its record is whole, and it grants tokens above all that were seen.
+/// The state is that of the backup, the audit log is complete, and each new token is above all tokens granted before.
 async fn is_restored(on: &Installation, held: &Value, said: &str, seen: load::Tokens) {
-    assert!(said.contains("rows, each as it was written"), "{said}");
+    assert!(said.contains("entries verified"), "{said}");
     let renew = format!("/v1/locks/{}/renew", held["leaseId"].as_str().unwrap());
     let renewed = on.send(Method::POST, &renew, json!({})).await;
     assert_eq!(renewed["fencingToken"], held["fencingToken"]);
-    let people = on.json("/v1/people").await.to_string();
-    assert!(people.contains("\"ada\""), "{people}");
+    let users = on.json("/v1/users").await.to_string();
+    assert!(users.contains("\"ada\""), "{users}");
     let rules = on.json("/v1/rules").await.to_string();
     assert!(
         rules.contains("\"before\"") && !rules.contains("\"after\""),
@@ -52,9 +52,9 @@ async fn is_restored(on: &Installation, held: &Value, said: &str, seen: load::To
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn on_sqlite_the_documented_commands_back_up_under_load_and_put_back_without_a_token_twice() {
-    // Would catch commands that fail, a copy that lacks a part or is torn, a store put back that is served as it is, and a
-    // token that comes again: on the same machine, and on another that has no witness.
+async fn documented_sqlite_backup_restores_without_a_repeated_token() {
+    // Detects commands that fail, an incomplete or torn copy, a restored store that is served without raised tokens,
+    // and a repeated token: on the same machine, and on another that has no witness.
     let (mut here, token) = Installation::on_sqlite().await;
     here.start().await;
     let file = here.path().join("leasehold.history.db").display().to_string();
@@ -72,10 +72,10 @@ async fn on_sqlite_the_documented_commands_back_up_under_load_and_put_back_witho
     rule(&here, "after").await;
     load.goes_on(100).await;
     let seen = load.stop().await;
-    // To another machine, where nothing else is than the copy.
+    // To another machine, which has only the backup.
     let there = Installation::new("sqlite:leasehold.db", &token);
     copy(&here, &there, "backup/newest", "backup/newest");
-    // And once more, by somebody who forgets to lift the tokens.
+    // Once more, without the step that raises the tokens.
     let mut forgot = Installation::new("sqlite:leasehold.db", &token);
     copy(&here, &forgot, "backup/newest", ".");
 
@@ -101,7 +101,7 @@ async fn on_sqlite_the_documented_commands_back_up_under_load_and_put_back_witho
     forgot.start().await;
     let verified = told.lines().last().unwrap();
     let verified = forgot.types(verified).await;
-    assert!(forgot.log().contains("has no witness beside it"));
+    assert!(forgot.log().contains("has no witness file"));
     is_restored(&forgot, &held, &verified, seen).await;
 }
 
@@ -169,13 +169,13 @@ async fn events_on_postgres(cluster: &Postgres) -> i64 {
     let mut connection = PgConnection::connect(&store).await.unwrap();
     let read = sqlx::query_scalar(EVENTS).bind(&b"jobs:held"[..]);
     let count = read.fetch_one(&mut connection).await.unwrap();
-    // A database that somebody is connected to is not renamed.
+    // A database with open connections cannot be renamed.
     connection.close().await.unwrap();
     count
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn on_postgres_the_documented_commands_back_up_under_load_and_put_back_without_a_token_twice() {
+async fn documented_postgres_backup_restores_without_a_repeated_token() {
     // As on SQLite: into a new database of the same cluster, where the page's own line lifts the tokens.
     let mut dumped = Dumped::make().await;
     let said = dumped.here.types(&block("pg_restore ")).await;
@@ -185,7 +185,7 @@ async fn on_postgres_the_documented_commands_back_up_under_load_and_put_back_wit
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn on_postgres_a_restore_into_another_cluster_lifts_the_tokens_by_itself() {
+async fn a_restore_into_another_postgres_cluster_raises_the_tokens() {
     // The same commands without the line that lifts: the service notices.
     let mut dumped = Dumped::make().await;
     dumped.here.stop().await;
@@ -203,7 +203,7 @@ async fn on_postgres_a_restore_into_another_cluster_lifts_the_tokens_by_itself()
     assert!(
         there
             .log()
-            .contains("was restored or promoted: every fencing token is lifted")
+            .contains("was restored or promoted: every fencing token is raised")
     );
     is_restored(&there, &dumped.held, &said, dumped.seen).await;
 }

@@ -12,8 +12,8 @@ fn text(file: &str) -> String {
 }
 
 #[test]
-fn the_unit_is_one_that_systemd_reads_and_calls_well_protected() {
-    // With our binary in its place: nothing to say but about the machine; then its exposure, of 10.
+fn the_systemd_unit_is_valid_and_hardened() {
+    // With the built binary: findings concern only the machine; then the exposure score, out of 10.
     let unit = text("leasehold.service").replace("/usr/local/bin/leasehold", env!("CARGO_BIN_EXE_leasehold"));
     for line in [
         "DynamicUser=yes",
@@ -32,7 +32,7 @@ fn the_unit_is_one_that_systemd_reads_and_calls_well_protected() {
     let analyze = |args: &[&str]| {
         let output = Command::new("systemd-analyze").args(args).arg(&path).output();
         let Ok(output) = output else {
-            // A machine without systemd: what stands above is all that can be said there.
+            // A machine without systemd: only the checks above are possible.
             return None;
         };
         let said = [output.stdout, output.stderr].concat();
@@ -110,7 +110,7 @@ fn the_image_is_built_in_two_stages_and_runs_one_binary_without_root() {
     assert_eq!(command[..2], ["serve", "--config"]);
     let entry: Vec<String> = serde_json::from_str(of("ENTRYPOINT")[0]).unwrap();
     assert_eq!(entry, ["/usr/local/bin/leasehold"]);
-    // The compiler of the image is not older than the one that the workspace asks for.
+    // The compiler of the image is not older than the workspace's `rust-version`.
     let wanted = include_str!("../../../../Cargo.toml");
     let wanted = wanted
         .split("rust-version = \"")

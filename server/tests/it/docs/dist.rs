@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
-/// Its checksum, as the script tells it.
+/// Its checksum, as the script prints it.
 fn made(target: &Path) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/dist");
     let output = Command::new(script)
@@ -20,8 +20,8 @@ fn made(target: &Path) -> String {
 }
 
 #[test]
-fn the_archive_holds_all_that_an_operator_needs_and_is_the_same_each_time() {
-    // Twice, with a short program in the place of the binary that asks the real one; then unpacked and compared.
+fn the_release_archive_is_complete_and_reproducible() {
+    // Built twice, with a short program in place of the binary that calls the real one; then unpacked and compared.
     let target = tempfile::tempdir().unwrap();
     let release = target.path().join("release");
     std::fs::create_dir(&release).unwrap();

@@ -1,15 +1,14 @@
-//! `/docs` as a browser gets it: offline, without a script, for everybody who is signed in.
+//! `/docs` in a browser: offline, without scripts, for every user who is signed in.
 
+use crate::support::{TestServer, on};
 use domain::access::Role;
 
-use crate::people::stage::{Stage, on};
-
 #[tokio::test]
-async fn every_page_of_the_documentation_is_served_and_loads_nothing_from_elsewhere() {
+async fn every_docs_page_is_served_without_foreign_resources() {
     // As a viewer: the index, every page that it links to; no other origin, no script but the one that sets the colours.
-    let stage = Stage::start().await;
-    stage.person("vera", on(Role::Viewer, None, None)).await;
-    let browser = stage.signed_in("vera").await;
+    let server = TestServer::builder().redis().start().await;
+    server.add_user("vera", on(Role::Viewer, None, None)).await;
+    let browser = server.signed_in("vera").await;
     let index = browser.get("/docs").await.text().await.unwrap();
     let mut pages: Vec<&str> = index
         .split("href=\"/docs")
@@ -47,13 +46,13 @@ async fn every_page_of_the_documentation_is_served_and_loads_nothing_from_elsewh
 }
 
 #[tokio::test]
-async fn every_operation_of_the_description_is_in_the_reference_with_its_fields() {
+async fn every_openapi_operation_is_in_the_reference() {
     // Method and path of each, on the page of its part; the fields of a body with their types.
-    let stage = Stage::start().await;
-    let token = stage.token("reader", on(Role::Viewer, None, None)).await;
+    let server = TestServer::builder().redis().start().await;
+    let token = server.token("reader", on(Role::Viewer, None, None)).await;
     let get = async |path: &str| {
-        let request = reqwest::Client::new().get(stage.url(path));
-        let answer = request.bearer_auth(token.expose()).send().await.unwrap();
+        let request = reqwest::Client::new().get(server.url(path));
+        let answer = request.bearer_auth(token.secret()).send().await.unwrap();
         answer.text().await.unwrap()
     };
     let api: serde_json::Value = serde_json::from_str(&get("/v1/openapi.json").await).unwrap();

@@ -1,6 +1,10 @@
-//! The proxies of docs/deploy as they stand, but for addresses, names and certificates: a real nginx and a real Caddy with
-//! TLS in front of a whole server. People sign in, forms pass the guard, streams come at once, forged headers are not believed.
+//! The proxy configurations of docs/deploy unchanged except for addresses, names and certificates: a real nginx and a
+//! real Caddy with TLS in front of a whole server. Users sign in, forms pass the CSRF guard, streams arrive at once,
+//! forged headers are ignored.
 
+use crate::listener::tls_client::client;
+use crate::support::token;
+use crate::support::{PASSWORD, TestServer, on};
 use std::path::Path;
 use std::process::Stdio;
 
@@ -9,11 +13,9 @@ use reqwest::{Client, Response, StatusCode, header};
 use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
 
-use crate::doors::stage::{PASSWORD, Stage, client};
-use crate::support::certs::Certs;
-use crate::support::console::token;
-use crate::support::eventually::eventually;
 use crate::support::form::Form as _;
+use testkit::Certs;
+use testkit::eventually;
 
 /// A port that was free a moment ago.
 async fn free_port() -> u16 {
@@ -22,12 +24,12 @@ async fn free_port() -> u16 {
 }
 
 /// A server that believes a proxy on this machine.
-async fn served(front: u16) -> Stage {
-    let stage = Stage::start(&format!(
+async fn served(front: u16) -> TestServer {
+    let stage = TestServer::builder().config(&format!(
         "listen = \"127.0.0.1:0\"\npublic_url = \"https://localhost:{front}\"\n[proxy]\ntrusted = [\"127.0.0.1\"]\n"
-    ))
+    )).start()
     .await;
-    stage.admin("ada").await;
+    stage.add_user("ada", on(Role::Admin, None, None)).await;
     stage
 }
 
@@ -47,8 +49,8 @@ fn started(program: &str, args: &[&str], folder: &Path) -> Child {
     })
 }
 
-/// What every proxy must let through, and what it must not.
-async fn speaks(front: u16, stage: &Stage, certs: &Certs, log: &Path) {
+/// Requests that every proxy must pass on, and requests that it must reject.
+async fn speaks(front: u16, stage: &TestServer, certs: &Certs, log: &Path) {
     let base = format!("https://localhost:{front}");
     // From another address than the proxy's own.
     let client = client(&certs.ca(), [127, 0, 0, 2]);
@@ -74,14 +76,14 @@ async fn speaks(front: u16, stage: &Stage, certs: &Certs, log: &Path) {
     assert_eq!(foreign.send().await.unwrap().status(), StatusCode::FORBIDDEN);
     let token = token(&stage.serving, Role::Client).await;
     streams(&client, &base, token.expose()).await;
-    // What a client writes into the header of the proxy is not where it comes from.
+    // A client's own value in the proxy's header does not become its address.
     let wrong = [("name", "ada"), ("password", "wrong, on purpose")];
     let forged = client
         .post(format!("{base}/sign-in"))
         .header("x-forwarded-for", "203.0.113.9")
         .form(&wrong);
     assert!(!forged.send().await.unwrap().status().is_success());
-    let record = stage.record().await;
+    let record = stage.audit_entries().await;
     let logins: Vec<_> = record.iter().filter(|row| row.action == "LOGIN").collect();
     assert_eq!(logins.len(), 2, "{record:?}");
     for row in logins {
@@ -128,7 +130,7 @@ async fn streams(client: &Client, base: &str, token: &str) {
 }
 
 async fn first(stream: &mut Response) -> String {
-    let chunk = stream.chunk().await.unwrap().expect("the stream goes on");
+    let chunk = stream.chunk().await.unwrap().expect("the stream continues");
     String::from_utf8_lossy(&chunk).into_owned()
 }
 
@@ -141,7 +143,7 @@ fn certified(folder: &Path) -> Certs {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nginx_as_it_is_documented_passes_people_forms_and_streams() {
+async fn documented_nginx_passes_users_forms_and_streams() {
     // Its own ports and certificate; every other line of the file is used.
     let folder = tempfile::tempdir().unwrap();
     let (front, plain) = (free_port().await, free_port().await);
@@ -209,7 +211,7 @@ fn logged(folder: &Path) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn caddy_as_it_is_documented_passes_people_forms_and_streams() {
+async fn documented_caddy_passes_users_forms_and_streams() {
     // With a certificate of its own instead of one from an authority of the internet, which the file shows in a comment.
     let folder = tempfile::tempdir().unwrap();
     let front = free_port().await;
@@ -217,7 +219,7 @@ async fn caddy_as_it_is_documented_passes_people_forms_and_streams() {
     let certs = certified(folder.path());
     let shown = folder.path().display();
     let site = include_str!("../../../../docs/deploy/Caddyfile")
-        .replace("# For a certificate of your own: tls", "tls")
+        .replace("# With your own certificate: tls", "tls")
         .replace(
             "locks.example.com {",
             &format!("https://localhost:{front} {{\n\tbind 127.0.0.1"),

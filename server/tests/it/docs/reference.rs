@@ -1,5 +1,6 @@
-//! The examples of the reference, run by a shell against a real server as they stand.
+//! The examples of the reference, run unchanged by a shell against a real server.
 
+use crate::support::{TestServer, on};
 use std::collections::BTreeMap;
 use std::process::Stdio;
 
@@ -7,15 +8,13 @@ use domain::access::Role;
 use serde_json::Value;
 use tokio::process::Command;
 
-use crate::people::stage::{Stage, on};
-
 const PARTS: [&str; 8] = [
     "inventory",
     "leases",
     "fencing",
     "unlocks",
     "alerts",
-    "people",
+    "users",
     "audit",
     "health",
 ];
@@ -43,7 +42,7 @@ fn examples(page: &str) -> Vec<(String, String)> {
     sections.map(example).collect()
 }
 
-/// Whether it succeeded, and what it printed.
+/// Whether it succeeded, and its output.
 async fn shell(script: &str, variables: &BTreeMap<&str, String>) -> (bool, String) {
     let output = Command::new("sh")
         .args(["-euc", script])
@@ -66,18 +65,18 @@ async fn shell(script: &str, variables: &BTreeMap<&str, String>) -> (bool, Strin
 
 /// Objects that the examples speak of, made by the examples themselves.
 struct World {
-    stage: Stage,
+    server: TestServer,
     variables: BTreeMap<&'static str, String>,
     examples: BTreeMap<String, String>,
 }
 
 impl World {
     async fn start() -> Self {
-        let stage = Stage::start().await;
-        let token = stage.token("root", on(Role::Admin, None, None)).await;
+        let server = TestServer::builder().redis().start().await;
+        let token = server.token("root", on(Role::Admin, None, None)).await;
         let mut variables = BTreeMap::from([
-            ("LEASEHOLD_SERVER", stage.url("")),
-            ("LEASEHOLD_TOKEN", token.expose().to_owned()),
+            ("LEASEHOLD_SERVER", server.url("")),
+            ("LEASEHOLD_TOKEN", token.secret().to_owned()),
             ("BACKEND", "builtin".to_owned()),
             ("RESOURCE", "billing:close:2026-04".to_owned()),
             ("RECEIVER", "ops".to_owned()),
@@ -88,9 +87,9 @@ impl World {
         }
         let mut examples = BTreeMap::new();
         for part in PARTS {
-            let request = reqwest::Client::new().get(stage.url(&format!("/docs/api/{part}")));
+            let request = reqwest::Client::new().get(server.url(&format!("/docs/api/{part}")));
             let page = request
-                .bearer_auth(token.expose())
+                .bearer_auth(token.secret())
                 .send()
                 .await
                 .unwrap()
@@ -100,7 +99,7 @@ impl World {
             examples.extend(self::examples(&page));
         }
         Self {
-            stage,
+            server,
             variables,
             examples,
         }
@@ -117,7 +116,7 @@ impl World {
         serde_json::from_str(&said).unwrap_or_default()
     }
 
-    /// Runs it; it must be refused with this code, because what it speaks of is not there.
+    /// Runs it; it must be refused with this code, because the object that it names does not exist.
     async fn run_refused(&mut self, id: &str, code: &str) {
         let script = self.examples.remove(id).unwrap_or_else(|| panic!("no {id}"));
         let (done, said) = shell(&script, &self.variables).await;
@@ -134,32 +133,35 @@ impl World {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_example_of_the_reference_runs_as_it_stands() {
-    // In an order in which each finds what it speaks of; what is left at the end only reads.
+async fn every_example_of_the_reference_runs() {
+    // Ordered so that each example finds the objects that it names; the remaining ones only read.
     let mut world = World::start().await;
     let lease = world.run("post-v1-locks-acquire").await;
     world.keep("LEASE_ID", &lease["leaseId"]);
     world.run("post-v1-locks-leaseid-renew").await;
-    let person = world.run("post-v1-people").await;
-    world.keep("PERSON_ID", &person["id"]);
+    let user = world.run("post-v1-users").await;
+    world.keep("USER_ID", &user["id"]);
     for id in [
-        "put-v1-people-id-grants",
-        "put-v1-people-id-password",
-        "post-v1-people-id-link",
+        "put-v1-users-id-grants",
+        "put-v1-users-id-password",
+        "post-v1-users-id-link",
     ] {
         world.run(id).await;
     }
-    world.run("post-v1-people-id-disable").await;
-    world.run("post-v1-people-id-enable").await;
+    world.run("post-v1-users-id-disable").await;
+    world.run("post-v1-users-id-enable").await;
     // By its name.
     let token = world.run("post-v1-tokens").await;
     assert!(token["token"].is_string(), "{token}");
     world.keep("TOKEN_ID", &"billing".into());
     world.run("delete-v1-tokens-id").await;
-    world.run("put-v1-tiers").await;
-    let tiers = world.run("get-v1-tiers").await;
-    world.keep("TIER_ID", &tiers["tiers"][0]["id"]);
-    world.run("delete-v1-tiers-id").await;
+    world.run("put-v1-protected-prefixes").await;
+    let protected_prefixes = world.run("get-v1-protected-prefixes").await;
+    world.keep(
+        "PROTECTED_PREFIX_ID",
+        &protected_prefixes["protectedPrefixes"][0]["id"],
+    );
+    world.run("delete-v1-protected-prefixes-id").await;
     world.run("post-v1-receivers").await;
     world.run("put-v1-receivers-name").await;
     world.run("delete-v1-receivers-name").await;
@@ -176,8 +178,8 @@ async fn every_example_of_the_reference_runs_as_it_stands() {
         .run_refused("post-v1-notifications-id-retry", "not_found")
         .await;
     world.run_refused("post-v1-alerts-id-ack", "not_found").await;
-    world.stage.person("sam", on(Role::Viewer, None, None)).await;
-    let _browser = world.stage.signed_in("sam").await;
+    world.server.add_user("sam", on(Role::Viewer, None, None)).await;
+    let _browser = world.server.signed_in("sam").await;
     let sessions = world.run("get-v1-sessions").await;
     world.keep("SESSION_ID", &sessions["sessions"][0]["id"]);
     world.run("delete-v1-sessions-id").await;
@@ -197,13 +199,14 @@ async fn every_example_of_the_reference_runs_as_it_stands() {
     }
 }
 
-/// The two steps on the built-in lease, then what is refused afterwards; the several on what is not there.
+/// Review and confirm on the built-in lease, then the requests refused afterwards; the bulk unlock on locks that do
+/// not exist.
 async fn unlocks(world: &mut World) {
     let path = "/v1/inventory/builtin/billing:close:2026-04";
     let token = world.variables["LEASEHOLD_TOKEN"].clone();
-    let url = world.stage.url(path);
+    let url = world.server.url(path);
     let found = std::cell::RefCell::new(Value::Null);
-    crate::support::eventually::eventually("the lease is in the inventory", || async {
+    testkit::eventually("the lease is in the inventory", || async {
         let answer = reqwest::Client::new()
             .get(&url)
             .bearer_auth(&token)
@@ -222,7 +225,7 @@ async fn unlocks(world: &mut World) {
     world.keep("UNLOCK_ID", &several["results"][0]["unlock"]["unlockId"]);
     world.run("post-v1-unlocks-unlockid-cancel").await;
     world.run("post-v1-unlocks-bulk-confirm").await;
-    // Nobody approves or reviews what they did themselves.
+    // No user approves or reviews their own request.
     let intent = world.run("post-v1-unlocks").await;
     world.keep("UNLOCK_ID", &intent["unlockId"]);
     world

@@ -1,13 +1,13 @@
 //! Certificates in files: soon over, over, without their key, and without a right to read them.
 
-use leasehold::throwaway::{RedisOptions, Throwaway, Tls};
+use ::testkit::{RedisOptions, Throwaway, Tls};
 
-use super::stage::{Said, Stage, said};
-use crate::support::certs::Certs;
+use super::command::{ConfigFolder, Said, said};
+use testkit::Certs;
 
-fn own(tls: &Tls) -> Stage {
+fn own(tls: &Tls) -> ConfigFolder {
     let (cert, key) = (tls.cert.display(), tls.key.display());
-    Stage::new(&format!("[tls]\ncert_file = \"{cert}\"\nkey_file = \"{key}\"\n"))
+    ConfigFolder::new(&format!("[tls]\ncert_file = \"{cert}\"\nkey_file = \"{key}\"\n"))
 }
 
 fn told<'a>(said: &'a [String], words: &str) -> &'a str {
@@ -16,9 +16,9 @@ fn told<'a>(said: &'a [String], words: &str) -> &'a str {
 }
 
 #[tokio::test]
-async fn our_own_certificate_is_judged_by_its_key_and_the_days_that_are_left() {
-    // Would catch a certificate that runs out unseen: two months, three days, over since yesterday, another's key, a file
-    // that holds something else.
+async fn the_server_certificate_is_checked_for_key_and_expiry() {
+    // Detects an expiring certificate: two months left, three days left, expired yesterday, a key of another
+    // certificate, a file with other content.
     let (certs, others) = (Certs::make(), Certs::make());
     let fine = own(&certs.server_until(60)).doctor().await;
     assert_eq!(fine.code, 0, "{fine:#?}");
@@ -36,14 +36,14 @@ async fn our_own_certificate_is_judged_by_its_key_and_the_days_that_are_left() {
 
     let over = certs.server_until(-1);
     let over = own(&over).doctor().await;
-    over.has_one_fault(&["tls: ", "was valid until", "→ renew ", "without a restart"]);
+    over.has_one_fault(&["tls: ", "expired on", "→ renew ", "without a restart"]);
 
     let mut mixed = certs.server_until(60);
     mixed.key = others.server().key;
     let mixed = own(&mixed).doctor().await;
     mixed.has_one_fault(&[
         "server.key is not the key of this certificate",
-        "→ Use the key that",
+        "→ Use the private key that",
     ]);
 
     let empty = Tls {
@@ -58,8 +58,9 @@ async fn our_own_certificate_is_judged_by_its_key_and_the_days_that_are_left() {
 }
 
 #[tokio::test]
-async fn certificates_towards_a_backend_are_judged_too() {
-    // One that wants to know its clients: ours is good, soon over, and over, which is named before the handshake that fails.
+async fn backend_certificates_are_checked() {
+    // A server that requires client certificates: ours is valid, near expiry, and expired, which is reported before
+    // the failing handshake.
     let certs = Certs::make();
     let redis = Throwaway::redis(RedisOptions {
         tls: Some(certs.mutual()),
@@ -75,7 +76,7 @@ async fn certificates_towards_a_backend_are_judged_too() {
             client.cert.display(),
             client.key.display()
         );
-        Stage::new(&toml).doctor().await
+        ConfigFolder::new(&toml).doctor().await
     };
     let fine = doctor(&certs.client_until(60)).await;
     assert_eq!(fine.code, 0, "{fine:#?}");
@@ -85,15 +86,15 @@ async fn certificates_towards_a_backend_are_judged_too() {
     let over = doctor(&certs.client_until(-1)).await;
     assert_eq!(over.code, 1, "{over:#?}");
     let faults = over.of("fault");
-    let fault = told(&faults, "client-1.crt was valid until");
+    let fault = told(&faults, "client-1.crt expired on");
     assert!(fault.contains("then: systemctl reload leasehold"), "{fault}");
 }
 
 #[tokio::test]
-async fn certificates_towards_a_collector_are_judged_where_the_environment_names_them() {
-    // An authority that is there for a day yet, and then a file that is none.
+async fn collector_certificates_from_the_environment_are_checked() {
+    // An authority with one day left, then a file without a certificate.
     let certs = Certs::make();
-    let stage = Stage::new("");
+    let stage = ConfigFolder::new("");
     let doctor = async |file: String| {
         let mut command = stage.leasehold();
         command.args(["doctor", "--json"]);

@@ -1,13 +1,14 @@
-//! Nothing is wrong.
+//! A healthy installation.
 
-use leasehold::throwaway::{EtcdOptions, PostgresOptions, RedisOptions, Throwaway};
+use ::testkit::{EtcdOptions, PostgresOptions, RedisOptions, Throwaway};
 use sqlx::{Connection as _, PgConnection};
 
-use super::stage::{Stage, output};
+use super::command::{ConfigFolder, output};
 
 #[tokio::test]
-async fn a_sound_installation_has_no_fault_and_nothing_is_written() {
-    // One backend of each kind, a store that a server made; looked at twice: no file comes, goes or grows.
+async fn a_healthy_installation_has_no_finding_and_no_write() {
+    // One backend of each kind and a store that a server made; the doctor runs twice: no file is added, removed or
+    // grown.
     let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
     let etcd = Throwaway::etcd(EtcdOptions::default()).await.unwrap();
     let postgres = Throwaway::postgres(PostgresOptions {
@@ -19,7 +20,7 @@ async fn a_sound_installation_has_no_fault_and_nothing_is_written() {
     let mut admin = PgConnection::connect(&postgres.superuser_url()).await.unwrap();
     let account = "CREATE ROLE watch LOGIN; GRANT pg_read_all_stats TO watch;";
     sqlx::raw_sql(account).execute(&mut admin).await.unwrap();
-    let stage = Stage::new(&format!(
+    let stage = ConfigFolder::new(&format!(
         "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{}\"]\n\
          [[backend]]\nname = \"coord\"\nkind = \"etcd\"\nendpoints = [\"{}\"]\n\
          [[backend]]\nname = \"orders\"\nkind = \"postgres\"\nurl = \"{}\"\n",
@@ -35,10 +36,10 @@ async fn a_sound_installation_has_no_fault_and_nothing_is_written() {
     assert_eq!((said.code, said.of("fault")), (0, Vec::new()), "{said:#?}");
     let fine = said.of("ok").join("\n");
     for part in [
-        "configuration: nothing is wrong",
+        "configuration: no errors",
         "disk: ",
         "at migration",
-        "what it confirms is on disk",
+        "commits are durable",
         "backend cache: reached at",
         "backend coord: reached at",
         "backend orders: may see the sessions of others",
@@ -59,9 +60,9 @@ async fn a_sound_installation_has_no_fault_and_nothing_is_written() {
 }
 
 #[tokio::test]
-async fn mistakes_of_the_configuration_are_all_told_with_their_mends() {
-    // Two of them; nothing else is looked at, and the exit code is that of a wrong configuration.
-    let stage = Stage::new("listn = 1\n[history]\nkeep = \"1s\"\n");
+async fn all_config_errors_are_reported_with_remedies() {
+    // Two errors of the configuration; no other check runs, and the exit code is that of an invalid configuration.
+    let stage = ConfigFolder::new("listn = 1\n[history]\nretention = \"1s\"\n");
     let said = stage.doctor().await;
     assert_eq!((said.code, said.of("fault").len()), (2, 2), "{said:#?}");
     assert!(said.of("fault")[0].contains("leasehold.toml:2"), "{said:#?}");

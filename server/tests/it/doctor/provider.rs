@@ -1,29 +1,32 @@
 //! The identity provider: there, away, another's, without keys, and with another time.
 
-use super::stage::{Stage, said};
+use super::command::{ConfigFolder, said};
 use crate::oidc::provider::{CLIENT, Lie, Provider, SECRET};
 
-fn stage(issuer: &str) -> Stage {
-    Stage::new(&format!(
+fn stage(issuer: &str) -> ConfigFolder {
+    ConfigFolder::new(&format!(
         "[oidc]\nissuer = \"{issuer}\"\nclient_id = \"{CLIENT}\"\nclient_secret = \"{SECRET}\"\n\
          [[oidc.role]]\nvalue = \"*\"\nrole = \"viewer\"\n"
     ))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_provider_is_asked_as_a_sign_in_asks_it() {
-    // Would catch a doctor that is content with an open port: sound, then named otherwise than it names itself, then without
-    // a key, then away; and no secret of the client's is said.
+async fn the_provider_check_equals_a_sign_in_request() {
+    // The doctor checks more than an open port: healthy, then another issuer, then no key, then down; the output never
+    // has the client secret.
     let (provider, away) = Provider::start().await;
     let sound = stage(provider.issuer()).doctor().await;
     assert_eq!(sound.code, 0, "{sound:#?}");
     let ok = sound.of("ok").join("\n");
-    assert!(ok.contains("describes itself, with 1 key that sign"), "{ok}");
+    assert!(
+        ok.contains("serves its discovery document and 1 key for signatures"),
+        "{ok}"
+    );
     assert!(ok.contains("oidc: its clock is "), "{ok}");
 
     let named = provider.issuer().replace("127.0.0.1", "localhost");
     stage(&named).doctor().await.has_one_fault(&[
-        "oidc: it says that its issuer is http://127.0.0.1:",
+        "oidc: its issuer is http://127.0.0.1:",
         "→ issuer = \"http://127.0.0.1:",
     ]);
     let lost = format!("{}/nowhere", provider.issuer());
@@ -34,7 +37,10 @@ async fn a_provider_is_asked_as_a_sign_in_asks_it() {
 
     provider.lie(Lie::NoKeys);
     let keyless = stage(provider.issuer()).doctor().await;
-    keyless.has_one_fault(&["oidc: none of its keys could sign for us", "→ give the client"]);
+    keyless.has_one_fault(&[
+        "oidc: none of its keys has a supported signature algorithm",
+        "→ give the client",
+    ]);
     provider.lie(Lie::Nothing);
 
     drop(away);
@@ -48,8 +54,8 @@ async fn a_provider_is_asked_as_a_sign_in_asks_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_clock_that_would_have_every_sign_in_refused_is_a_fault() {
-    // Ours stands an hour ahead of the provider's.
+async fn a_clock_offset_that_breaks_sign_in_is_reported() {
+    // Our clock is an hour ahead of the provider's.
     let (provider, _away) = Provider::start().await;
     let stage = stage(provider.issuer());
     let mut command = stage.command("faketime");
@@ -71,7 +77,7 @@ async fn a_clock_that_would_have_every_sign_in_refused_is_a_fault() {
         .find(|fault| fault.starts_with("oidc: its clock is 3"));
     let found = found.unwrap_or_else(|| panic!("{said:#?}"));
     assert!(
-        found.contains("behind ours") && found.contains("→ timedatectl set-ntp true"),
+        found.contains("behind this server's") && found.contains("→ timedatectl set-ntp true"),
         "{found}"
     );
 }

@@ -1,58 +1,58 @@
-//! Receivers: reached without being told anything, refused by the guard, away, and with a certificate of nobody's.
+//! Receivers: reached without a notification, refused by the SSRF guard, down, and with an untrusted certificate.
 
-use leasehold::audit::{Audit, Heads};
-use leasehold::clock::Clock;
-use leasehold::config::NotifyConfig;
-use leasehold::db::Db;
-use leasehold::identity::Who;
-use leasehold::notify::{Kind, NewReceiver, Notifier, keys};
-use leasehold::throwaway::free_port;
+use crate::support::TestServer;
+use ::config::NotifyConfig;
+use ::testkit::free_port;
+use leasehold::audit::{Audit, ChainCheckpoints};
+use leasehold::identity::Principal;
+use leasehold::notify::{NewReceiver, Notifier, ReceiverKind, secret_keys};
+use runtime::clock::Clock;
+use runtime::db::Db;
 use tokio_util::sync::CancellationToken;
 
-use super::stage::{Said, Stage, said};
-use crate::doors::stage::Stage as Console;
-use crate::support::certs::Certs;
-use crate::support::ear::Ear;
+use super::command::{ConfigFolder, Said, said};
+use crate::support::webhook_sink::Ear;
+use testkit::Certs;
 
-const HERE: &str = "[notify]\nallow = [\"127.0.0.1/32\", \"::1/128\"]\n";
+const HERE: &str = "[notify]\nallowed_networks = [\"127.0.0.1/32\", \"::1/128\"]\n";
 const SECRET: &str = "a secret of thirty-two characters";
 
-/// As somebody adds it on the page.
-async fn add(stage: &Stage, name: &str, url: &str) {
+/// Adds a receiver as an admin does on the page.
+async fn add(stage: &ConfigFolder, name: &str, url: &str) {
     let _installed = rustls::crypto::ring::default_provider().install_default();
     let store = format!("sqlite:{}", stage.path().join("leasehold.db").display());
     let db = Db::open(&store).await.unwrap();
-    let audit = Audit::new(db.clone(), Clock::start(), Heads::default());
+    let audit = Audit::new(db.clone(), Clock::start(), ChainCheckpoints::default());
     let stop = CancellationToken::new();
     let config = NotifyConfig {
-        allow: vec!["127.0.0.1/32".parse().unwrap(), "::1/128".parse().unwrap()],
+        allowed_networks: vec!["127.0.0.1/32".parse().unwrap(), "::1/128".parse().unwrap()],
         ..NotifyConfig::default()
     };
-    let vault = keys::open(&db, &store, &config).await.unwrap();
+    let vault = secret_keys::open(&db, &store, &config).await.unwrap();
     let (notifier, delivering) =
         Notifier::start(audit, vault, &config, "http://x", Clock::start(), stop.clone());
     let new = NewReceiver {
         name: name.to_owned(),
-        kind: Kind::Webhook,
+        kind: ReceiverKind::Webhook,
         urls: vec![url.into()],
         secret: Some(SECRET.into()),
     };
-    notifier.add(&Who::system("test"), new).await.unwrap();
+    notifier.add(&Principal::system("test"), new).await.unwrap();
     stop.cancel();
     delivering.ended().await;
     db.close().await;
 }
 
-fn write(stage: &Stage, toml: &str) {
+fn write(stage: &ConfigFolder, toml: &str) {
     let text = format!("listen = \"127.0.0.1:0\"\n{toml}");
     std::fs::write(stage.path().join("leasehold.toml"), text).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_receiver_is_reached_without_being_told_anything_or_named_with_its_mend() {
-    // Would catch an alert, a path or a secret that a look sends; a guard that a look goes past; and a fault without a way
-    // out. One that hears, one that is not there; then this machine is not declared any more.
-    let stage = Stage::new(HERE);
+async fn unreachable_receiver_is_named_and_no_notification_is_sent() {
+    // The check sends no alert, path or secret, and passes through the SSRF guard; each fault has a remedy. One
+    // receiver answers, one is down; then this machine is no longer declared.
+    let stage = ConfigFolder::new(HERE);
     let ear = Ear::open().await;
     add(&stage, "ops", &format!("{}/hook/s3cret?token=t0ken", ear.url)).await;
     let sound = stage.doctor().await;
@@ -68,7 +68,7 @@ async fn a_receiver_is_reached_without_being_told_anything_or_named_with_its_men
     stage.doctor().await.has_one_fault(&[
         "receiver ops: ",
         "127.0.0.1 is this machine (loopback)",
-        "[notify] allow = [\"127.0.0.1/32\"]",
+        "[notify] allowed_networks = [\"127.0.0.1/32\"]",
     ]);
     assert_eq!(ear.heard().len(), 1, "the guard was passed");
 
@@ -78,13 +78,13 @@ async fn a_receiver_is_reached_without_being_told_anything_or_named_with_its_men
     let gone = stage.doctor().await;
     gone.has_one_fault(&[
         "receiver gone: ",
-        "is not reached",
+        "cannot be reached",
         &format!("→ curl -I http://127.0.0.1:{port}"),
     ]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_receiver_whose_certificate_is_of_nobodys_is_named() {
+async fn a_receiver_with_an_untrusted_certificate_is_named() {
     // By HTTPS: unknown here, and then its authority is among those that this machine trusts.
     let certs = Certs::make();
     let tls = certs.server();
@@ -93,8 +93,8 @@ async fn a_receiver_whose_certificate_is_of_nobodys_is_named() {
         tls.cert.display(),
         tls.key.display()
     );
-    let there = Console::start(&served).await;
-    let stage = Stage::new(HERE);
+    let there = TestServer::builder().config(&served).start().await;
+    let stage = ConfigFolder::new(HERE);
     add(&stage, "ops", &format!("https://127.0.0.1:{}/hook", there.port())).await;
     let doctor = async |roots: Option<&Certs>| -> Said {
         let mut command = stage.leasehold();

@@ -1,12 +1,12 @@
 //! The store: tables behind and ahead, half migrated, taken away by a newer version, rewound, on a disk that cannot be written.
 
-use leasehold::throwaway::{Postgres, PostgresOptions, Throwaway};
+use ::testkit::{Postgres, PostgresOptions, Throwaway};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, SqliteConnection};
 
-use super::stage::{Said, Stage, output, said};
+use super::command::{ConfigFolder, Said, output, said};
 
-async fn migrated() -> Stage {
-    let stage = Stage::new("");
+async fn migrated() -> ConfigFolder {
+    let stage = ConfigFolder::new("");
     let mut migrate = stage.leasehold();
     migrate.args(["migrate", "--json"]);
     let (code, out, err) = output(migrate).await;
@@ -14,12 +14,12 @@ async fn migrated() -> Stage {
     stage
 }
 
-/// In the file of leases, with nothing left beside it.
-async fn sql(stage: &Stage, statement: &str) {
+/// Runs a statement on the lease store's file and leaves no other file.
+async fn sql(stage: &ConfigFolder, statement: &str) {
     sql_in(stage, "leasehold.db", statement).await;
 }
 
-async fn sql_in(stage: &Stage, file: &str, statement: &str) {
+async fn sql_in(stage: &ConfigFolder, file: &str, statement: &str) {
     let url = format!("sqlite:{}", stage.path().join(file).display());
     let mut connection = SqliteConnection::connect(&url).await.unwrap();
     let statement = AssertSqlSafe(statement.to_owned());
@@ -40,8 +40,8 @@ fn is_warned(said: &Said, words: &[&str]) {
 }
 
 #[tokio::test]
-async fn tables_that_are_behind_ahead_or_half_done_are_told_apart() {
-    // The last migration not there, one more there, one that did not end, one that took something away.
+async fn old_new_and_partial_schemas_are_distinguished() {
+    // The last migration missing, an unknown one, an unfinished one, a removed table.
     let stage = migrated().await;
     sql(
         &stage,
@@ -67,7 +67,7 @@ async fn tables_that_are_behind_ahead_or_half_done_are_told_apart() {
     stage
         .doctor()
         .await
-        .has_one_fault(&["migration 2 began and did not end", "→ put back the backup"]);
+        .has_one_fault(&["migration 2 started but did not complete", "→ restore the backup"]);
     let stage = migrated().await;
     sql(&stage, &NEWER.replace("DESCRIPTION", "contract drop a column")).await;
     stage.doctor().await.has_one_fault(&[
@@ -77,17 +77,17 @@ async fn tables_that_are_behind_ahead_or_half_done_are_told_apart() {
 }
 
 #[tokio::test]
-async fn a_missing_or_readable_key_of_the_receivers_secrets_is_told_with_its_mend() {
-    // Would catch an operator who learns of a lost key when nobody was told of an alert.
+async fn missing_or_readable_secret_key_is_reported_with_its_remedy() {
+    // A lost key is reported before the first alert fails to be sent.
     let stage = migrated().await;
     let sealed = "INSERT INTO receivers (id, name, kind, urls, secret, created_at, created_by) VALUES
         ('a_1', 'ops', 'webhook', 'leasehold-sealed:1:0badcafe:AAAA', 'leasehold-sealed:1:0badcafe:AAAA', 0, 'ann')";
     sql_in(&stage, "leasehold.console.db", sealed).await;
     let files = stage.files();
-    stage
-        .doctor()
-        .await
-        .has_one_fault(&["the key that sealed them is missing", "leasehold.secret_key back"]);
+    stage.doctor().await.has_one_fault(&[
+        "the key that encrypted them is missing",
+        "leasehold.secret_key from the backup",
+    ]);
     assert_eq!(stage.files(), files, "it made something");
     let file = stage.path().join("leasehold.secret_key");
     std::fs::write(
@@ -99,16 +99,12 @@ async fn a_missing_or_readable_key_of_the_receivers_secrets_is_told_with_its_men
     let said = stage.doctor().await;
     let warnings = said.of("warning").join("\n");
     assert!(warnings.contains("→ chmod 600"), "{said:#?}");
-    said.has_one_fault(&[
-        "ops cannot be told anything",
-        "0badcafe",
-        "→ set secret_key_before",
-    ]);
+    said.has_one_fault(&["ops cannot be notified", "0badcafe", "→ set previous_secret_key"]);
 }
 
 #[tokio::test]
-async fn a_backup_put_back_is_found_refused_and_mended_by_the_command_that_the_refusal_names() {
-    // A copy from before two grants, in the place of the store; the witness beside it has seen more.
+async fn restored_backup_is_refused_until_the_named_command_runs() {
+    // A copy from before two grants replaces the store; the witness file has a higher token.
     let stage = migrated().await;
     let witness = |grants: u32| {
         let file = stage.path().join("leasehold.db.witness");
@@ -136,7 +132,7 @@ async fn a_backup_put_back_is_found_refused_and_mended_by_the_command_that_the_r
     witness(3);
     stage.doctor().await.has_one_fault(&[
         "it was rewound",
-        "3 in epoch 1 were seen",
+        "the witness file records 3 in epoch 1",
         "→ leasehold migrate --raise-epoch",
     ]);
     let (code, _, err) = serve().await;
@@ -157,25 +153,20 @@ async fn a_backup_put_back_is_found_refused_and_mended_by_the_command_that_the_r
 }
 
 /// Opened and closed by the service itself.
-async fn once_served(stage: &Stage) {
+async fn once_served(stage: &ConfigFolder) {
     let url = format!("sqlite:{}", stage.path().join("leasehold.db").display());
     let stop = tokio_util::sync::CancellationToken::new();
-    let clock = leasehold::clock::Clock::start();
-    let service = leasehold::lease::LeaseService::open(
-        &url,
-        leasehold::lease::LeaseConfig::default(),
-        clock,
-        stop.clone(),
-    );
+    let clock = runtime::clock::Clock::start();
+    let service = lease::LeaseService::open(&url, lease::LeaseConfig::default(), clock, stop.clone());
     let service = service.await.unwrap();
     stop.cancel();
     service.close().await;
 }
 
 #[tokio::test]
-async fn a_folder_that_cannot_be_written_is_found() {
-    // A file system mounted read-only, seen by this one process.
-    let stage = Stage::new("store = \"sqlite:disk/leasehold.db\"\n");
+async fn an_unwritable_folder_is_reported() {
+    // A file system mounted read-only for this process alone.
+    let stage = ConfigFolder::new("store = \"sqlite:disk/leasehold.db\"\n");
     std::fs::create_dir(stage.path().join("disk")).unwrap();
     let mut command = stage.command("unshare");
     if !rustix::process::geteuid().is_root() {
@@ -197,10 +188,10 @@ async fn postgres() -> Postgres {
 }
 
 #[tokio::test]
-async fn a_store_on_postgres_that_would_lose_what_it_confirms_is_found() {
+async fn a_postgres_store_without_durable_commits_is_reported() {
     // Sound first; then its role commits without waiting for the disk.
     let postgres = postgres().await;
-    let stage = Stage::new(&format!("store = \"{}\"\n", postgres.superuser_url()));
+    let stage = ConfigFolder::new(&format!("store = \"{}\"\n", postgres.superuser_url()));
     let said = stage.doctor().await;
     assert_eq!(said.of("fault"), Vec::<String>::new(), "{said:#?}");
     assert!(

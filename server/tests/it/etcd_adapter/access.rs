@@ -1,17 +1,17 @@
-//! Users and roles: authentication off, on, lost, wrong, and less than what is needed.
+//! Users and roles: authentication off, on, lost, wrong, and with too few permissions.
 
 use std::time::Duration;
 
-use domain::backend::{Right, WatchState};
-use domain::known::Known;
+use ::backends::{Backend, BackendError, Hints};
+use ::config::BackendConfig;
+use domain::backend::{AccountPermission, WatchState};
+use domain::reported::Reported;
 use etcd_client::{Client, ConnectOptions, Permission};
-use leasehold::backends::{Backend, BackendError, Hints};
-use leasehold::config::BackendConfig;
 
-use super::world::{World, backend, refreshed, seen};
+use super::watched_etcd::{WatchedEtcd, backend, refreshed, seen};
 
 /// Users `root` and `reader` (reads below /locks/), authentication on; a client as root.
-async fn with_users(world: &World) -> Client {
+async fn with_users(world: &WatchedEtcd) -> Client {
     let mut client = world.client.clone();
     for (user, role) in [("root", "root"), ("reader", "reader"), ("writer", "writer")] {
         client.user_add(user, "secret-pw", None).await.unwrap();
@@ -40,7 +40,7 @@ fn as_user(name: &'static str, password: &'static str) -> impl FnOnce(&mut Backe
     }
 }
 
-fn allowed<'a>(rights: &'a [Right], what: &str) -> &'a Known<bool> {
+fn allowed<'a>(rights: &'a [AccountPermission], what: &str) -> &'a Reported<bool> {
     &rights
         .iter()
         .find(|right| right.what.starts_with(what))
@@ -49,9 +49,9 @@ fn allowed<'a>(rights: &'a [Right], what: &str) -> &'a Known<bool> {
 }
 
 #[tokio::test]
-async fn authentication_that_is_off_is_said_to_let_anyone_write() {
+async fn disabled_authentication_is_reported_as_writable_by_all() {
     // Without a user, and with a user that etcd has no use for.
-    let mut world = World::start().await;
+    let mut world = WatchedEtcd::start().await;
     world.put("/locks/a", "o", 0).await;
     let with_user = backend(&[world.etcd.endpoint()], &["/locks/"], as_user("reader", "pw"));
     assert_eq!(seen(&with_user).await.unwrap().locks.len(), 1);
@@ -61,15 +61,15 @@ async fn authentication_that_is_off_is_said_to_let_anyone_write() {
             .iter()
             .find(|right| right.what.contains("authentication is off"))
             .unwrap();
-        assert_eq!((&right.allowed, right.wanted), (&Known::Known(true), false));
-        assert!(right.mend.contains("auth enable"));
+        assert_eq!((&right.allowed, right.wanted), (&Reported::Value(true), false));
+        assert!(right.remedy.contains("auth enable"));
     }
 }
 
 #[tokio::test]
-async fn a_user_that_may_only_read_sees_everything_and_is_known_to_be_harmless() {
-    // Rights come from etcd's own record of its roles; nothing is written to find out.
-    let mut world = World::start().await;
+async fn a_read_only_user_sees_all_locks_and_has_no_excess() {
+    // Permissions come from etcd's own roles; the check writes no key.
+    let mut world = WatchedEtcd::start().await;
     let lease = world.lease(60).await;
     world.put("/locks/a", "o", lease).await;
     world.enqueue("/locks/job", "", 60).await;
@@ -96,22 +96,22 @@ async fn a_user_that_may_only_read_sees_everything_and_is_known_to_be_harmless()
     );
     let probe = reader.probe().await.unwrap();
     assert!(probe.version.is_known());
-    assert_eq!(allowed(&probe.rights, "read the keys"), &Known::Known(true));
-    assert_eq!(allowed(&probe.rights, "write keys"), &Known::Known(false));
+    assert_eq!(allowed(&probe.rights, "read the keys"), &Reported::Value(true));
+    assert_eq!(allowed(&probe.rights, "write keys"), &Reported::Value(false));
     for name in ["writer", "root"] {
         let other = backend(&[world.etcd.endpoint()], &["/locks/"], as_user(name, "secret-pw"));
         assert_eq!(
             allowed(&other.probe().await.unwrap().rights, "write keys"),
-            &Known::Known(true),
+            &Reported::Value(true),
             "{name}"
         );
     }
 }
 
 #[tokio::test]
-async fn a_prefix_that_may_not_be_read_is_named_and_the_others_are_shown() {
+async fn an_unreadable_prefix_is_named_and_others_are_read() {
     // One of two prefixes; then only the forbidden one.
-    let mut world = World::start().await;
+    let mut world = WatchedEtcd::start().await;
     world.put("/locks/a", "o", 0).await;
     world.put("/secret/b", "o", 0).await;
     let mut root = with_users(&world).await;
@@ -129,9 +129,9 @@ async fn a_prefix_that_may_not_be_read_is_named_and_the_others_are_shown() {
     let rights = both.probe().await.unwrap().rights;
     assert_eq!(
         allowed(&rights, "read the keys below /secret/"),
-        &Known::Known(false)
+        &Reported::Value(false)
     );
-    // The watch, too, goes on with what it may see.
+    // The watch also continues on the keys that it may read.
     let hints = Hints::default();
     let watched = async {
         loop {
@@ -160,9 +160,9 @@ async fn a_prefix_that_may_not_be_read_is_named_and_the_others_are_shown() {
         "{error:?}"
     );
     assert!(
-        error.mend().starts_with("etcdctl role grant-permission"),
+        error.remedy().starts_with("etcdctl role grant-permission"),
         "{}",
-        error.mend()
+        error.remedy()
     );
     let refused = refreshed(&none, &[("key", "/secret/b")]).await.unwrap_err();
     assert!(matches!(refused, BackendError::Denied { .. }), "{refused:?}");
@@ -170,8 +170,8 @@ async fn a_prefix_that_may_not_be_read_is_named_and_the_others_are_shown() {
 
 #[tokio::test]
 async fn a_wrong_password_an_unknown_user_and_none_are_denied_without_secrets() {
-    // Three ways to be turned away; each says what to do.
-    let world = World::start().await;
+    // Three ways to be rejected; each error has its remedy.
+    let world = WatchedEtcd::start().await;
     let _root = with_users(&world).await;
     let endpoint = [world.etcd.endpoint()];
     for backend in [
@@ -183,18 +183,17 @@ async fn a_wrong_password_an_unknown_user_and_none_are_denied_without_secrets() 
             seen(&backend).await.unwrap_err(),
             backend.probe().await.unwrap_err(),
         ] {
-            println!("{error}; {}", error.mend());
             assert!(matches!(error, BackendError::Denied { .. }), "{error:?}");
-            assert!(error.mend().contains("`user` and `password`"));
+            assert!(error.remedy().contains("`user` and `password`"));
             assert!(!format!("{error:?}").contains("hunter2"));
         }
     }
 }
 
 #[tokio::test]
-async fn a_restart_that_forgets_our_login_is_answered_with_a_new_one() {
+async fn a_restart_that_drops_the_login_leads_to_a_new_login() {
     // etcd keeps simple tokens in memory only.
-    let mut world = World::start().await;
+    let mut world = WatchedEtcd::start().await;
     world.put("/locks/a", "o", 0).await;
     let _root = with_users(&world).await;
     let reader = backend(
@@ -211,9 +210,9 @@ async fn a_restart_that_forgets_our_login_is_answered_with_a_new_one() {
 }
 
 #[tokio::test]
-async fn authentication_switched_on_and_off_under_a_running_adapter_is_followed() {
-    // A configured user logs in as soon as etcd wants it, and stays welcome when it no longer does.
-    let mut world = World::start().await;
+async fn the_adapter_follows_authentication_on_and_off() {
+    // A configured user logs in as soon as etcd requires it, and keeps access when etcd no longer does.
+    let mut world = WatchedEtcd::start().await;
     world.put("/locks/a", "o", 0).await;
     let reader = backend(
         &[world.etcd.endpoint()],
@@ -225,7 +224,7 @@ async fn authentication_switched_on_and_off_under_a_running_adapter_is_followed(
     assert_eq!(seen(&reader).await.unwrap().locks.len(), 1);
     assert_eq!(
         allowed(&reader.probe().await.unwrap().rights, "write keys"),
-        &Known::Known(false)
+        &Reported::Value(false)
     );
     root.auth_disable().await.unwrap();
     assert_eq!(seen(&reader).await.unwrap().locks.len(), 1);

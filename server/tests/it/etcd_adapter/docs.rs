@@ -1,14 +1,16 @@
-//! The commands of docs/backends/etcd.md, run as they stand there, and the account that they make.
+//! The commands of docs/backends/etcd.md, run unchanged, and the account that they create.
 
 use std::time::Duration;
 
+use ::backends::etcd::EtcdBackend;
+use ::backends::{Backend, BackendError, Hints};
 use domain::backend::WatchState;
-use domain::known::Known;
-use domain::release::Release;
-use leasehold::backends::etcd::EtcdBackend;
-use leasehold::backends::{Backend, BackendError, Hints};
+use domain::force_release::Release;
+use domain::reported::Reported;
 
-use super::world::{Seen, World, backend, etcdctl, refreshed, seen, source_of, try_backend_with};
+use super::watched_etcd::{
+    SeenLocks, WatchedEtcd, backend, etcdctl, refreshed, seen, source_of, try_backend_with,
+};
 use crate::support::unlocking::{act, generation, unlock};
 
 const GUIDE: &str = include_str!("../../../../docs/backends/etcd.md");
@@ -75,7 +77,7 @@ async fn run_as_root(endpoint: &str) {
 
 /// A plain key and a queue below `/locks/`, a key elsewhere, and the guide's account.
 struct Guarded {
-    world: World,
+    world: WatchedEtcd,
     watcher: EtcdBackend,
     /// On a key below `/locks/`, on a key elsewhere, and on none; in hex.
     leases: [String; 3],
@@ -83,7 +85,7 @@ struct Guarded {
 
 impl Guarded {
     async fn make() -> Self {
-        let mut world = World::start().await;
+        let mut world = WatchedEtcd::start().await;
         let leases = [
             world.lease(600).await,
             world.lease(600).await,
@@ -105,7 +107,7 @@ impl Guarded {
         }
     }
 
-    async fn sees_all(&self) -> Seen {
+    async fn sees_all(&self) -> SeenLocks {
         let all = seen(&self.watcher).await.unwrap();
         assert_eq!(all.names(), [("key", "/locks/a"), ("mutex", "/locks/job")]);
         assert!(all.whole());
@@ -140,7 +142,7 @@ async fn the_documented_account_sees_all_locks() {
     assert!(
         rights
             .iter()
-            .all(|right| right.allowed == Known::Known(right.wanted)),
+            .all(|right| right.allowed == Reported::Value(right.wanted)),
         "{rights:?}"
     );
     let hints = Hints::default();
@@ -153,7 +155,7 @@ async fn the_documented_account_sees_all_locks() {
 }
 
 #[tokio::test]
-async fn the_documented_account_may_change_no_lock_and_the_guide_names_what_etcd_lets_it_do() {
+async fn documented_account_changes_no_lock_and_its_rights_are_named() {
     // Each line of the guide's table, by etcdctl as that account; all locks are there afterwards.
     let guarded = Guarded::make().await;
     let endpoint = guarded.world.etcd.endpoint();
@@ -189,9 +191,9 @@ async fn the_documented_account_may_change_no_lock_and_the_guide_names_what_etcd
 }
 
 #[tokio::test]
-async fn the_documented_unlock_account_unlocks_below_its_prefixes_and_nowhere_else() {
-    // Made by the guide's own commands: a plain key and a mutex are released; what it may not, and what etcd cannot
-    // keep from it, is as the guide says.
+async fn documented_unlock_account_is_limited_to_its_prefixes() {
+    // With the account of the guide: a plain key and a mutex are released; the limits of the account, and those that
+    // etcd cannot enforce, match the guide.
     let mut guarded = Guarded::make().await;
     let endpoint = guarded.world.etcd.endpoint();
     guarded.watcher = try_backend_with(
@@ -248,7 +250,7 @@ async fn a_wrong_or_powerless_unlock_account_refuses_or_fails_and_changes_nothin
     let powerless = unlocker("leasehold-watch", PASSWORD);
     let answer = unlock(&powerless, &source, &"/locks/a".into()).await;
     assert!(
-        matches!(&answer, Release::Refused { mend, .. } if mend.contains("readwrite '/locks/'")),
+        matches!(&answer, Release::Refused { remedy, .. } if remedy.contains("readwrite '/locks/'")),
         "{answer:?}"
     );
     let wrong = unlocker("leasehold-unlock", "wrong");

@@ -1,15 +1,15 @@
-//! Plain keys: names, owners, tokens, and what etcd cannot tell.
+//! Plain keys: names, owners, tokens, and the fields that etcd does not provide.
 
-use domain::known::Known;
+use ::backends::Backend;
 use domain::observation::{Condition, Coverage, Lifetime};
-use leasehold::backends::Backend;
+use domain::reported::Reported;
 
-use super::world::{World, granted_ms, owner, remaining_ms, seen, source_of, token};
+use super::watched_etcd::{WatchedEtcd, granted_ms, owner, remaining_ms, seen, source_of, token};
 
 #[tokio::test]
 async fn a_key_on_a_lease_is_a_lock_with_owner_token_and_both_times() {
     // One key on a lease of 60 s; everything that contracts promise about it.
-    let mut world = World::start().await;
+    let mut world = WatchedEtcd::start().await;
     let lease = world.lease(60).await;
     let revision = world.put("/locks/orders:1", "worker-7", lease).await;
     let seen = world.seen().await;
@@ -28,15 +28,15 @@ async fn a_key_on_a_lease_is_a_lock_with_owner_token_and_both_times() {
     assert!(seen.whole() && seen.pass().clock.is_unknown());
     assert_eq!(world.backend.grain_ms(&source_of("key")), 1_000);
     assert_eq!(
-        world.backend.safety(&source_of("key")).class.wire(),
+        world.backend.safety(&source_of("key")).class.as_str(),
         "correctness"
     );
 }
 
 #[tokio::test]
 async fn the_token_stays_over_a_rewrite_and_rises_with_a_new_key() {
-    // The holder rewrites its value; then the key is deleted and taken anew.
-    let mut world = World::start().await;
+    // The holder rewrites its value; then the key is deleted and created again.
+    let mut world = WatchedEtcd::start().await;
     let lease = world.lease(60).await;
     let first = world.put("/locks/a", "one", lease).await;
     world.put("/locks/a", "two", lease).await;
@@ -57,7 +57,7 @@ async fn the_token_stays_over_a_rewrite_and_rises_with_a_new_key() {
 #[tokio::test]
 async fn owners_are_read_from_json_text_or_the_lease() {
     // Four values as clients write them.
-    let mut world = World::start().await;
+    let mut world = WatchedEtcd::start().await;
     let lease = world.lease(60).await;
     world
         .put("/locks/json", r#"{"ownerId":"pod-3","since":1}"#, lease)
@@ -76,9 +76,9 @@ async fn owners_are_read_from_json_text_or_the_lease() {
 }
 
 #[tokio::test]
-async fn a_key_without_a_lease_has_no_ttl_and_says_so() {
-    // Nothing invents a lease or a time for it.
-    let mut world = World::start().await;
+async fn a_key_without_a_lease_has_no_ttl_with_a_reason() {
+    // The adapter reports neither a lease nor a time for it.
+    let mut world = WatchedEtcd::start().await;
     world.put("/locks/for-ever", "me", 0).await;
     let seen = world.seen().await;
     let lock = seen.lock("key", "/locks/for-ever");
@@ -96,9 +96,9 @@ async fn a_key_without_a_lease_has_no_ttl_and_says_so() {
 }
 
 #[tokio::test]
-async fn hostile_names_come_through_byte_for_byte() {
+async fn hostile_names_are_read_byte_for_byte() {
     // Not UTF-8, backslashes, quotes, control and bidirectional characters, 10 KB, glob signs, and the ends of ranges.
-    let mut world = World::start().await;
+    let mut world = WatchedEtcd::start().await;
     let names: Vec<Vec<u8>> = vec![
         b"/locks/\xff\xfe\x00end".to_vec(),
         b"/locks/back\\slash".to_vec(),
@@ -135,9 +135,9 @@ async fn hostile_names_come_through_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn names_beyond_the_limit_and_large_values_cost_completeness_not_the_pass() {
-    // A key of 70 KB is left out and said so; 60 values of 1 MB are more than one answer may carry.
-    let mut world = World::start().await;
+async fn oversized_names_and_values_make_the_scan_partial() {
+    // A key of 70 KB is skipped and reported; 60 values of 1 MB exceed one response.
+    let mut world = WatchedEtcd::start().await;
     for n in 0..60 {
         world
             .put(format!("/locks/big/{n:02}"), vec![b'v'; 1_000_000], 0)
@@ -157,12 +157,13 @@ async fn names_beyond_the_limit_and_large_values_cost_completeness_not_the_pass(
 }
 
 #[tokio::test]
-async fn a_value_larger_than_an_answer_is_not_read() {
-    // etcd set up for large values: the key is shown without it, the others as ever, and a queue keeps its holder.
-    let etcd = super::world::etcd(&["--max-request-bytes=30000000"]).await;
-    let mut world = World {
-        client: super::world::client(&etcd.endpoint()).await,
-        backend: super::world::backend(&[etcd.endpoint()], &["/locks/"], |_| {}),
+async fn a_value_over_the_response_limit_is_not_read() {
+    // etcd set up for large values: the key is shown without its value, the others in full, and a queue keeps its
+    // holder.
+    let etcd = super::watched_etcd::etcd(&["--max-request-bytes=30000000"]).await;
+    let mut world = WatchedEtcd {
+        client: super::watched_etcd::client(&etcd.endpoint()).await,
+        backend: super::watched_etcd::backend(&[etcd.endpoint()], &["/locks/"], |_| {}),
         etcd,
     };
     world.put("/locks/a", "worker", 0).await;
@@ -189,7 +190,7 @@ async fn a_value_larger_than_an_answer_is_not_read() {
         matches!(&large.condition, Some(Condition::Unrecognised { why }) if why.contains("4 MiB: not read"))
     );
     let queue = lock("/locks/queue");
-    assert!(queue.owner.is_unknown() && queue.waiter_count == Known::Known(1));
+    assert!(queue.owner.is_unknown() && queue.waiter_count == Reported::Value(1));
     assert!(queue.generation.is_known() && queue.fencing_token.known().unwrap().number() < revision);
     let detail = world
         .backend
@@ -204,16 +205,16 @@ async fn a_value_larger_than_an_answer_is_not_read() {
 #[tokio::test]
 async fn overlapping_prefixes_and_the_empty_one_list_each_key_once() {
     // Counted through the batches, where a repeat would show.
-    let mut world = World::start().await;
+    let mut world = WatchedEtcd::start().await;
     for key in ["/locks/a", "/locks/b/c", "elsewhere"] {
         world.put(key, "o", 0).await;
     }
     let endpoint = [world.etcd.endpoint()];
-    let backend = super::world::backend(&endpoint, &["/locks/b/", "/locks/", "/locks/"], |_| {});
+    let backend = super::watched_etcd::backend(&endpoint, &["/locks/b/", "/locks/", "/locks/"], |_| {});
     assert_eq!(
         seen(&backend).await.unwrap().names(),
         [("key", "/locks/a"), ("key", "/locks/b/c")]
     );
-    let backend = super::world::backend(&endpoint, &["", "/locks/"], |_| {});
+    let backend = super::watched_etcd::backend(&endpoint, &["", "/locks/"], |_| {});
     assert_eq!(seen(&backend).await.unwrap().locks.len(), 3);
 }

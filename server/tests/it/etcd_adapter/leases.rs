@@ -1,17 +1,17 @@
-//! What is left of leases, and what hangs on them.
+//! Time left of leases, and the keys attached to them.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use ::backends::Backend;
 use domain::observation::{Condition, Lifetime};
-use leasehold::backends::Backend;
 
-use super::world::{World, granted_ms, refreshed, remaining_ms};
-use crate::support::eventually::eventually;
+use super::watched_etcd::{WatchedEtcd, granted_ms, refreshed, remaining_ms};
+use testkit::eventually;
 
 #[tokio::test]
-async fn a_renewal_is_seen_by_the_next_pass_without_any_event() {
+async fn a_renewal_is_found_by_the_next_scan_without_an_event() {
     // A lease of 30 s runs down for a while, then its owner renews.
-    let mut world = World::start().await;
+    let mut world = WatchedEtcd::start().await;
     let lease = world.lease(30).await;
     world.put("/locks/a", "o", lease).await;
     eventually("two seconds are gone", async || {
@@ -25,9 +25,9 @@ async fn a_renewal_is_seen_by_the_next_pass_without_any_event() {
 }
 
 #[tokio::test]
-async fn a_restart_refills_the_lease_and_nobody_infers_an_acquisition_from_it() {
-    // The granted TTL stays, what is left goes up, and the acquisition stays unknown.
-    let mut world = World::start().await;
+async fn a_lease_refilled_by_a_restart_is_no_new_acquisition() {
+    // The granted TTL is constant, the time left rises on renewal, and the acquisition time is unknown.
+    let mut world = WatchedEtcd::start().await;
     let lease = world.lease(30).await;
     world.put("/locks/a", "o", lease).await;
     eventually("some seconds are gone", async || {
@@ -46,9 +46,9 @@ async fn a_restart_refills_the_lease_and_nobody_infers_an_acquisition_from_it() 
 }
 
 #[tokio::test]
-async fn an_expired_lease_takes_its_lock_away() {
+async fn an_expired_lease_removes_its_lock() {
     // Observed all the while: never shown with more than its TTL, and gone in the end, not shown as free time.
-    let mut world = World::start().await;
+    let mut world = WatchedEtcd::start().await;
     let lease = world.lease(1).await;
     world.put("/locks/short", "o", lease).await;
     assert!(remaining_ms(world.seen().await.lock("key", "/locks/short")) <= 1_000);
@@ -70,7 +70,7 @@ async fn an_expired_lease_takes_its_lock_away() {
 #[tokio::test]
 async fn keys_that_share_a_lease_name_each_other() {
     // Three keys on one lease: two plain ones and a place in a queue outside the configured prefix.
-    let mut world = World::start().await;
+    let mut world = WatchedEtcd::start().await;
     let lease = world.lease(60).await;
     world.put("/locks/a", "o", lease).await;
     world.put("/locks/b", "o", lease).await;
@@ -98,9 +98,9 @@ async fn keys_that_share_a_lease_name_each_other() {
 }
 
 #[tokio::test]
-async fn a_lease_in_its_last_second_is_not_called_over() {
-    // etcd says 0 for it; observed until that happens, it must read as a sliver, never as expired.
-    let mut world = World::start().await;
+async fn a_lease_in_its_last_second_is_not_expired() {
+    // etcd reports 0 for it; it must then read as a fraction of a second, never as expired.
+    let mut world = WatchedEtcd::start().await;
     let lease = world.lease(2).await;
     world.put("/locks/a", "o", lease).await;
     let slivers = AtomicUsize::new(0);

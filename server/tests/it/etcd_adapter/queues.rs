@@ -1,19 +1,19 @@
-//! Mutexes and elections: who holds, who waits, in which order; by hand and with etcd's own tools.
+//! Mutexes and elections: holder, waiters and order; with plain keys and with etcd's own tools.
 
 use std::process::Stdio;
 
+use ::backends::Backend;
 use domain::observation::ObservedLock;
-use leasehold::backends::Backend;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Child;
 
-use super::world::{World, etcdctl, owner, refreshed, remaining_ms, source_of, token};
-use crate::support::eventually::eventually;
+use super::watched_etcd::{WatchedEtcd, etcdctl, owner, refreshed, remaining_ms, source_of, token};
+use testkit::eventually;
 
 #[tokio::test]
 async fn the_lowest_create_revision_holds_and_waiters_are_not_locks() {
     // Three in one queue; one row, with two waiters in the order of their create revisions.
-    let mut world = World::start().await;
+    let mut world = WatchedEtcd::start().await;
     let (holder, revision) = world.enqueue("/locks/job", "", 60).await;
     let (second, _) = world.enqueue("/locks/job", "", 50).await;
     let (third, _) = world.enqueue("/locks/job", "", 40).await;
@@ -51,9 +51,9 @@ async fn the_lowest_create_revision_holds_and_waiters_are_not_locks() {
 }
 
 #[tokio::test]
-async fn the_next_in_line_becomes_holder_with_a_higher_token() {
+async fn the_next_waiter_becomes_holder_with_a_higher_token() {
     // The holder's lease is revoked; a hint's refresh already shows the new one.
-    let mut world = World::start().await;
+    let mut world = WatchedEtcd::start().await;
     let (holder, first) = world.enqueue("/locks/job", "", 60).await;
     let (next, second) = world.enqueue("/locks/job", "", 60).await;
     assert_eq!(token(world.seen().await.lock("mutex", "/locks/job")), first);
@@ -72,9 +72,10 @@ async fn the_next_in_line_becomes_holder_with_a_higher_token() {
 }
 
 #[tokio::test]
-async fn what_merely_looks_like_a_place_in_a_queue_is_a_plain_key() {
-    // Hex names that are not the key's own lease; without a lease; and a queue cut by the prefix, which says so.
-    let mut world = World::start().await;
+async fn a_key_that_resembles_a_queue_key_is_a_plain_key() {
+    // Hex names that are not the key's own lease; keys without a lease; and a queue cut by the prefix, which is
+    // reported.
+    let mut world = WatchedEtcd::start().await;
     let lease = world.lease(60).await;
     let other = world.lease(60).await;
     world.put(format!("/locks/a/{other:x}"), "o", lease).await;
@@ -85,19 +86,19 @@ async fn what_merely_looks_like_a_place_in_a_queue_is_a_plain_key() {
     let keys = seen.names().iter().filter(|(source, _)| *source == "key").count();
     assert_eq!((keys, seen.locks.len()), (3, 4));
     let prefix = format!("/locks/job/{}", &format!("{holder:x}")[..4]);
-    let cut = super::world::backend(&[world.etcd.endpoint()], &[&prefix], |_| {});
-    let seen = super::world::seen(&cut).await.unwrap();
+    let cut = super::watched_etcd::backend(&[world.etcd.endpoint()], &[&prefix], |_| {});
+    let seen = super::watched_etcd::seen(&cut).await.unwrap();
     let lock = seen.lock("key", &format!("/locks/job/{holder:x}"));
     assert!(
-        format!("{:?}", lock.condition).contains("only a part"),
+        format!("{:?}", lock.condition).contains("only part of the queue"),
         "{lock:?}"
     );
 }
 
 #[tokio::test]
-async fn queues_are_grouped_by_their_whole_name() {
+async fn queues_are_grouped_by_their_full_name() {
     // Names that share beginnings, nest, end in a slash, or are the prefix itself.
-    let mut world = World::start().await;
+    let mut world = WatchedEtcd::start().await;
     for name in [
         "/locks/a",
         "/locks/a/b",
@@ -127,11 +128,11 @@ async fn queues_are_grouped_by_their_whole_name() {
 #[tokio::test]
 async fn five_thousand_waiters_are_counted_across_pages() {
     // One queue over many pages, between two neighbours: still one holder, the first that came.
-    let mut world = World::start().await;
+    let mut world = WatchedEtcd::start().await;
     world.enqueue("/locks/a", "", 600).await;
     let (_, first) = world.enqueue("/locks/crowd", "first", 600).await;
     let client = world.client.clone();
-    super::passes::in_parallel(5_000, async |_| {
+    super::scan::in_parallel(5_000, async |_| {
         let mut client = client.clone();
         let lease = client.lease_grant(600, None).await.unwrap().id();
         let options = etcd_client::PutOptions::new().with_lease(lease);
@@ -162,13 +163,14 @@ async fn take(mut command: tokio::process::Command) -> (Child, String) {
         .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let key = lines.next_line().await.unwrap().unwrap();
-    // Keeps the pipe open: the tool would end on its next line.
+    // Keeps the pipe open: the tool exits when it is closed.
     let rest = lines.into_inner().into_inner();
     child.stdout = Some(rest);
     (child, key)
 }
 
-/// Who waits is named by what it will hold the lock as: so history knows that the new holder stood in line.
+/// A waiter has the owner name under which it will hold the lock, so history recognizes the new holder as a former
+/// waiter.
 fn first_in_line_holds(before: &ObservedLock, after: &ObservedLock) {
     let first = before.line.first().map(|one| &one.generation);
     assert_eq!(first, after.generation.known());
@@ -176,9 +178,9 @@ fn first_in_line_holds(before: &ObservedLock, after: &ObservedLock) {
 }
 
 #[tokio::test]
-async fn etcdctl_lock_and_elect_are_seen_as_etcdctl_sees_them() {
-    // Three real `etcdctl lock` and two real `etcdctl elect`; holder and order compared with what the tools say.
-    let world = World::start().await;
+async fn etcdctl_lock_and_elect_are_shown_as_in_etcdctl() {
+    // Three real `etcdctl lock` and two real `etcdctl elect`; holder and order are compared with the tools' output.
+    let world = WatchedEtcd::start().await;
     let endpoint = world.etcd.endpoint();
     let lock = || {
         let mut command = etcdctl(&endpoint);

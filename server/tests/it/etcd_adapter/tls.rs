@@ -1,13 +1,13 @@
 //! TLS with a throwaway authority.
 
-use domain::known::Known;
-use leasehold::backends::etcd::EtcdBackend;
-use leasehold::backends::{Backend, BackendError};
-use leasehold::config::tls::TlsConfig;
-use leasehold::throwaway::{Etcd, EtcdOptions, Throwaway, Tls};
+use ::backends::etcd::EtcdBackend;
+use ::backends::{Backend, BackendError};
+use ::config::tls::TlsConfig;
+use ::testkit::{Etcd, EtcdOptions, Throwaway, Tls};
+use domain::reported::Reported;
 
-use super::world::{backend, client, seen, try_backend};
-use crate::support::certs::Certs;
+use super::watched_etcd::{backend, client, seen, try_backend};
+use testkit::Certs;
 
 async fn etcd(tls: Tls) -> Etcd {
     let options = EtcdOptions {
@@ -57,14 +57,14 @@ async fn an_authority_from_a_file_is_trusted_and_others_are_not() {
     };
     for refused in [misnamed, TlsConfig::default()] {
         let error = seen(&over_tls(&etcd, refused)).await.unwrap_err();
-        println!("{error}");
         assert!(!matches!(error, BackendError::NoAnswer { .. }), "{error:?}");
     }
 }
 
 #[tokio::test]
-async fn a_client_certificate_is_shown_when_etcd_wants_one() {
-    // Without it, etcd refuses; with it, the pass is whole. Nobody then claims to know who may write.
+async fn a_client_certificate_is_sent_if_etcd_requires_one() {
+    // Without a client certificate etcd refuses; with it, the scan is complete. The adapter then reports write access
+    // as unknown.
     let certs = Certs::make();
     let etcd = etcd(certs.mutual()).await;
     let mut tls = TlsConfig {
@@ -79,13 +79,13 @@ async fn a_client_certificate_is_shown_when_etcd_wants_one() {
     assert!(seen(&backend).await.unwrap().whole());
     let rights = backend.probe().await.unwrap().rights;
     assert!(
-        matches!(rights.last().unwrap().allowed, Known::Unknown(_)),
+        matches!(rights.last().unwrap().allowed, Reported::Unknown(_)),
         "{rights:?}"
     );
 }
 
 #[tokio::test]
-async fn half_a_certificate_missing_files_and_tls_without_https_are_told_at_once() {
+async fn invalid_tls_settings_are_reported_at_once() {
     // Before any connection is opened.
     let certs = Certs::make();
     let https = ["https://127.0.0.1:1".to_owned()];

@@ -1,15 +1,15 @@
 //! `/contention` and `/v1/contention` of a whole server.
 
-use domain::access::{Grant, Role};
-use reqwest::Method;
+use domain::access::Role;
 use serde_json::{Value, json};
 
-use super::servers::Server;
-use crate::support::eventually::eventually;
+use crate::support::{TestServer, on};
+use testkit::eventually;
 
-async fn take(server: &Server, resource: &str, owner: &str) {
+async fn take(server: &TestServer, resource: &str, owner: &str) {
     let body = json!({"resource": resource, "ownerId": owner, "ttlSeconds": 600});
-    server.ask(Method::POST, "/v1/locks/acquire", &body).await;
+    let url = server.url("/v1/locks/acquire");
+    server.client.post(url).json(&body).send().await.unwrap();
 }
 
 fn prefixes(answer: &str) -> Vec<String> {
@@ -21,11 +21,11 @@ fn prefixes(answer: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn numbers_of_others_are_shown_to_nobody_who_may_not_see_all_their_names() {
-    // Two teams, each with a lock that somebody was refused, and tenants whose numbers are one template. A viewer of one
-    // team sees their prefix alone, on the page and in the JSON; whoever may see everything sees all.
-    let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(folder.path(), "first").await;
+async fn sums_are_hidden_unless_all_their_names_are_visible() {
+    // Two teams, each with a lock that was refused to a contender, and tenants whose numbers share one template. A
+    // viewer of one team sees only their prefix, on the page and in the JSON; a viewer of all prefixes sees both.
+    let server = TestServer::builder().operator().start().await;
+    let operator = server.operator().await;
     for resource in ["team_a:close:1", "team_b:close:1", "tenant_7:x"] {
         take(&server, resource, "one").await;
         take(&server, resource, "other").await;
@@ -33,33 +33,31 @@ async fn numbers_of_others_are_shown_to_nobody_who_may_not_see_all_their_names()
     let path = "/v1/contention?range=1h&by=refusals";
     let all = ["team_a:close:*", "team_b:close:*", "tenant_*:x"];
     eventually("all are told", async || {
-        prefixes(&server.get_as(server.token(), path).await.1) == all
+        prefixes(&server.as_user(&operator).text(path).await.1) == all
     })
     .await;
-    let of_all: Value = serde_json::from_str(&server.get_as(server.token(), path).await.1).unwrap();
+    let of_all: Value = serde_json::from_str(&server.as_user(&operator).text(path).await.1).unwrap();
     assert_eq!(of_all["prefixes"][0]["refused"], 1);
     assert_eq!(of_all["prefixes"][0]["waitingMs"].as_array().unwrap().len(), 30);
     for (prefix, seen) in [("team_a", &all[..1]), ("tenant_7", &[])] {
-        let grant = Grant {
-            role: Role::Viewer,
-            backend: None,
-            prefix: Some(prefix.to_owned()),
-        };
-        let token = server.token_of(prefix, grant).await;
-        assert_eq!(prefixes(&server.get_as(&token, path).await.1), seen);
-        let (status, html) = server.get_as(&token, "/contention?range=1h&by=refusals").await;
+        let token = server.token(prefix, on(Role::Viewer, None, Some(prefix))).await;
+        assert_eq!(prefixes(&server.as_user(&token).text(path).await.1), seen);
+        let (status, html) = server
+            .as_user(&token)
+            .text("/contention?range=1h&by=refusals")
+            .await;
         assert_eq!(status, 200);
         assert!(!html.contains("team_b") && !html.contains("tenant_*"), "{html}");
         assert_eq!(html.contains("team_a"), !seen.is_empty());
     }
-    server.stopped().await;
+    server.stop().await;
 }
 
 #[tokio::test]
-async fn a_question_that_does_not_fit_names_its_field() {
+async fn an_invalid_query_names_its_field() {
     // Unknown words, half a cell, both kinds of range, a foreign parameter: 400 by both doors, never a 500.
-    let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(folder.path(), "first").await;
+    let server = TestServer::builder().operator().start().await;
+    let operator = server.operator().await;
     let bad = [
         ("range=2h", "range"),
         ("by=name", "by"),
@@ -73,18 +71,19 @@ async fn a_question_that_does_not_fit_names_its_field() {
     ];
     for (query, field) in bad {
         for path in ["/v1/contention", "/contention"] {
-            let (status, text) = server.get_as(server.token(), &format!("{path}?{query}")).await;
+            let (status, text) = server.as_user(&operator).text(&format!("{path}?{query}")).await;
             assert_eq!(status, 400, "{path}?{query}");
             assert!(text.contains(field), "{text}");
         }
     }
     let (status, html) = server
-        .get_as(server.token(), "/contention?range=30d&trees=all")
+        .as_user(&operator)
+        .text("/contention?range=30d&trees=all")
         .await;
     assert_eq!(status, 200);
     assert!(
-        html.contains("Nothing is known of who waited") || html.contains("Nobody waited"),
+        html.contains("No data about waits") || html.contains("No waits"),
         "{html}"
     );
-    server.stopped().await;
+    server.stop().await;
 }

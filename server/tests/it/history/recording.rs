@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use domain::detail::EventKind;
-use leasehold::config::HistoryConfig;
+use ::config::HistoryConfig;
+use domain::lock_detail::EventKind;
 
-use super::stage::{Home, Server};
-use crate::support::eventually::eventually;
+use super::recorder::{Home, Server};
+use testkit::eventually;
 
-/// What is told of one owner after the other, with the gap between two processes.
+/// The recorded events of successive owners, with the gap between two processes.
 fn handed_on() -> Vec<(EventKind, Option<String>)> {
     let of = |kind, owner: &str| (kind, Some(owner.to_owned()));
     vec![
@@ -23,7 +23,8 @@ fn handed_on() -> Vec<(EventKind, Option<String>)> {
 }
 
 async fn outlives_its_process(home: Home) {
-    // One process sees two owners and stops; an hour passes; the next sees a third come and go. The name is no ASCII.
+    // One process observes two owners and stops; an hour passes; the next observes a third acquire and release. The
+    // name is not ASCII.
     let name = "jobs/\u{202e}é";
     let first = Server::start(&home).await;
     first.pass(&[(name, "w1")]);
@@ -32,7 +33,7 @@ async fn outlives_its_process(home: Home) {
     first.stopped().await;
     // Rows and writer are an hour older than they were.
     home.sql(
-        "UPDATE lock_events SET at = at - 3600000; UPDATE history_writer SET alive_at = alive_at - 3600000",
+        "UPDATE lock_events SET at = at - 3600000; UPDATE history_writer SET last_write_at = last_write_at - 3600000",
     )
     .await;
     let second = Server::start(&home).await;
@@ -45,21 +46,21 @@ async fn outlives_its_process(home: Home) {
 }
 
 #[tokio::test]
-async fn what_was_seen_outlives_the_process_with_the_gap_told_on_sqlite() {
+async fn history_survives_a_restart_with_a_gap_on_sqlite() {
     // See above.
     outlives_its_process(Home::sqlite()).await;
 }
 
 #[tokio::test]
-async fn what_was_seen_outlives_the_process_with_the_gap_told_on_postgres() {
+async fn history_survives_a_restart_with_a_gap_on_postgres() {
     // See above.
     outlives_its_process(Home::postgres().await).await;
 }
 
 #[tokio::test]
-async fn of_two_servers_one_writes_and_the_other_goes_on_where_it_stopped() {
-    // Both see the same; the writer stops, with what it saw last written; the other has seen more and takes over. Nothing
-    // is there twice, nothing is missing, and there is no gap.
+async fn one_of_two_servers_writes_and_the_other_continues() {
+    // Both observe the same; the writer stops after it has written its last observation; the other has observed more
+    // and takes over. No event is duplicated or lost, and there is no gap.
     let home = Home::postgres().await;
     let (one, other) = (Server::start(&home).await, Server::start(&home).await);
     for server in [&one, &other] {
@@ -87,21 +88,22 @@ async fn of_two_servers_one_writes_and_the_other_goes_on_where_it_stopped() {
 }
 
 #[tokio::test]
-async fn a_writer_whose_turn_is_over_writes_nothing() {
-    // A later token is in the store, as after a pause: what comes with the earlier one is kept and not written.
+async fn a_writer_without_the_leader_lease_writes_nothing() {
+    // The store has a later fencing token, as after a pause: events with the earlier one are not written.
     let home = Home::postgres().await;
     let server = Server::start(&home).await;
     server.pass(&[("r", "w1")]);
     eventually("it writes", async || home.count().await == 1).await;
-    home.sql("UPDATE history_writer SET token = 1000000").await;
+    home.sql("UPDATE history_writer SET fencing_token = 1000000")
+        .await;
     server.pass(&[("r", "w2")]);
     server.stopped().await;
     assert_eq!(home.count().await, 1);
 }
 
 #[tokio::test]
-async fn what_is_too_old_goes_in_steps_and_the_rest_stays() {
-    // 12,000 rows of last week, more than one step takes, and one of now.
+async fn old_events_are_deleted_in_batches() {
+    // 12,000 rows of last week, more than one step deletes, and one of now.
     let home = Home::sqlite();
     home.sql(
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12000)
@@ -110,7 +112,7 @@ async fn what_is_too_old_goes_in_steps_and_the_rest_stays() {
     )
     .await;
     let keep = HistoryConfig {
-        keep: Duration::from_secs(3600),
+        retention: Duration::from_secs(3600),
         ..HistoryConfig::default()
     };
     let server = Server::keeping(&home, keep).await;
@@ -123,7 +125,7 @@ async fn what_is_too_old_goes_in_steps_and_the_rest_stays() {
 
 #[tokio::test]
 async fn ten_thousand_changes_at_once_are_all_written() {
-    // More than one statement takes; half of them go again.
+    // More than one statement inserts; half of them are released again.
     let home = Home::sqlite();
     let server = Server::start(&home).await;
     let names: Vec<String> = (0..10_000).map(|number| format!("jobs/{number}")).collect();

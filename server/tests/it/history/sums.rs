@@ -2,37 +2,37 @@
 
 use std::time::Duration;
 
-use domain::detail::EventKind;
-use domain::history::series::Span;
+use ::lease::{AcquireRequest, Acquired, LeaseCaller, LeasePrincipal};
+use domain::history::series::HistorySpan;
 use domain::lease::{Metadata, Scope, Ttl};
+use domain::lock_detail::EventKind;
 use domain::names::{BackendName, OwnerId, Resource};
 use domain::observation::{Lifetime, ObservedLock};
-use leasehold::lease::{AcquireRequest, Acquired, Caller, LeasePrincipal};
 
-use super::stage::{Home, Server, backend, lock, source};
-use crate::support::eventually::eventually;
+use super::recorder::{Home, Server, backend, lock, source};
+use testkit::eventually;
 
 /// A lock with a TTL of 30 s, of which so much is left.
 fn leased(name: &str, remaining_ms: i64, waiters: u32) -> ObservedLock {
     ObservedLock {
         lifetime: Lifetime::Leased {
             remaining_ms,
-            ttl_ms: domain::known::Known::Known(30_000),
+            ttl_ms: domain::reported::Reported::Value(30_000),
         },
-        waiter_count: domain::known::Known::Known(waiters),
+        waiter_count: domain::reported::Reported::Value(waiters),
         ..lock(name, "w1")
     }
 }
 
 /// All that is in the store of now.
-fn today(server: &Server) -> Span {
+fn today(server: &Server) -> HistorySpan {
     let now = server.clock.now().wall.timestamp_millis();
-    Span::over(now - 3_600_000, now + 60_000, now)
+    HistorySpan::over(now - 3_600_000, now + 60_000, now)
 }
 
 async fn renewals_are_one_row(home: Home) {
-    // A lock is renewed five times, stops; a second process sees it renewed once more: two rows of renewals, none among
-    // what the lock's page tells.
+    // A lock is renewed five times, then the recorder stops; a second process observes one more renewal: two rows of
+    // renewals, none of them among the events on the lock's page.
     let server = Server::start(&home).await;
     server.saw(vec![leased("jobs/1", 29_000, 0)]);
     for _ in 0..5 {
@@ -93,19 +93,19 @@ async fn renewals_are_one_row(home: Home) {
 }
 
 #[tokio::test]
-async fn renewals_in_a_rhythm_are_one_row_on_sqlite() {
+async fn evenly_spaced_renewals_are_one_row_on_sqlite() {
     // See above.
     Box::pin(renewals_are_one_row(Home::sqlite())).await;
 }
 
 #[tokio::test]
-async fn renewals_in_a_rhythm_are_one_row_on_postgres() {
+async fn evenly_spaced_renewals_are_one_row_on_postgres() {
     // See above.
     Box::pin(renewals_are_one_row(Home::postgres().await)).await;
 }
 
-async fn ask(server: &Server, owner: &str, wait: Duration) -> Acquired {
-    let caller = Caller {
+pub(super) async fn ask(server: &Server, owner: &str, wait: Duration) -> Acquired {
+    let caller = LeaseCaller {
         principal: LeasePrincipal::new("test"),
         scope: Scope::everything(),
     };
@@ -121,8 +121,8 @@ async fn ask(server: &Server, owner: &str, wait: Duration) -> Acquired {
 }
 
 async fn sums_are_told_by_template(home: Home) {
-    // Two locks of one kind are seen, one with waiters; the lease service grants once, refuses once, and lets one wait in
-    // vain. A restart adds to the same minute and loses nothing.
+    // Two locks of one kind are observed, one with waiters; the lease service grants once, refuses once, and one
+    // waiter times out. A restart adds to the same minute and loses no count.
     let server = Server::start(&home).await;
     server.saw(vec![leased("jobs/1", 29_000, 0), leased("jobs/2", 29_000, 2)]);
     assert!(matches!(
@@ -145,7 +145,7 @@ async fn sums_are_told_by_template(home: Home) {
 
     let third = Server::start(&home).await;
     let mut series = third.history.series(today(&third)).await.unwrap();
-    let place = |series: &domain::history::series::Series, backend: &BackendName, prefix: &str| {
+    let place = |series: &domain::history::series::HistorySeries, backend: &BackendName, prefix: &str| {
         let is_it =
             |of: &domain::history::series::PrefixSeries| of.backend == *backend && of.prefix == prefix;
         series.prefixes.iter().position(is_it).unwrap()
@@ -162,7 +162,7 @@ async fn sums_are_told_by_template(home: Home) {
     let close = &series.prefixes[ours].total;
     assert_eq!((close.acquired, close.refused, close.waits.count()), (1, 2, 1));
     assert_eq!(
-        close.heavy.iter().next().map(|(name, _)| name),
+        close.most_waited.iter().next().map(|(name, _)| name),
         Some("tenant_7:close")
     );
     let watched = series.watched(&backend()).unwrap();
@@ -173,25 +173,25 @@ async fn sums_are_told_by_template(home: Home) {
 }
 
 #[tokio::test]
-async fn sums_are_told_by_template_on_sqlite() {
+async fn sums_are_grouped_by_template_on_sqlite() {
     // See above.
     Box::pin(sums_are_told_by_template(Home::sqlite())).await;
 }
 
 #[tokio::test]
-async fn sums_are_told_by_template_on_postgres() {
+async fn sums_are_grouped_by_template_on_postgres() {
     // See above.
     Box::pin(sums_are_told_by_template(Home::postgres().await)).await;
 }
 
 #[tokio::test]
-async fn sums_that_are_too_old_go_and_the_rest_stays() {
-    // A thousand minutes of two years ago beside those of now.
+async fn old_rollups_are_deleted() {
+    // A thousand minutes of two years ago and those of now.
     let home = Home::sqlite();
     home.sql(
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
-        INSERT INTO history_rollups SELECT 60, i * 60000, 'cache', 'old', 'p', 1, 1, 1, 0, 0, 0, 0, 0, 0, 0,
-            NULL, NULL, NULL, NULL, NULL, NULL, 0 FROM n",
+        INSERT INTO history_rollups SELECT 60, i * 60000, 'cache', 'old', 'p', 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0,
+            NULL, NULL, NULL, NULL, NULL, NULL FROM n",
     )
     .await;
     let server = Server::start(&home).await;

@@ -1,24 +1,25 @@
-//! Grants to who stood in line: written down with the length of the wait, on both stores.
+//! Grants to waiters are recorded with the length of the wait, on both stores.
 
 use std::time::Duration;
 
-use domain::detail::EventKind;
+use ::lease::{Acquired, LeaseCaller, LeasePrincipal};
 use domain::generation::Generation;
 use domain::history::HistoryEvent;
-use domain::history::series::{PrefixSeries, Span};
-use domain::known::Known;
-use domain::lease::{Metadata, Scope, Ttl};
+use domain::history::series::{HistorySpan, PrefixSeries};
+use domain::lease::Scope;
+use domain::lock_detail::EventKind;
 use domain::names::{BackendName, OwnerId, Resource};
 use domain::observation::{InLine, ObservedLock};
-use leasehold::lease::{AcquireRequest, Acquired, Caller, LeasePrincipal};
+use domain::reported::Reported;
 
-use super::stage::{Home, Server, backend, lock};
-use crate::support::eventually::eventually;
+use super::recorder::{Home, Server, backend, lock};
+use super::sums::ask;
+use testkit::eventually;
 
-/// Held by this one; these wait, each for so long where it is told.
+/// Held by `owner`; `line` are the waiters, each with its waiting time if known.
 fn with_line(name: &str, owner: &str, line: &[(&str, Option<i64>)]) -> ObservedLock {
     ObservedLock {
-        waiter_count: Known::Known(u32::try_from(line.len()).unwrap()),
+        waiter_count: Reported::Value(u32::try_from(line.len()).unwrap()),
         line: line
             .iter()
             .map(|(who, waited_ms)| InLine {
@@ -51,7 +52,7 @@ fn waits(events: &[HistoryEvent]) -> Vec<(Option<&str>, i64)> {
 }
 
 async fn seen_in_line(home: Home) {
-    // Two wait for w1's lock; the second gets it. Then somebody takes it who was never seen in line.
+    // Two wait for w1's lock; the second acquires it. Then an owner that never waited acquires it.
     let server = Server::start(&home).await;
     let line = [("w2", Some(90_000)), ("w3", Some(60_000))];
     server.saw(vec![with_line("jobs/1", "w1", &line), lock("jobs/2", "w1")]);
@@ -80,47 +81,31 @@ async fn seen_in_line(home: Home) {
 }
 
 #[tokio::test]
-async fn a_new_holder_that_was_seen_in_line_is_granted_after_wait_on_sqlite() {
-    // Would catch a wait that is lost between the diff and the row, and a grant that is told as one without it.
+async fn an_observed_waiter_is_granted_after_wait_on_sqlite() {
+    // Detects a wait lost between the diff and the row, and a grant recorded without its wait.
     Box::pin(seen_in_line(Home::sqlite())).await;
 }
 
 #[tokio::test]
-async fn a_new_holder_that_was_seen_in_line_is_granted_after_wait_on_postgres() {
+async fn an_observed_waiter_is_granted_after_wait_on_postgres() {
     // As above: the column exists in both stores.
     Box::pin(seen_in_line(Home::postgres().await)).await;
 }
 
-async fn ask(server: &Server, owner: &str, wait: Duration) -> Acquired {
-    let caller = Caller {
-        principal: LeasePrincipal::new("test"),
-        scope: Scope::everything(),
-    };
-    let request = AcquireRequest {
-        resource: Resource::from("tenant_7:close"),
-        owner: OwnerId::new(owner),
-        ttl: Ttl::parse(30, 3_600).unwrap(),
-        wait,
-        metadata: Metadata::default(),
-        idempotency_key: None,
-    };
-    server.leases.acquire(&caller, request).await.unwrap()
-}
-
 #[tokio::test]
-async fn the_lease_service_tells_its_own_waits_exactly_and_once() {
-    // a holds; b and c stand in line, c in vain. Would catch a wait in vain that is told as a grant, one that is told twice,
-    // and a histogram of waits that counts the grant again.
+async fn the_lease_service_reports_each_wait_exactly_once() {
+    // a holds; b and c wait, and c times out. Detects a timed-out wait recorded as a grant, one recorded twice, and a
+    // histogram of waits that counts the grant again.
     let home = Home::sqlite();
     let server = Server::start(&home).await;
     let Acquired::Granted { lease, .. } = ask(&server, "a", Duration::ZERO).await else {
         panic!("it is free");
     };
     let line = async {
-        eventually("b is in line", async || server.leases.waiters() == 1).await;
+        eventually("b is queued", async || server.leases.waiters() == 1).await;
         let in_vain = ask(&server, "c", Duration::from_secs(1)).await;
         assert!(matches!(in_vain, Acquired::Refused { .. }));
-        let caller = Caller {
+        let caller = LeaseCaller {
             principal: LeasePrincipal::new("test"),
             scope: Scope::everything(),
         };
@@ -137,10 +122,10 @@ async fn the_lease_service_tells_its_own_waits_exactly_and_once() {
     assert!(told[0].1 >= 1_000, "c waited a second meanwhile: {told:?}");
     assert_eq!(of[0].token, Some(lease.token));
     server.stopped().await;
-    // What the sums say, once all is written: b's wait and c's, each once.
+    // The sums once all is written: b's wait and c's, each once.
     let later = Server::start(&home).await;
     let now = later.clock.now().wall.timestamp_millis();
-    let span = Span::over(now - 3_600_000, now + 60_000, now);
+    let span = HistorySpan::over(now - 3_600_000, now + 60_000, now);
     let mut series = later.history.series(span).await.unwrap();
     let is_its = |of: &PrefixSeries| of.prefix == "tenant_*:close";
     let place = series.prefixes.iter().position(is_its).unwrap();

@@ -1,11 +1,11 @@
 //! Paths, names, statuses, codes and limits of the HTTP contract.
 
+use ::lease::{LeaseCaller, LeaseConfig, LeasePrincipal};
 use axum::http::StatusCode;
 use domain::lease::Scope;
-use leasehold::lease::{Caller, LeaseConfig, LeasePrincipal};
 use serde_json::{Value, json};
 
-use super::stage::{Home, Kind, answer, is_granted, on_both_stores, token};
+use super::lease_server::{Home, StoreKind, answer, is_granted, on_both_stores, token};
 
 /// An object's names in order, as one text.
 fn keys(value: &Value) -> String {
@@ -74,7 +74,7 @@ on_both_stores!(a_living_lease_answers_with_the_contracts_names, |home| {
 });
 
 on_both_stores!(an_ended_lease_answers_with_the_contracts_statuses, |home| {
-    // Check, report, release twice, renew after it; what was never granted; ids that are none.
+    // Check, report, release twice, renew after it; a lease never granted; malformed ids.
     let stage = home.serve().await;
     let lease = stage.acquire("a:b/c d", "w1", 30).await;
     let question = json!({"resource": "a:b/c d", "fencingToken": 1});
@@ -123,7 +123,7 @@ on_both_stores!(an_ended_lease_answers_with_the_contracts_statuses, |home| {
 on_both_stores!(
     a_check_refuses_what_is_not_the_last_token_and_keeps_a_ledger,
     |home| {
-        // Stale, never issued, and reported by a resource itself: three rows; an accepted one leaves none.
+        // Stale, never issued, and reported by a resource itself: three rows; an accepted token leaves no row.
         let stage = home.serve().await;
         let first = stage.acquire("r", "w1", 30).await;
         stage.delete(&first).await;
@@ -159,8 +159,8 @@ on_both_stores!(
 
 #[tokio::test]
 async fn the_examples_of_the_description_work() {
-    // Every request body's example in the served OpenAPI is sent as it stands.
-    let home = Home::new(Kind::Sqlite).await;
+    // Every request body's example in the served OpenAPI is sent unchanged.
+    let home = Home::new(StoreKind::Sqlite).await;
     let stage = home.serve().await;
     let (_, api) = stage.get("/v1/openapi.json").await;
     let lease = stage.acquire("for-the-path", "o", 30).await;
@@ -226,13 +226,13 @@ on_both_stores!(the_list_is_in_order_and_cut_into_pages, |home| {
 });
 
 on_both_stores!(a_scope_is_whole_segments_everywhere, |home| {
-    // Trap 37: `team_a` reaches neither `team_ab` nor `teamXa`; by name 403, by id 404, in lists nothing.
+    // Trap 37: `team_a` reaches neither `team_ab` nor `teamXa`; by name 403, by id 404, and no rows in lists.
     let open = home.serve_with(LeaseConfig::default(), None).await;
     let foreign = open.acquire("teamXa:job", "o", 60).await;
     open.acquire("team_a:own", "o", 60).await;
     open.acquire("team_ab:job", "o", 60).await;
     open.close().await;
-    let caller = Caller {
+    let caller = LeaseCaller {
         principal: LeasePrincipal::new("token-a"),
         scope: Scope::prefixes(["team_a".to_owned()]),
     };
@@ -311,7 +311,7 @@ on_both_stores!(an_idempotency_key_finds_the_lease_whose_reply_was_lost, |home| 
     // Trap 22: same key and body give the same lease and token, also after a restart; another body 409; once lost 410.
     let stage = home.serve().await;
     let body = json!({"resource": "r", "ownerId": "o", "ttlSeconds": 30, "metadata": {"a": "1", "b": "2"}});
-    let keyed = |stage: &crate::lease::stage::Stage, key: &str, body: &Value| {
+    let keyed = |stage: &crate::lease::lease_server::LeaseServer, key: &str, body: &Value| {
         let request = stage
             .http
             .post(format!("{}/v1/locks/acquire", stage.base))
@@ -346,7 +346,7 @@ on_both_stores!(an_idempotency_key_finds_the_lease_whose_reply_was_lost, |home| 
             "{bad:?}"
         );
     }
-    // Refused, then free: the same key tries anew.
+    // Refused, then free: a retry with the same key tries again.
     let blocked = json!({"resource": "r", "ownerId": "p", "ttlSeconds": 30});
     assert!(!is_granted(&keyed(&stage, "k2", &blocked).await.1));
     stage.close().await;

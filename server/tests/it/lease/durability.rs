@@ -1,20 +1,20 @@
-//! What opens, what is refused, and what a crash may not take back.
+//! Which stores open, which are refused, and what a crash must not lose.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
+use ::lease::operation::Operation;
+use ::lease::store::sqlite::SqliteStore;
+use ::lease::store::{Lane, Store as _};
+use ::lease::{LeaseConfig, LeaseOpenError, LeaseService, raise_epoch};
+use ::testkit::PostgresOptions;
 use domain::names::Resource;
-use leasehold::clock::Clock;
-use leasehold::lease::operation::Operation;
-use leasehold::lease::store::sqlite::SqliteStore;
-use leasehold::lease::store::{Lane, Store as _};
-use leasehold::lease::{LeaseConfig, LeaseOpenError, LeaseService, raise_epoch};
-use leasehold::throwaway::PostgresOptions;
+use runtime::clock::Clock;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::stage::{Home, Kind, answer, is_granted, on_both_stores, token};
-use crate::support::eventually::eventually;
+use super::lease_server::{Home, StoreKind, answer, is_granted, on_both_stores, token};
+use testkit::eventually;
 
 async fn open(home: &Home) -> Result<(), LeaseOpenError> {
     let opened = LeaseService::open(
@@ -30,7 +30,7 @@ async fn open(home: &Home) -> Result<(), LeaseOpenError> {
 #[tokio::test]
 async fn a_second_server_on_one_sqlite_file_is_refused_by_name() {
     // Also through a link to the file; the refusal names the process; once it is closed the file opens.
-    let home = Home::new(Kind::Sqlite).await;
+    let home = Home::new(StoreKind::Sqlite).await;
     let stage = home.serve().await;
     let refusal = open(&home).await.unwrap_err().to_string();
     assert!(
@@ -53,7 +53,7 @@ async fn a_second_server_on_one_sqlite_file_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn a_postgres_that_confirms_before_it_keeps_is_refused() {
+async fn a_postgres_with_asynchronous_commit_is_refused() {
     // Trap 6: synchronous_commit off, for everybody or for this role, is found at start.
     let settings = vec![("synchronous_commit".to_owned(), "off".to_owned())];
     let options = PostgresOptions {
@@ -70,8 +70,8 @@ async fn a_postgres_that_confirms_before_it_keeps_is_refused() {
 
 #[tokio::test]
 async fn an_sqlite_file_of_another_journal_mode_is_made_durable() {
-    // Trap 8: the file says WAL afterwards; `synchronous` is asserted on the writer's own session at start.
-    let home = Home::new(Kind::Sqlite).await;
+    // Trap 8: the file reports WAL afterwards; `synchronous` is asserted on the writer's own session at start.
+    let home = Home::new(StoreKind::Sqlite).await;
     std::fs::write(home.folder.path().join("leases.db"), b"").unwrap();
     home.sql("PRAGMA journal_mode = DELETE; CREATE TABLE other (n INTEGER)")
         .await;
@@ -87,10 +87,10 @@ async fn an_sqlite_file_of_another_journal_mode_is_made_durable() {
 
 #[tokio::test]
 async fn every_sqlite_writer_syncs_each_commit() {
-    // Trap 8: the pragmas as the writer's own session says them; again after that session was given up, because a
-    // foreign transaction had kept it waiting for too long, and another was opened.
+    // Trap 8: the pragmas as the writer's own session reports them; and again after that session was replaced, because
+    // a foreign transaction had blocked it for too long.
     use sqlx::{Connection as _, Executor as _};
-    let home = Home::new(Kind::Sqlite).await;
+    let home = Home::new(StoreKind::Sqlite).await;
     let path = home.url.strip_prefix("sqlite:").unwrap();
     let store = SqliteStore::open(path.as_ref(), Clock::start()).await.unwrap();
     let durable = ("wal".to_owned(), 2);
@@ -111,9 +111,10 @@ async fn every_sqlite_writer_syncs_each_commit() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_postgres_that_stops_keeping_commits_while_we_run_is_refused() {
-    // Trap 6: the role's setting is changed and our sessions are ended: the next ones confirm nothing, until it is back.
-    let home = Home::new(Kind::Postgres).await;
+async fn a_postgres_that_turns_asynchronous_is_refused() {
+    // Trap 6: the role's setting is changed and our sessions are ended: the next ones confirm no commit until it is
+    // restored.
+    let home = Home::new(StoreKind::Postgres).await;
     let stage = home.serve().await;
     let lease = stage.acquire("r", "o", 60).await;
     let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'leasehold'";
@@ -139,9 +140,9 @@ async fn a_postgres_that_stops_keeping_commits_while_we_run_is_refused() {
 }
 
 #[tokio::test]
-async fn a_backup_put_back_is_refused_until_its_epoch_is_raised() {
+async fn a_restored_backup_is_refused_until_its_epoch_is_raised() {
     // Trap 9: tokens 2 and 3 were issued after the copy; they never come again.
-    let home = Home::new(Kind::Sqlite).await;
+    let home = Home::new(StoreKind::Sqlite).await;
     let stage = home.serve().await;
     stage.delete(&stage.acquire("r", "o", 30).await).await;
     stage.close().await;
@@ -169,7 +170,8 @@ async fn a_backup_put_back_is_refused_until_its_epoch_is_raised() {
 }
 
 on_both_stores!(a_counter_put_back_is_refused_until_the_epoch_is_raised, |home| {
-    // Traps 9, 36: the row can neither be deleted nor lowered while its guards stand; without them start sees it.
+    // Traps 9, 36: the row can neither be deleted nor lowered while its triggers exist; without them the start detects
+    // it.
     let stage = home.serve().await;
     for _ in 0..2 {
         stage.delete(&stage.acquire("r", "o", 30).await).await;
@@ -193,7 +195,7 @@ on_both_stores!(a_counter_put_back_is_refused_until_the_epoch_is_raised, |home| 
         ""
     };
     home.sql(&format!(
-        "DROP TRIGGER resource_tokens_rise{on}; UPDATE resource_tokens SET last_token = 1"
+        "DROP TRIGGER resource_tokens_no_decrease{on}; UPDATE resource_tokens SET last_token = 1"
     ))
     .await;
     assert!(matches!(open(home).await, Err(LeaseOpenError::Rewound(_))));
@@ -204,13 +206,14 @@ on_both_stores!(a_counter_put_back_is_refused_until_the_epoch_is_raised, |home| 
 });
 
 #[tokio::test]
-async fn a_promoted_or_restored_postgres_lifts_every_token() {
-    // Traps 6, 7: another timeline may lack the last commits; the change is seen at start, recorded once, and logged.
-    let home = Home::new(Kind::Postgres).await;
+async fn a_promoted_or_restored_postgres_raises_every_token() {
+    // Traps 6, 7: another timeline may lack the last commits; the change is detected at start, recorded once, and
+    // logged.
+    let home = Home::new(StoreKind::Postgres).await;
     let stage = home.serve().await;
     stage.delete(&stage.acquire("r", "o", 30).await).await;
     stage.close().await;
-    home.sql("UPDATE store_meta SET identity = 'another:00000007'")
+    home.sql("UPDATE store_meta SET cluster_identity = 'another:00000007'")
         .await;
     let stage = home.serve().await;
     let lifted = token(&stage.acquire("r", "o", 30).await);
@@ -224,7 +227,7 @@ async fn a_promoted_or_restored_postgres_lifts_every_token() {
 
 #[tokio::test]
 async fn the_last_answer_survives_a_killed_postgres() {
-    // Trap 5 without a crowd: nothing follows the answer that could commit it late, and then comes kill -9.
+    // Trap 5 with a single client: no later commit can make the answered grant durable before kill -9.
     let home = Home::postgres(tempfile::tempdir().unwrap(), PostgresOptions::default()).await;
     let postgres = home.postgres.as_ref().unwrap();
     let stage = home.serve().await;
@@ -246,7 +249,8 @@ async fn the_last_answer_survives_a_killed_postgres() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_acknowledged_token_survives_a_killed_postgres() {
-    // Trap 5: kill -9 of the whole server under load; what was answered is there afterwards, and no token comes twice.
+    // Trap 5: kill -9 of the whole server under load; every answered grant is in the store afterwards, and no token
+    // repeats.
     let home = Home::postgres(tempfile::tempdir().unwrap(), PostgresOptions::default()).await;
     let postgres = home.postgres.as_ref().unwrap();
     let stage = home.serve().await;
@@ -275,6 +279,7 @@ async fn an_acknowledged_token_survives_a_killed_postgres() {
         };
         let load = futures::future::join_all((0..8).map(work));
         let kill = async {
+            // The kill hits a store under load, at any moment.
             tokio::time::sleep(Duration::from_millis(700)).await;
             postgres.kill().await.unwrap();
         };

@@ -1,14 +1,14 @@
-//! Bad input: a 4xx problem that names the field, never 5xx, and nothing granted.
+//! Bad input: a 4xx problem that names the field, never 5xx, and no grant.
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use super::stage::{Home, Kind, answer};
+use super::lease_server::{Home, StoreKind, answer};
 
 #[tokio::test]
-async fn a_bad_ttl_is_named() {
+async fn an_invalid_ttl_names_its_field() {
     // Trap 32: thirty that JSON can carry, five that it cannot.
-    let home = Home::new(Kind::Sqlite).await;
+    let home = Home::new(StoreKind::Sqlite).await;
     let stage = home.serve().await;
     let url = format!("{}/v1/locks/acquire", stage.base);
     let send = |body: String| {
@@ -40,9 +40,9 @@ async fn a_bad_ttl_is_named() {
 }
 
 #[tokio::test]
-async fn a_bad_field_is_named() {
+async fn an_invalid_member_names_its_field() {
     // Hostile and oversized names, wrong types, unknown fields, broken and huge bodies, another content type.
-    let home = Home::new(Kind::Sqlite).await;
+    let home = Home::new(StoreKind::Sqlite).await;
     let stage = home.serve().await;
     let url = format!("{}/v1/locks/acquire", stage.base);
     let send = |body: String| {
@@ -108,9 +108,9 @@ async fn a_bad_field_is_named() {
 }
 
 #[tokio::test]
-async fn a_bad_parameter_is_named() {
+async fn an_invalid_parameter_names_its_field() {
     // Of the listing, and a resource that is no name.
-    let home = Home::new(Kind::Sqlite).await;
+    let home = Home::new(StoreKind::Sqlite).await;
     let stage = home.serve().await;
     for query in [
         "limit=0",

@@ -1,13 +1,13 @@
-//! What the service counts about itself.
+//! Metrics of the lease service.
 
 use std::time::Duration;
 
+use ::lease::{AcquireRequest, LeaseCaller, LeaseMetrics};
 use domain::lease::{Metadata, Revocation, Ttl, names};
-use leasehold::lease::{AcquireRequest, Caller, LeaseMetrics};
 use serde_json::json;
 
-use super::stage::{Home, Kind, id, is_granted, on_both_stores, token};
-use crate::support::eventually::eventually;
+use super::lease_server::{Home, StoreKind, id, is_granted, on_both_stores, token};
+use testkit::eventually;
 
 fn request(resource: &str, wait: Duration, key: Option<&str>) -> AcquireRequest {
     AcquireRequest {
@@ -25,10 +25,10 @@ async fn until(what: &str, metrics: &LeaseMetrics, holds: impl Fn(&LeaseMetrics)
 }
 
 on_both_stores!(attempts_are_counted_by_their_outcome, |home| {
-    // A grant, a refusal, a replay, a waiter that is served, one that hangs up, a grant that nobody takes.
+    // A grant, a refusal, a replay, a waiter that is served, one that disconnects, a grant that is not delivered.
     let stage = home.serve().await;
     let metrics = stage.service.metrics();
-    let caller = Caller::open();
+    let caller = LeaseCaller::open();
     let held = stage.acquire("r", "w1", 30).await;
     assert!(!is_granted(&stage.acquire("r", "w2", 30).await));
     assert_eq!((metrics.granted.read(), metrics.refused.read()), (1, 1));
@@ -56,6 +56,7 @@ on_both_stores!(attempts_are_counted_by_their_outcome, |home| {
         .acquire(&caller, request("r", Duration::from_secs(30), None));
     let release = async {
         eventually("it waits", || async { stage.service.waiters() == 1 }).await;
+        // The wait that is measured is not zero.
         tokio::time::sleep(Duration::from_millis(50)).await;
         stage.delete(&held).await
     };
@@ -71,8 +72,8 @@ on_both_stores!(attempts_are_counted_by_their_outcome, |home| {
     );
     assert!(futures::poll!(&mut untaken).is_pending());
     drop(untaken);
-    until("it is given back", metrics, |it| {
-        it.given_back.read() == 1 && it.releases.read() == 2
+    until("the lease is released", metrics, |it| {
+        it.unclaimed_grants.read() == 1 && it.releases.read() == 2
     })
     .await;
     assert_eq!(metrics.granted.read(), 4);
@@ -84,6 +85,7 @@ on_both_stores!(the_ends_of_leases_are_counted_by_their_kind, |home| {
     let stage = home.serve().await;
     let metrics = stage.service.metrics();
     let lease = stage.acquire("r", "w1", 30).await;
+    // The hold time that is measured.
     tokio::time::sleep(Duration::from_millis(30)).await;
     stage.renew(&lease).await;
     stage.delete(&lease).await;
@@ -139,14 +141,14 @@ on_both_stores!(rejections_and_failures_are_counted, |home| {
     home.sql("ALTER TABLE leases RENAME TO leases_aside").await;
     let failed = stage
         .service
-        .acquire(&Caller::open(), request("s", Duration::ZERO, None))
+        .acquire(&LeaseCaller::open(), request("s", Duration::ZERO, None))
         .await;
     assert!(failed.is_err());
     assert!(metrics.unavailable.read() >= 1 && metrics.failed_batches.read() >= 1);
     home.sql("ALTER TABLE leases_aside RENAME TO leases").await;
     eventually("it serves again", || async {
         let again = request("s2", Duration::ZERO, None);
-        stage.service.acquire(&Caller::open(), again).await.is_ok()
+        stage.service.acquire(&LeaseCaller::open(), again).await.is_ok()
     })
     .await;
     stage.close().await;

@@ -2,20 +2,20 @@
 
 use std::collections::HashMap;
 
+use ::lease::LeasePrincipal;
+use ::lease::operation::{AcquireMode, AcquireOp, IdempotencyKey, KeyName, Operation, OperationResult};
+use ::lease::store::memory::Model;
+use ::lease::store::postgres::PostgresStore;
+use ::lease::store::sqlite::SqliteStore;
+use ::lease::store::{Lane, Store};
 use domain::lease::{LeaseId, Metadata, Revocation, Scope, StoreTime, Ttl};
 use domain::names::{OwnerId, Resource};
-use leasehold::clock::Clock;
-use leasehold::lease::LeasePrincipal;
-use leasehold::lease::operation::{AcquireOp, Done, Key, KeyName, Operation, Turn};
-use leasehold::lease::store::memory::Model;
-use leasehold::lease::store::postgres::PostgresStore;
-use leasehold::lease::store::sqlite::SqliteStore;
-use leasehold::lease::store::{Lane, Store};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use runtime::clock::Clock;
 
-use super::stage::{Home, Kind};
+use super::lease_server::{Home, StoreKind};
 
 #[derive(Debug, Clone)]
 enum Act {
@@ -68,7 +68,7 @@ struct Case {
     number: usize,
     ids: Vec<(LeaseId, Resource)>,
     ops: HashMap<LeaseId, AcquireOp>,
-    /// Stands in line since an earlier round.
+    /// Queued since an earlier round.
     queued: Option<LeaseId>,
 }
 
@@ -119,12 +119,12 @@ impl Case {
     }
 
     fn acquire(&mut self, resource: u8, ttl: i64, key: Option<u8>, turn: u8) -> AcquireOp {
-        // Every fourth try is made on behalf of one that stands in line already.
+        // Every fourth attempt is made for an owner that is queued already.
         if turn == 3
             && let Some(op) = self.queued.take().and_then(|id| self.ops.get(&id))
         {
             return AcquireOp {
-                turn: Turn::Waiting,
+                mode: AcquireMode::Waiting,
                 ..op.clone()
             };
         }
@@ -145,14 +145,18 @@ impl Case {
             } else {
                 Metadata::default()
             },
-            key: key.map(|key| Key {
+            key: key.map(|key| IdempotencyKey {
                 name: KeyName {
                     issuer: "t".into(),
                     key: format!("case{}-{key}", self.number).into(),
                 },
                 fingerprint: format!("{resource:?} {}", ttl % 2).into(),
             }),
-            turn: if turn == 1 { Turn::OrWait } else { Turn::Once },
+            mode: if turn == 1 {
+                AcquireMode::OrWait
+            } else {
+                AcquireMode::Once
+            },
         };
         self.ids.push((id, resource));
         self.ops.insert(id, op.clone());
@@ -186,9 +190,9 @@ async fn run_case(home: &Home, store: &dyn Store, number: usize, rounds: &[Round
         ops: HashMap::new(),
         queued: None,
     };
-    store.tend().await.unwrap();
+    store.run_maintenance().await.unwrap();
     for (place, (acts, ms)) in rounds.iter().enumerate() {
-        store.beat().await.unwrap();
+        store.send_heartbeat().await.unwrap();
         if *ms > 0 {
             shift(&mut model, *ms);
             home.sql(&format!(
@@ -212,7 +216,7 @@ async fn run_case(home: &Home, store: &dyn Store, number: usize, rounds: &[Round
             "case {number}, round {place} of {rounds:#?}"
         );
         for (operation, done) in operations.iter().zip(&ran.done) {
-            if let (Operation::Acquire(op), Done::Queued { .. }) = (operation, done) {
+            if let (Operation::Acquire(op), OperationResult::Queued { .. }) = (operation, done) {
                 case.queued = Some(op.id);
             }
         }
@@ -225,15 +229,15 @@ async fn run_case(home: &Home, store: &dyn Store, number: usize, rounds: &[Round
     assert_eq!(kept, expected, "case {number}: {rounds:#?}");
 }
 
-async fn run_cases(kind: Kind, cases: usize) {
+async fn run_cases(kind: StoreKind, cases: usize) {
     let home = Home::new(kind).await;
     let clock = Clock::start();
     let store: Box<dyn Store> = match kind {
-        Kind::Sqlite => {
+        StoreKind::Sqlite => {
             let path = home.url.strip_prefix("sqlite:").unwrap();
             Box::new(SqliteStore::open(path.as_ref(), clock).await.unwrap())
         }
-        Kind::Postgres => Box::new(PostgresStore::open(&home.url, clock).await.unwrap()),
+        StoreKind::Postgres => Box::new(PostgresStore::open(&home.url, clock).await.unwrap()),
     };
     // One seed, one run: a failure names its case, and comes again.
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
@@ -247,27 +251,27 @@ async fn run_cases(kind: Kind, cases: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sqlite_answers_like_the_model() {
+async fn sqlite_equals_the_model() {
     // Batches of random operations with jumps in time; traps 2, 20, 28, 30 among what a difference would show.
-    run_cases(Kind::Sqlite, 200).await;
+    run_cases(StoreKind::Sqlite, 200).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn postgres_answers_like_the_model() {
+async fn postgres_equals_the_model() {
     // As on SQLite.
-    run_cases(Kind::Postgres, 200).await;
+    run_cases(StoreKind::Postgres, 200).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "long: part of `make prove`"]
-async fn sqlite_answers_like_the_model_a_thousand_times() {
+async fn sqlite_equals_the_model_a_thousand_times() {
     // As above, 1,000 cases.
-    run_cases(Kind::Sqlite, 1_000).await;
+    run_cases(StoreKind::Sqlite, 1_000).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "long: part of `make prove`"]
-async fn postgres_answers_like_the_model_a_thousand_times() {
+async fn postgres_equals_the_model_a_thousand_times() {
     // As above, 1,000 cases.
-    run_cases(Kind::Postgres, 1_000).await;
+    run_cases(StoreKind::Postgres, 1_000).await;
 }

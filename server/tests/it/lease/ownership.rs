@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::lease::{AcquireRequest, Acquired, Ended, LeaseCaller, LeaseError, LeasePrincipal, LeaseService};
 use axum::http::StatusCode;
 use domain::lease::{LeaseId, Metadata, Scope, Ttl};
 use domain::names::{OwnerId, Resource};
-use leasehold::lease::{AcquireRequest, Acquired, Caller, Ended, LeaseError, LeasePrincipal, LeaseService};
 
-use super::stage::{Home, Kind, on_both_stores};
+use super::lease_server::{Home, StoreKind, on_both_stores};
 
-fn caller(id: &str, predecessors: &[&str]) -> Caller {
-    Caller {
+fn caller(id: &str, predecessors: &[&str]) -> LeaseCaller {
+    LeaseCaller {
         principal: LeasePrincipal {
             predecessors: predecessors.iter().map(|id| Arc::from(*id)).collect(),
             ..LeasePrincipal::new(id)
@@ -20,7 +20,7 @@ fn caller(id: &str, predecessors: &[&str]) -> Caller {
     }
 }
 
-async fn acquire(service: &LeaseService, caller: &Caller, resource: &str) -> LeaseId {
+async fn acquire(service: &LeaseService, caller: &LeaseCaller, resource: &str) -> LeaseId {
     let request = AcquireRequest {
         resource: Resource::from(resource),
         owner: OwnerId::new("o"),
@@ -36,7 +36,7 @@ async fn acquire(service: &LeaseService, caller: &Caller, resource: &str) -> Lea
 }
 
 /// Each way to use a lease by its id is answered like an unknown id.
-async fn is_unknown_to(service: &LeaseService, caller: &Caller, id: LeaseId) {
+async fn is_unknown_to(service: &LeaseService, caller: &LeaseCaller, id: LeaseId) {
     assert_eq!(service.renew(caller, id, None).await, Err(LeaseError::NotFound));
     assert_eq!(service.release(caller, id).await, Err(LeaseError::NotFound));
     assert_eq!(service.lease(caller, id).await, Err(LeaseError::NotFound));

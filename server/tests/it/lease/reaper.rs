@@ -1,19 +1,19 @@
-//! The reaper only cleans: it ends nothing that lives, however late it comes, and forgets nothing that has not ended.
+//! The reaper only cleans up: it ends no live lease, however late it runs, and deletes no lease that has not ended.
 
 use std::time::Duration;
 
+use ::lease::LeasePrincipal;
+use ::lease::operation::{AcquireMode, AcquireOp, Operation, OperationResult};
+use ::lease::store::postgres::PostgresStore;
+use ::lease::store::sqlite::SqliteStore;
+use ::lease::store::{Lane, Store};
 use axum::http::StatusCode;
 use domain::lease::{Metadata, Scope, Ttl};
 use domain::names::{OwnerId, Resource};
-use leasehold::clock::Clock;
-use leasehold::lease::LeasePrincipal;
-use leasehold::lease::operation::{AcquireOp, Done, Operation, Turn};
-use leasehold::lease::store::postgres::PostgresStore;
-use leasehold::lease::store::sqlite::SqliteStore;
-use leasehold::lease::store::{Lane, Store};
+use runtime::clock::Clock;
 
-use super::stage::{Home, Kind, is_granted, on_both_stores};
-use crate::support::eventually::eventually;
+use super::lease_server::{Home, StoreKind, is_granted, on_both_stores};
+use testkit::eventually;
 
 pub(super) async fn open(home: &Home) -> Box<dyn Store> {
     match home.url.strip_prefix("sqlite:") {
@@ -31,12 +31,12 @@ fn acquire(number: u8, ttl: i64) -> Operation {
         ttl: Ttl::parse(ttl, 3_600).unwrap(),
         metadata: Metadata::default(),
         key: None,
-        turn: Turn::Once,
+        mode: AcquireMode::Once,
     }))
 }
 
-fn renew(done: &Done) -> Operation {
-    let Done::Acquired { lease, .. } = done else {
+fn renew(done: &OperationResult) -> Operation {
+    let OperationResult::Acquired { lease, .. } = done else {
         panic!("{done:?}")
     };
     Operation::Renew {
@@ -48,38 +48,44 @@ fn renew(done: &Done) -> Operation {
     }
 }
 
-async fn one(store: &dyn Store, operation: Operation) -> Done {
+async fn one(store: &dyn Store, operation: Operation) -> OperationResult {
     let applied = store.apply(Lane::Main, &[operation]).await.unwrap();
     applied.done.into_iter().next().unwrap()
 }
 
 on_both_stores!(a_stalled_reaper_ends_nothing_that_lives, |home| {
-    // Trap 30: it finds a lease that ran out and stalls; before it goes on the lock is taken and renewed by the next owner.
+    // Trap 30: it finds an expired lease and stalls; meanwhile the next owner acquires and renews the lock.
     let store = open(home).await;
     let expire = Operation::Expire {
         resource: Resource::from("r"),
     };
     let first = one(store.as_ref(), acquire(1, 1)).await;
-    let found = || async { store.run_out(10).await.unwrap() == [Resource::from("r")] };
+    let found = || async { store.expired_resources(10).await.unwrap() == [Resource::from("r")] };
     eventually("the reaper finds it", found).await;
     let next = one(store.as_ref(), acquire(2, 30)).await;
-    assert_eq!(one(store.as_ref(), expire.clone()).await, Done::Nothing);
+    assert_eq!(
+        one(store.as_ref(), expire.clone()).await,
+        OperationResult::Nothing
+    );
     assert!(matches!(
         one(store.as_ref(), renew(&next)).await,
-        Done::Renewed(_)
+        OperationResult::Renewed(_)
     ));
-    assert_eq!(one(store.as_ref(), expire).await, Done::Nothing);
+    assert_eq!(one(store.as_ref(), expire).await, OperationResult::Nothing);
     assert!(matches!(
         one(store.as_ref(), renew(&next)).await,
-        Done::Renewed(_)
+        OperationResult::Renewed(_)
     ));
-    assert!(matches!(one(store.as_ref(), renew(&first)).await, Done::Lost(..)));
-    assert!(store.run_out(10).await.unwrap().is_empty());
+    assert!(matches!(
+        one(store.as_ref(), renew(&first)).await,
+        OperationResult::Lost(..)
+    ));
+    assert!(store.expired_resources(10).await.unwrap().is_empty());
     store.close().await;
 });
 
 on_both_stores!(what_lives_is_never_forgotten_however_old, |home| {
-    // Trap 30: a lease as old as what is pruned, in the store's rows, but living; beside it one that has ended.
+    // Trap 30: a lease older than the retention but still live, and one that has ended: only the second is deleted.
     let stage = home.serve().await;
     for name in ["living", "ended"] {
         let lease = stage.acquire(name, "o", 60).await;
@@ -101,6 +107,7 @@ on_both_stores!(what_lives_is_never_forgotten_however_old, |home| {
         stage.get(&path('2')).await.0 == StatusCode::NOT_FOUND
     })
     .await;
+    // A deletion cannot be waited for: time for another round, which must leave the living lease.
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(stage.get(&path('1')).await.1["state"], "held");
     assert!(!is_granted(&stage.acquire("living", "p", 1).await));

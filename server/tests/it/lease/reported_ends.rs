@@ -1,20 +1,19 @@
-//! What answers say of a lease that has ended: an expiry is in the store before an answer reports it, and a refusal names live
-//! leases only.
+//! Answers about ended leases: an expiry is stored before an answer reports it, and a refusal names live leases only.
 
 use std::time::Duration;
 
+use ::lease::LeasePrincipal;
+use ::lease::operation::{AcquireMode, AcquireOp, Operation, OperationResult};
+use ::lease::store::Lane;
 use axum::http::StatusCode;
 use domain::lease::{LeaseId, Metadata, Revocation, Scope, Ttl};
 use domain::names::{OwnerId, Resource};
-use leasehold::lease::LeasePrincipal;
-use leasehold::lease::operation::{AcquireOp, Done, Operation, Turn};
-use leasehold::lease::store::Lane;
 use serde_json::{Value, json};
 
+use super::lease_server::{Home, LeaseServer, StoreKind, answer, aside, id, is_granted, on_both_stores};
 use super::reaper::open;
-use super::stage::{Home, Kind, Stage, answer, aside, id, is_granted, on_both_stores};
 
-/// How the row of this resource's lease says that it ended.
+/// How the stored row of this resource's lease says that it ended.
 async fn stored_ending(home: &Home, resource: &str) -> Option<String> {
     use sqlx::Connection as _;
     let text = "SELECT ended_how FROM leases WHERE resource = $1";
@@ -28,7 +27,7 @@ async fn stored_ending(home: &Home, resource: &str) -> Option<String> {
     query.fetch_one(&mut connection).await.unwrap()
 }
 
-/// Asks without pauses until the answer reports the end, so that nothing but the answer itself can have stored it.
+/// Queries without pauses until the answer reports the end, so that only the answer itself can have stored it.
 async fn asked_until_ended<F: Future<Output = bool>>(ended: impl Fn() -> F) {
     let all = async { while !ended().await {} };
     tokio::time::timeout(Duration::from_secs(10), all).await.unwrap();
@@ -58,7 +57,7 @@ on_both_stores!(an_expiry_is_stored_before_it_is_reported, |home| {
 });
 
 on_both_stores!(a_refusal_after_a_revocation_names_no_holder, |home| {
-    // The lock delay runs: the revoked lease is not live, so it is not named, and the answer says when to ask again.
+    // During the lock delay the revoked lease is not live, so it is not named, and the answer says when to retry.
     let stage = home.serve().await;
     let lease = stage.acquire("r", "o", 60).await;
     let revocation = Revocation {
@@ -76,16 +75,17 @@ on_both_stores!(a_refusal_after_a_revocation_names_no_holder, |home| {
     stage.close().await;
 });
 
-/// The COMMIT of each renewal takes longer than the lease had left, and less than an outage takes.
+/// The COMMIT of each renewal takes longer than the lease's time left, and less than an outage.
 const SLOW_RENEWALS: &str = "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS
         $$ BEGIN PERFORM pg_sleep(1.0); RETURN NULL; END $$;
     CREATE CONSTRAINT TRIGGER slow AFTER UPDATE ON leases DEFERRABLE INITIALLY DEFERRED
         FOR EACH ROW WHEN (NEW.ended_at IS NULL) EXECUTE FUNCTION slow()";
 
-/// What one server says of a lease while another renews it: its state, and whether the renewal was confirmed.
-async fn read_during_renewal(near: &Stage, far: &Stage, resource: &str) -> (Value, bool) {
+/// What one server reports of a lease while another renews it: its state, and whether the renewal was confirmed.
+async fn read_during_renewal(near: &LeaseServer, far: &LeaseServer, resource: &str) -> (Value, bool) {
     let lease = near.acquire(resource, "o", 2).await;
     let path = format!("/v1/locks/{}", lease["leaseId"].as_str().unwrap());
+    // Close to the end of the lease, by the clock of the store.
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     let renew = near.http.post(format!("{}{path}/renew", near.base));
     let renewed = aside(answer(renew.json(&json!({"ttlSeconds": 60}))));
@@ -97,9 +97,9 @@ async fn read_during_renewal(near: &Stage, far: &Stage, resource: &str) -> (Valu
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_renewal_in_its_commit_is_not_reported_as_expired() {
-    // Decided before the expiry and committed after it: a reader in between waits for it. A busy machine may decide the renewal
-    // too late or answer 503, which proves nothing.
-    let home = Home::new(Kind::Postgres).await;
+    // Decided before the expiry and committed after it: a concurrent read waits for it. A slow machine may decide the
+    // renewal too late or answer 503, which proves nothing.
+    let home = Home::new(StoreKind::Postgres).await;
     let (near, far) = (home.serve().await, home.serve().await);
     home.sql(SLOW_RENEWALS).await;
     let mut proven = 0;
@@ -133,7 +133,7 @@ on_both_stores!(the_expired_event_follows_the_stored_expiry, |home| {
     stage.close().await;
 });
 
-fn acquire(number: u8, turn: Turn) -> Operation {
+fn acquire(number: u8, mode: AcquireMode) -> Operation {
     Operation::Acquire(Box::new(AcquireOp {
         resource: Resource::from("r"),
         id: LeaseId::from_parts(1_700_000_000_000, [number; 10]),
@@ -142,7 +142,7 @@ fn acquire(number: u8, turn: Turn) -> Operation {
         ttl: Ttl::parse(60, 3_600).unwrap(),
         metadata: Metadata::default(),
         key: None,
-        turn,
+        mode,
     }))
 }
 
@@ -156,21 +156,21 @@ on_both_stores!(a_refusal_because_of_waiters_names_no_holder, |home| {
         unbind: None,
     };
     let operations = [
-        acquire(1, Turn::Once),
-        acquire(2, Turn::OrWait),
-        acquire(3, Turn::Once),
+        acquire(1, AcquireMode::Once),
+        acquire(2, AcquireMode::OrWait),
+        acquire(3, AcquireMode::Once),
         release,
-        acquire(4, Turn::Once),
+        acquire(4, AcquireMode::Once),
     ];
     let applied = store.apply(Lane::Main, &operations).await.unwrap();
     let refusals = applied.done.iter().filter_map(|done| match done {
-        Done::Refused {
+        OperationResult::Refused {
             refusal,
             waiters,
-            turn_of_others,
+            reserved_for_waiter,
         } => {
             let owner = refusal.owner.as_ref().map(OwnerId::as_str);
-            Some((owner, refusal.remaining_ms > 0, *waiters, *turn_of_others))
+            Some((owner, refusal.remaining_ms > 0, *waiters, *reserved_for_waiter))
         }
         _ => None,
     });

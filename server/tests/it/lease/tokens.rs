@@ -1,17 +1,17 @@
-//! Fencing tokens: strictly rising per resource, whatever happens.
+//! Fencing tokens rise strictly per resource, across restarts, replicas and faults.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::lease::Ended;
 use axum::http::StatusCode;
 use domain::lease::Revocation;
-use leasehold::lease::Ended;
 use serde_json::json;
 use tokio::sync::Mutex;
 
-use super::stage::{Home, Kind, id, is_granted, on_both_stores, token};
-use crate::support::eventually::eventually;
+use super::lease_server::{Home, StoreKind, id, is_granted, on_both_stores, token};
+use testkit::eventually;
 
 fn revocation() -> Revocation {
     Revocation {
@@ -45,7 +45,8 @@ on_both_stores!(
         let last = stage.acquire("r", "w4", 30).await;
         assert_eq!([&released, &revoked, &expired, &last].map(token), [1, 2, 3, 4]);
         assert_eq!(stage.resource("r").await["lastFencingToken"], 4);
-        // Nothing of it is held when the process ends, and the next one remembers nothing: the counter alone is left.
+        // No lease is held when the process ends, and the next process has no memory of them: only the counter is
+        // left.
         stage.delete(&last).await;
         stage.close().await;
         let stage = home.serve().await;
@@ -55,7 +56,8 @@ on_both_stores!(
 );
 
 on_both_stores!(an_old_owner_cannot_touch_the_next_owners_lease, |home| {
-    // Traps 18, 19: renew and release name the lease; the stale owner's calls change nothing, and revoke spares the next.
+    // Traps 18, 19: renew and release name the lease; the stale owner's calls change nothing, and a revoke does not
+    // affect the next lease.
     let stage = home.serve().await;
     let old = stage.acquire("r", "same-worker", 1).await;
     eventually("it ran out", || async {
@@ -81,7 +83,8 @@ on_both_stores!(an_old_owner_cannot_touch_the_next_owners_lease, |home| {
 });
 
 on_both_stores!(two_never_hold_one_resource_and_tokens_never_fall, |home| {
-    // Traps 2, 12: many clients on few resources, on Postgres through two replicas; a shared record of who believes what.
+    // Traps 2, 12: many clients on few resources, on Postgres through two replicas; a shared record of each client's
+    // belief.
     let first = home.serve().await;
     let second = match home.postgres {
         Some(_) => Some(home.serve().await),
@@ -102,13 +105,13 @@ on_both_stores!(two_never_hold_one_resource_and_tokens_never_fall, |home| {
                 let resource = format!("r{}", (number + round) % 3);
                 let body = json!({"resource": resource, "ownerId": format!("w{number}"), "ttlSeconds": 30});
                 let url = format!("{base}/v1/locks/acquire");
-                let (status, lease) = crate::lease::stage::answer(http.post(url).json(&body)).await;
+                let (status, lease) = crate::lease::lease_server::answer(http.post(url).json(&body)).await;
                 assert_eq!(status, StatusCode::OK, "{lease}");
                 if !is_granted(&lease) {
                     continue;
                 }
                 grants += 1;
-                // Before the release is sent nobody else can have it.
+                // Before the release is sent no other client can hold it.
                 assert_eq!(
                     held.lock().await.insert(resource.clone(), token(&lease)),
                     None,
@@ -126,7 +129,7 @@ on_both_stores!(two_never_hold_one_resource_and_tokens_never_fall, |home| {
                 );
                 held.lock().await.remove(&resource);
                 let url = format!("{base}/v1/locks/{}", lease["leaseId"].as_str().unwrap());
-                let released = crate::lease::stage::answer(http.delete(url)).await;
+                let released = crate::lease::lease_server::answer(http.delete(url)).await;
                 assert_eq!(released, (StatusCode::OK, json!({"released": true})));
             }
             grants
@@ -152,7 +155,7 @@ on_both_stores!(two_never_hold_one_resource_and_tokens_never_fall, |home| {
 async fn names_with_equal_hashes_are_different_locks() {
     // Trap 14: two names that Postgres' own 32-bit hash cannot tell apart are both granted, on both stores.
     use sqlx::Connection as _;
-    let home = Home::new(Kind::Postgres).await;
+    let home = Home::new(StoreKind::Postgres).await;
     let mut connection = sqlx::PgConnection::connect(&home.url).await.unwrap();
     let pair: (String, String) = sqlx::query_as(
         "SELECT min(name), max(name) FROM (SELECT 'job:' || n AS name FROM generate_series(1, 300000) n) names
@@ -161,7 +164,7 @@ async fn names_with_equal_hashes_are_different_locks() {
     .fetch_one(&mut connection)
     .await
     .unwrap();
-    for home in [home, Home::new(Kind::Sqlite).await] {
+    for home in [home, Home::new(StoreKind::Sqlite).await] {
         let stage = home.serve().await;
         for name in [&pair.0, &pair.1] {
             assert!(is_granted(&stage.acquire(name, "o", 30).await), "{name}");
@@ -171,10 +174,10 @@ async fn names_with_equal_hashes_are_different_locks() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lease_granted_after_a_long_wait_for_its_row_is_not_born_old() {
+async fn a_lease_granted_after_a_row_lock_wait_has_its_full_ttl() {
     // Trap 11: a foreign session holds the row's lock for 0.8 s; the TTL of 10 s counts from after that, with 0.7 s for a busy machine.
     use sqlx::{Connection as _, Executor as _};
-    let home = Home::new(Kind::Postgres).await;
+    let home = Home::new(StoreKind::Postgres).await;
     let stage = home.serve().await;
     let first = stage.acquire("r", "o", 30).await;
     stage.delete(&first).await;
@@ -185,12 +188,13 @@ async fn a_lease_granted_after_a_long_wait_for_its_row_is_not_born_old() {
         .unwrap();
     let waiting = stage.acquire("r", "o", 10);
     let unblock = async {
+        // The store delays the request: this time must not count as held.
         tokio::time::sleep(Duration::from_millis(800)).await;
         blocker.execute("COMMIT").await.unwrap();
     };
     let (lease, ()) = tokio::join!(waiting, unblock);
     assert!(lease["remainingMs"].as_i64().unwrap() > 9_300, "{lease}");
-    // The answer counts from our own reading of the clock; what the store keeps has to say the same.
+    // The answer counts from our own clock reading; the stored value has to agree.
     let left: i64 = sqlx::query_scalar(
         "SELECT l.expires_at - floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint
          FROM leases l JOIN resource_tokens t USING (lease_id) WHERE t.resource = 'r'",
@@ -203,10 +207,10 @@ async fn a_lease_granted_after_a_long_wait_for_its_row_is_not_born_old() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_foreign_write_transaction_delays_a_grant_and_does_not_fail_it() {
+async fn a_foreign_write_transaction_only_delays_a_grant() {
     // Trap 13: BEGIN IMMEDIATE waits for the other writer of the file; a deferred one would fail at once.
     use sqlx::{Connection as _, Executor as _};
-    let home = Home::new(Kind::Sqlite).await;
+    let home = Home::new(StoreKind::Sqlite).await;
     let stage = home.serve().await;
     stage.acquire("other", "o", 30).await;
     let mut blocker = sqlx::SqliteConnection::connect(&home.url).await.unwrap();
@@ -216,6 +220,7 @@ async fn a_foreign_write_transaction_delays_a_grant_and_does_not_fail_it() {
         .unwrap();
     let waiting = stage.acquire("r", "o", 30);
     let unblock = async {
+        // The store delays the request.
         tokio::time::sleep(Duration::from_millis(300)).await;
         blocker.execute("COMMIT").await.unwrap();
     };

@@ -1,4 +1,4 @@
-//! The table of traps says what is true: each of the 38 has a row, and each test that it names exists.
+//! The table of traps is accurate: each of the 38 has a row, and each test that it names exists.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn sources(folder: &Path, into: &mut String) {
     }
 }
 
-/// What stands between backticks and is a name of several words.
+/// Names of several words between backticks.
 fn named(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split('`').skip(1).step_by(2);
     words.filter(|word| {
@@ -38,7 +38,7 @@ fn the_table_of_traps_has_38_rows_and_names_tests_that_exist() {
     for folder in [
         "server/tests/it",
         "server/client/src",
-        "server/src/lease",
+        "server/lease/src",
         "app/domain/src",
     ] {
         sources(&root().join(folder), &mut code);

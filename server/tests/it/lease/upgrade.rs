@@ -1,13 +1,13 @@
-//! Version N beside version N+1: what a newer version has added is left alone, running and at a start; what it has taken away
-//! is not started on.
+//! Versions N and N+1 on one store: additions of a newer version are ignored, while running and at start; after a
+//! removal the older version refuses to start.
 
+use ::lease::{LeaseConfig, LeaseOpenError, LeaseService};
 use axum::http::StatusCode;
-use leasehold::clock::Clock;
-use leasehold::lease::{LeaseConfig, LeaseOpenError, LeaseService};
+use runtime::clock::Clock;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::stage::{Home, Kind, on_both_stores};
+use super::lease_server::{Home, StoreKind, on_both_stores};
 
 /// As the next version would: a column in each table of leases, a table of its own, and the note that it was done.
 async fn migrated_by_the_next_version(home: &Home, description: &str) {
@@ -40,7 +40,7 @@ async fn noted(home: &Home, version: i64, description: &str) {
 }
 
 on_both_stores!(what_a_newer_version_added_changes_nothing_for_this_one, |home| {
-    // Migrated under a running server, which goes on; then this version starts on it, as after a way back.
+    // Migrated under a running server, which continues; then this version starts on it, as after a rollback.
     let stage = home.serve().await;
     let lease = stage.acquire("r", "o", 60).await;
     if home.postgres.is_some() {
@@ -63,7 +63,7 @@ on_both_stores!(what_a_newer_version_added_changes_nothing_for_this_one, |home| 
 });
 
 on_both_stores!(what_a_newer_version_took_away_is_not_started_on, |home| {
-    // A migration called contract that this version does not know: refused, and named.
+    // An unknown migration of kind contract: refused, and named.
     home.serve().await.close().await;
     noted(home, 9_001, "contract drop the old column").await;
     let open = LeaseService::open(

@@ -1,12 +1,12 @@
-//! A real Alertmanager, with a webhook of its own behind it that shows what it made of what we said.
+//! A real Alertmanager, with a webhook receiver behind it that shows the notifications it derives from ours.
 
-use leasehold::notify::{DeliveryState, Kind};
-use leasehold::throwaway::{Alertmanager, AlertmanagerOptions, Throwaway};
+use ::testkit::{Alertmanager, AlertmanagerOptions, Throwaway};
+use leasehold::notify::{DeliveryState, ReceiverKind};
 use serde_json::Value;
 
-use super::stage::{HOME, Stage, Store, config, firing, resolved};
-use crate::support::ear::Ear;
-use crate::support::eventually::eventually;
+use super::notifier::{HOME, Store, TestNotifier, config, firing, resolved};
+use crate::support::webhook_sink::Ear;
+use testkit::eventually;
 
 async fn manager(behind: &Ear) -> Alertmanager {
     let config = format!(
@@ -19,14 +19,14 @@ async fn manager(behind: &Ear) -> Alertmanager {
         .unwrap()
 }
 
-/// What it holds now.
+/// Its active alerts.
 async fn held(manager: &Alertmanager) -> Vec<Value> {
     let url = format!("{}/api/v2/alerts", manager.url());
     let answer = reqwest::get(url).await.unwrap();
     answer.json().await.unwrap()
 }
 
-/// What it told on: resource and status.
+/// Notifications that it sent on: resource and status.
 fn told(behind: &Ear) -> Vec<String> {
     let said = |body: Value| format!("{} {}", body["alerts"][0]["labels"]["resource"], body["status"]);
     behind.heard().iter().map(|heard| said(heard.json())).collect()
@@ -35,8 +35,10 @@ fn told(behind: &Ear) -> Vec<String> {
 async fn survives_a_restart(store: Store) {
     let behind = Ear::open().await;
     let manager = manager(&behind).await;
-    let stage = Stage::on(store, config()).await;
-    stage.add("am", Kind::Alertmanager, &[&manager.url()]).await;
+    let stage = TestNotifier::on(store, config()).await;
+    stage
+        .add("am", ReceiverKind::Alertmanager, &[&manager.url()])
+        .await;
     stage.tell(&firing("a")).await;
     stage.are(DeliveryState::Delivered).await;
     behind.hears(1).await;
@@ -44,7 +46,7 @@ async fn survives_a_restart(store: Store) {
     assert_eq!(first[0]["labels"]["resource"], "a");
     assert_eq!(first[0]["generatorURL"], format!("{HOME}/locks/builtin/jobs"));
     let stage = stage.again().await;
-    // Said again before it lapses, four seconds after it was said last.
+    // Sent again before it expires, four seconds after the last time.
     eventually("it is renewed", async || {
         let now = held(&manager).await;
         assert_eq!(now.len(), 1, "it lapsed");
@@ -62,12 +64,12 @@ async fn survives_a_restart(store: Store) {
     stage.tell(&resolved(firing("a"))).await;
     behind.hears(2).await;
     eventually("it is gone", async || held(&manager).await.is_empty()).await;
-    // Its end is said some times more, and then forgotten.
-    eventually("nothing stands any more", async || {
-        let count = "SELECT count(*) FROM standing_alerts";
+    // The resolution is sent several times, and then no more.
+    eventually("no alert is active", async || {
+        let count = "SELECT count(*) FROM active_alerts";
         let left: i64 = match &stage.db {
-            leasehold::db::Db::Sqlite(pool) => sqlx::query_scalar(count).fetch_one(pool).await.unwrap(),
-            leasehold::db::Db::Postgres(pool) => sqlx::query_scalar(count).fetch_one(pool).await.unwrap(),
+            runtime::db::Db::Sqlite(pool) => sqlx::query_scalar(count).fetch_one(pool).await.unwrap(),
+            runtime::db::Db::Postgres(pool) => sqlx::query_scalar(count).fetch_one(pool).await.unwrap(),
         };
         left == 0
     })
@@ -76,21 +78,21 @@ async fn survives_a_restart(store: Store) {
 }
 
 #[tokio::test]
-async fn an_alert_fires_until_it_is_over_across_a_restart_without_loss_or_repeat() {
-    // Told, renewed by another server, resolved; what Alertmanager tells on is one beginning and one end. On both stores.
+async fn an_alert_survives_a_restart_without_loss_or_repeat() {
+    // Sent, repeated by another server, resolved; Alertmanager sends on one firing and one resolution. On both stores.
     survives_a_restart(Store::sqlite()).await;
     survives_a_restart(Store::postgres().await).await;
 }
 
 #[tokio::test]
-async fn every_peer_is_told_and_one_that_was_away_hears_it_when_it_is_back() {
-    // Two that do not know of each other; one is killed before, and started again.
+async fn every_alertmanager_peer_is_notified_also_after_an_outage() {
+    // Two servers with separate stores: the first is killed before, and started again.
     let behind = Ear::open().await;
     let (one, two) = (manager(&behind).await, manager(&behind).await);
     two.kill().await.unwrap();
-    let stage = Stage::start().await;
+    let stage = TestNotifier::start().await;
     stage
-        .add("am", Kind::Alertmanager, &[&one.url(), &two.url()])
+        .add("am", ReceiverKind::Alertmanager, &[&one.url(), &two.url()])
         .await;
     stage.tell(&firing("a")).await;
     let delivered = stage.are(DeliveryState::Delivered).await;
@@ -98,22 +100,27 @@ async fn every_peer_is_told_and_one_that_was_away_hears_it_when_it_is_back() {
     assert!(said.starts_with("1 of 2 took it; http://127.0.0.1:"), "{said}");
     assert_eq!(held(&one).await.len(), 1);
     two.restart().await.unwrap();
-    eventually("the other one hears it", async || held(&two).await.len() == 1).await;
+    eventually("the second Alertmanager has the alert", async || {
+        held(&two).await.len() == 1
+    })
+    .await;
 }
 
 #[tokio::test]
-async fn what_a_dead_console_said_lapses_by_itself() {
-    // Nobody renews: four intervals later Alertmanager lets it go.
+async fn alerts_of_a_dead_console_expire() {
+    // No server repeats the alert: four intervals later it expires in Alertmanager.
     let behind = Ear::open().await;
     let manager = manager(&behind).await;
-    let stage = Stage::start().await;
-    stage.add("am", Kind::Alertmanager, &[&manager.url()]).await;
+    let stage = TestNotifier::start().await;
+    stage
+        .add("am", ReceiverKind::Alertmanager, &[&manager.url()])
+        .await;
     stage.tell(&firing("a")).await;
     stage.are(DeliveryState::Delivered).await;
     behind.hears(1).await;
     let _left = stage.stopped().await;
     eventually("it lapses", async || held(&manager).await.is_empty()).await;
-    eventually("its end is told", async || {
+    eventually("the resolution is sent", async || {
         told(&behind).last().unwrap() == "\"a\" \"resolved\""
     })
     .await;

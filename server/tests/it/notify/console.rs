@@ -1,27 +1,26 @@
-//! Receivers and the outbox over HTTP, and who may.
+//! Receivers and the outbox over HTTP, and the permissions for them.
 
+use crate::support::{TestCaller, TestServer, on, reply};
 use domain::access::Role;
-use leasehold::identity::Secret;
-use reqwest::{Client, Method, StatusCode};
+use reqwest::{Client, Method};
 use serde_json::{Value, json};
 
-use super::stage::{SECRET, firing};
-use crate::people::stage::{Stage, call, get, on};
-use crate::support::ear::{Ear, Reply};
-use crate::support::eventually::eventually;
+use super::notifier::{LOCAL_RECEIVERS, SECRET, firing};
+use crate::support::webhook_sink::{Ear, Reply};
+use testkit::eventually;
 
 async fn send(
-    stage: &Stage,
-    token: &Secret,
+    server: &TestServer,
+    token: &TestCaller,
     method: Method,
     path: &str,
     body: &Value,
-) -> (StatusCode, Value) {
-    call(Client::new().request(method, stage.url(path)).json(body), token).await
+) -> (u16, Value) {
+    reply(token.authenticate(Client::new().request(method, server.url(path)).json(body))).await
 }
 
-async fn admin(stage: &Stage) -> Secret {
-    stage.token("admin", on(Role::Admin, None, None)).await
+async fn admin(server: &TestServer) -> TestCaller {
+    server.token("admin", on(Role::Admin, None, None)).await
 }
 
 fn hook(url: &str) -> Value {
@@ -29,17 +28,17 @@ fn hook(url: &str) -> Value {
 }
 
 #[tokio::test]
-async fn an_admin_adds_tries_changes_and_removes_a_receiver_and_each_is_a_row() {
+async fn receiver_changes_by_admins_are_audited() {
     // No answer and no row holds the secret, nor the query that is one.
     let ear = Ear::open().await;
-    let stage = Stage::start().await;
-    let admin = admin(&stage).await;
+    let server = TestServer::builder().config(LOCAL_RECEIVERS).start().await;
+    let admin = admin(&server).await;
     let url = format!("{}/in?token=c4nary-query", ear.url);
     let mut said = Vec::new();
     let mut ask = async |method: Method, path: &str, body: Value| {
-        let (status, answer) = send(&stage, &admin, method, path, &body).await;
+        let (status, answer) = send(&server, &admin, method, path, &body).await;
         said.push(answer.to_string());
-        (status.as_u16(), answer)
+        (status, answer)
     };
     assert_eq!(ask(Method::POST, "/v1/receivers", hook(&url)).await.0, 201);
     let (status, again) = ask(Method::POST, "/v1/receivers", hook(&url)).await;
@@ -72,7 +71,7 @@ async fn an_admin_adds_tries_changes_and_removes_a_receiver_and_each_is_a_row() 
     assert_eq!(ear.heard()[1].path, "/other");
     assert_eq!(ask(Method::DELETE, "/v1/receivers/ops", Value::Null).await.0, 204);
     assert_eq!(ask(Method::DELETE, "/v1/receivers/ops", Value::Null).await.0, 404);
-    let rows = stage.record().await;
+    let rows = server.audit_entries().await;
     let rows: Vec<_> = rows
         .iter()
         .filter(|row| row.action.starts_with("RECEIVER"))
@@ -95,10 +94,10 @@ async fn an_admin_adds_tries_changes_and_removes_a_receiver_and_each_is_a_row() 
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_refused_with_its_field_and_what_to_do() {
+async fn invalid_receivers_are_refused_with_field_and_remedy() {
     // Inner addresses, no address, no secret, a weak one, an unknown kind, a bad name, an unknown field.
-    let stage = Stage::start().await;
-    let admin = admin(&stage).await;
+    let server = TestServer::builder().config(LOCAL_RECEIVERS).start().await;
+    let admin = admin(&server).await;
     let with = |field: &str, value: Value| {
         let mut body = hook("https://1.1.1.1/");
         body[field] = value;
@@ -116,28 +115,24 @@ async fn what_does_not_fit_is_refused_with_its_field_and_what_to_do() {
             "urls",
             "private",
         ),
-        (with("urls", json!(["http://1.1.1.1/"])), "urls", "plain http"),
+        (with("urls", json!(["http://1.1.1.1/"])), "urls", "plain HTTP"),
         (with("urls", json!([])), "urls", "needed"),
         (
             with("urls", json!("https://1.1.1.1/")),
             "urls",
-            "array of strings",
+            "must be an array",
         ),
-        (with("secret", Value::Null), "secret", "needed"),
-        (with("secret", json!("short")), "secret", "guessed"),
+        (with("secret", Value::Null), "secret", "is required"),
+        (with("secret", json!("short")), "secret", "at least"),
         (with("kind", json!("pager")), "kind", "one of"),
         (with("name", json!("Ops Team")), "name", "a-z"),
         (with("colour", json!("red")), "colour", "is not a field"),
     ] {
-        let (status, problem) = send(&stage, &admin, Method::POST, "/v1/receivers", &body).await;
-        assert_eq!(
-            (status.as_u16(), &problem["field"]),
-            (400, &json!(field)),
-            "{problem}"
-        );
+        let (status, problem) = send(&server, &admin, Method::POST, "/v1/receivers", &body).await;
+        assert_eq!((status, &problem["field"]), (400, &json!(field)), "{problem}");
         assert!(problem["detail"].as_str().unwrap().contains(word), "{problem}");
     }
-    let (_, listed) = get(&stage, &admin, "/v1/receivers").await;
+    let (_, listed) = server.as_user(&admin).get("/v1/receivers").await;
     assert_eq!(listed, json!({"receivers": []}));
     for (query, field) in [
         ("state=lost", "state"),
@@ -145,33 +140,31 @@ async fn what_does_not_fit_is_refused_with_its_field_and_what_to_do() {
         ("before=x", "before"),
         ("a=b", "a"),
     ] {
-        let (status, problem) = get(&stage, &admin, &format!("/v1/notifications?{query}")).await;
-        assert_eq!(
-            (status.as_u16(), &problem["field"]),
-            (400, &json!(field)),
-            "{problem}"
-        );
+        let (status, problem) = server
+            .as_user(&admin)
+            .get(&format!("/v1/notifications?{query}"))
+            .await;
+        assert_eq!((status, &problem["field"]), (400, &json!(field)), "{problem}");
     }
 }
 
 #[tokio::test]
-async fn a_dead_letter_is_listed_and_tried_again() {
-    // Refused once; listed as dead with what was answered; tried again, delivered; not a second time.
+async fn a_dead_letter_is_listed_and_retried() {
+    // Refused once; listed as a dead letter with the receiver's answer; retried and delivered; a second retry is
+    // refused.
     let ear = Ear::open().await;
     ear.answers([Reply::Status(403)]);
-    let stage = Stage::start().await;
-    let admin = admin(&stage).await;
-    send(&stage, &admin, Method::POST, "/v1/receivers", &hook(&ear.url)).await;
-    let db = leasehold::db::Db::open(&stage.store).await.unwrap();
-    super::stage::tell(&db, &firing("tenant_1:close")).await;
+    let server = TestServer::builder().config(LOCAL_RECEIVERS).start().await;
+    let admin = admin(&server).await;
+    send(&server, &admin, Method::POST, "/v1/receivers", &hook(&ear.url)).await;
+    let db = runtime::db::Db::open(&server.store.url).await.unwrap();
+    super::notifier::tell(&db, &firing("tenant_1:close")).await;
     let found = std::cell::RefCell::new(Value::Null);
     eventually("it is dead", async || {
-        let (_, dead) = get(
-            &stage,
-            &admin,
-            "/v1/notifications?state=dead&receiver=ops&limit=1",
-        )
-        .await;
+        let (_, dead) = server
+            .as_user(&admin)
+            .get("/v1/notifications?state=dead&receiver=ops&limit=1")
+            .await;
         *found.borrow_mut() = dead["notifications"][0].clone();
         found.borrow().is_object()
     })
@@ -186,23 +179,26 @@ async fn a_dead_letter_is_listed_and_tried_again() {
         (&json!("firing"), &json!("LongHeld:tenant_1:close"))
     );
     let path = format!("/v1/notifications/{}/retry", dead["id"].as_str().unwrap());
-    let (status, _) = send(&stage, &admin, Method::POST, &path, &Value::Null).await;
-    assert_eq!(status.as_u16(), 204);
+    let (status, _) = send(&server, &admin, Method::POST, &path, &Value::Null).await;
+    assert_eq!(status, 204);
     ear.hears(2).await;
     eventually("it is delivered", async || {
-        let (_, all) = get(&stage, &admin, "/v1/notifications?state=delivered").await;
+        let (_, all) = server
+            .as_user(&admin)
+            .get("/v1/notifications?state=delivered")
+            .await;
         all["notifications"].as_array().is_some_and(|all| all.len() == 1)
     })
     .await;
-    let (status, problem) = send(&stage, &admin, Method::POST, &path, &Value::Null).await;
-    assert_eq!((status.as_u16(), &problem["code"]), (409, &json!("not_dead")));
+    let (status, problem) = send(&server, &admin, Method::POST, &path, &Value::Null).await;
+    assert_eq!((status, &problem["code"]), (409, &json!("not_dead")));
     let (status, _) = send(
-        &stage,
+        &server,
         &admin,
         Method::POST,
         "/v1/notifications/x/retry",
         &Value::Null,
     )
     .await;
-    assert_eq!(status.as_u16(), 404);
+    assert_eq!(status, 404);
 }

@@ -1,17 +1,17 @@
-//! The outbox: once, in order, again until it is taken, and not for ever.
+//! The outbox: each message once, in order, retried until it is accepted, within a limit.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use leasehold::config::NotifyConfig;
-use leasehold::identity::Who;
-use leasehold::notify::{DeliveryState, Kind, NotifyError};
+use ::config::NotifyConfig;
+use leasehold::identity::Principal;
+use leasehold::notify::{DeliveryState, NotifyError, ReceiverKind};
 use serde_json::json;
 
-use super::stage::{SECRET, Stage, Store, config, firing, resolved};
-use crate::support::ear::{Ear, Heard, Reply};
-use crate::support::eventually::eventually;
+use super::notifier::{SECRET, Store, TestNotifier, config, firing, resolved};
+use crate::support::webhook_sink::{Ear, Heard, Reply};
+use testkit::eventually;
 
 /// By another program than ours.
 fn openssl_hmac(secret: &str, text: &str) -> String {
@@ -33,14 +33,18 @@ fn openssl_hmac(secret: &str, text: &str) -> String {
 
 async fn arrives(store: Store) {
     let (hook, chat, other) = (Ear::open().await, Ear::open().await, Ear::open().await);
-    let stage = Stage::on(store, config()).await;
+    let stage = TestNotifier::on(store, config()).await;
     stage
-        .add("hook", Kind::Webhook, &[&format!("{}/in", hook.url)])
+        .add("hook", ReceiverKind::Webhook, &[&format!("{}/in", hook.url)])
         .await;
     stage
-        .add("chat", Kind::Slack, &[&format!("{}/services/x", chat.url)])
+        .add(
+            "chat",
+            ReceiverKind::Slack,
+            &[&format!("{}/services/x", chat.url)],
+        )
         .await;
-    stage.add("other", Kind::Webhook, &[&other.url]).await;
+    stage.add("other", ReceiverKind::Webhook, &[&other.url]).await;
     let mut notice = firing("jobs/nightly");
     notice.receivers = vec!["hook".to_owned(), "chat".to_owned()];
     assert_eq!(stage.tell(&notice).await, 2);
@@ -53,7 +57,7 @@ async fn arrives(store: Store) {
         signed.header("x-signature"),
         format!("sha256={}", openssl_hmac(SECRET, &text))
     );
-    assert_eq!(signed.header("x-notification-id"), all[0].notice_id);
+    assert_eq!(signed.header("x-notification-id"), all[0].notification_id);
     assert_eq!((signed.path.as_str(), &body["receiver"]), ("/in", &json!("hook")));
     assert_eq!(body["alerts"][0]["labels"]["resource"], "jobs/nightly");
     assert_eq!(heard[1].json()["text"], "Firing: LongHeld");
@@ -62,18 +66,18 @@ async fn arrives(store: Store) {
 }
 
 #[tokio::test]
-async fn a_message_arrives_once_at_each_receiver_that_it_names_and_is_signed() {
+async fn a_signed_message_reaches_each_receiver_once() {
     // A webhook and Slack are named, a third is not; the signature is checked by openssl. On both stores.
     arrives(Store::sqlite()).await;
     arrives(Store::postgres().await).await;
 }
 
 #[tokio::test]
-async fn the_same_of_the_same_group_is_not_said_again_even_after_a_restart() {
-    // Twice; after a restart; then what has changed, which is news; then the same after the window.
+async fn an_unchanged_group_is_not_resent_after_a_restart() {
+    // Twice; after a restart; then a changed alert, which is sent at once; then the same after the repeat interval.
     let ear = Ear::open().await;
-    let stage = Stage::start().await;
-    stage.add("hook", Kind::Webhook, &[&ear.url]).await;
+    let stage = TestNotifier::start().await;
+    stage.add("hook", ReceiverKind::Webhook, &[&ear.url]).await;
     let notice = firing("a");
     assert_eq!(stage.tell(&notice).await, 1);
     assert_eq!(stage.tell(&notice).await, 0);
@@ -88,19 +92,19 @@ async fn the_same_of_the_same_group_is_not_said_again_even_after_a_restart() {
     assert_eq!(stage.tell(&firing("b")).await, 1);
     assert_eq!(stage.tell(&resolved(notice.clone())).await, 1);
     assert_eq!(stage.tell(&notice).await, 1);
-    stage.sql("UPDATE notice_groups SET at = at - 301000").await;
+    stage.sql("UPDATE notification_groups SET at = at - 301000").await;
     assert_eq!(stage.tell(&notice).await, 1);
     assert_eq!(stage.are(DeliveryState::Delivered).await.len(), 5);
     assert_eq!(ear.heard().len(), 5);
 }
 
 #[tokio::test]
-async fn who_is_away_is_told_later_and_in_order() {
+async fn an_unreachable_receiver_gets_messages_later_in_order() {
     // Two refusals; meanwhile the group's end waits behind its beginning, and another group does not wait.
     let ear = Ear::open().await;
     ear.answers([Reply::Status(500), Reply::Status(503)]);
-    let stage = Stage::start().await;
-    stage.add("hook", Kind::Webhook, &[&ear.url]).await;
+    let stage = TestNotifier::start().await;
+    stage.add("hook", ReceiverKind::Webhook, &[&ear.url]).await;
     stage.tell(&firing("a")).await;
     ear.hears(1).await;
     stage.tell(&resolved(firing("a"))).await;
@@ -126,12 +130,12 @@ async fn who_is_away_is_told_later_and_in_order() {
 }
 
 #[tokio::test]
-async fn who_asks_for_time_gets_it() {
+async fn retry_after_is_respected() {
     // 429 with three seconds: the next attempt comes after them, though our own pause would have been one.
     let ear = Ear::open().await;
     ear.answers([Reply::With(429, "retry-after", "3".to_owned())]);
-    let stage = Stage::start().await;
-    stage.add("chat", Kind::Slack, &[&ear.url]).await;
+    let stage = TestNotifier::start().await;
+    stage.add("chat", ReceiverKind::Slack, &[&ear.url]).await;
     stage.tell(&firing("a")).await;
     let heard = ear.hears(2).await;
     let pause = heard[1].at - heard[0].at;
@@ -140,12 +144,12 @@ async fn who_asks_for_time_gets_it() {
 }
 
 #[tokio::test]
-async fn what_is_refused_is_a_dead_letter_that_can_be_started_again() {
-    // 404 is no better a second time; a retry after the receiver was mended arrives; a second retry finds nothing dead.
+async fn a_refused_message_is_a_dead_letter_to_retry() {
+    // 404 is permanent; a retry after the receiver was fixed arrives; a second retry finds no dead letter.
     let ear = Ear::open().await;
     ear.answers([Reply::Status(404)]);
-    let stage = Stage::start().await;
-    stage.add("hook", Kind::Webhook, &[&ear.url]).await;
+    let stage = TestNotifier::start().await;
+    stage.add("hook", ReceiverKind::Webhook, &[&ear.url]).await;
     stage.tell(&firing("a")).await;
     let dead = stage.are(DeliveryState::Dead).await;
     assert_eq!(
@@ -157,7 +161,7 @@ async fn what_is_refused_is_a_dead_letter_that_can_be_started_again() {
         (view.dead, view.waiting, view.fault()),
         (1, 0, Some("answered 404: said so"))
     );
-    let who = Who::system("test");
+    let who = Principal::system("test");
     stage.notifier.retry(&who, dead[0].id).await.unwrap();
     stage.are(DeliveryState::Delivered).await;
     assert_eq!(ear.heard().len(), 2);
@@ -171,14 +175,16 @@ async fn what_is_refused_is_a_dead_letter_that_can_be_started_again() {
 }
 
 #[tokio::test]
-async fn what_nobody_takes_is_given_up_after_a_while() {
-    // Nothing listens there; one second is all the time that it has.
+async fn delivery_stops_after_the_max_retry_time() {
+    // The port is closed, and the message expires after one second.
     let config = NotifyConfig {
-        give_up: Duration::from_secs(1),
+        max_retry_time: Duration::from_secs(1),
         ..config()
     };
-    let stage = Stage::on(Store::sqlite(), config).await;
-    stage.add("hook", Kind::Webhook, &["http://127.0.0.1:1/"]).await;
+    let stage = TestNotifier::on(Store::sqlite(), config).await;
+    stage
+        .add("hook", ReceiverKind::Webhook, &["http://127.0.0.1:1/"])
+        .await;
     stage.tell(&firing("a")).await;
     let dead = stage.are(DeliveryState::Dead).await;
     assert!(dead[0].attempts >= 2, "{dead:?}");
@@ -186,16 +192,16 @@ async fn what_nobody_takes_is_given_up_after_a_while() {
 }
 
 #[tokio::test]
-async fn what_a_dead_server_had_claimed_is_sent_by_another() {
+async fn messages_claimed_by_a_dead_server_are_sent_by_another() {
     // Claimed, and never marked: once the claim is over it is sent, whether or not it was sent before.
     let ear = Ear::open().await;
-    let (store, config) = Stage::start().await.stopped().await;
-    let stage = Stage::on(store, config).await;
-    stage.add("hook", Kind::Webhook, &[&ear.url]).await;
+    let (store, config) = TestNotifier::start().await.stopped().await;
+    let stage = TestNotifier::on(store, config).await;
+    stage.add("hook", ReceiverKind::Webhook, &[&ear.url]).await;
     ear.answers([Reply::Silence]);
     stage.tell(&firing("a")).await;
     ear.hears(1).await;
-    // As if whoever sent it were gone: the claim of another runs out.
+    // As after the end of the sending server: the claim of another server expires.
     stage.sql("UPDATE deliveries SET attempts = 7, next_at = 0").await;
     eventually("it is sent again", async || {
         stage.outbox().await[0].attempts == 8 && ear.heard().len() == 2
@@ -205,16 +211,20 @@ async fn what_a_dead_server_had_claimed_is_sent_by_another() {
 }
 
 #[tokio::test]
-async fn an_alert_for_nobody_that_is_there_is_told_to_everybody() {
-    // Its receiver was removed; and with no receiver at all nothing is kept.
+async fn an_alert_without_an_existing_receiver_goes_to_all() {
+    // Its receiver was removed; and without any receiver no message is stored.
     let ear = Ear::open().await;
-    let stage = Stage::start().await;
+    let stage = TestNotifier::start().await;
     assert_eq!(stage.tell(&firing("a")).await, 0);
-    stage.add("hook", Kind::Webhook, &[&ear.url]).await;
+    stage.add("hook", ReceiverKind::Webhook, &[&ear.url]).await;
     let mut notice = firing("a");
     notice.receivers = vec!["gone".to_owned()];
     assert_eq!(stage.tell(&notice).await, 1);
     ear.hears(1).await;
-    stage.notifier.remove(&Who::system("test"), "hook").await.unwrap();
+    stage
+        .notifier
+        .remove(&Principal::system("test"), "hook")
+        .await
+        .unwrap();
     assert!(stage.outbox().await.is_empty());
 }

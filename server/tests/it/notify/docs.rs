@@ -1,13 +1,13 @@
-//! The examples of docs/notifications.md: the Python is run as it stands, the route is read by a real Alertmanager.
+//! The examples of docs/notifications.md: the Python runs unchanged, a real Alertmanager reads the route.
 
 use std::process::Stdio;
 
-use leasehold::notify::{DeliveryState, Kind};
-use leasehold::throwaway::{AlertmanagerOptions, Throwaway};
+use ::testkit::{AlertmanagerOptions, Throwaway};
+use leasehold::notify::{DeliveryState, ReceiverKind};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;
 
-use super::stage::{HOME, SECRET, Stage, firing};
+use super::notifier::{HOME, SECRET, TestNotifier, firing};
 
 const PAGE: &str = include_str!("../../../../docs/notifications.md");
 
@@ -17,8 +17,9 @@ fn block(language: &str) -> &'static str {
 }
 
 #[tokio::test]
-async fn the_python_of_the_page_believes_our_signature_and_no_other() {
-    // What we send is printed; the same with another body, another moment or no signature is 403; a second time: silence.
+async fn the_documented_python_verifies_the_signature() {
+    // Our message is printed; the same with another body, another time or no signature is 403; a repeated one prints
+    // nothing.
     let mut python = Command::new("python3")
         .args(["-c", block("python")])
         .env("LEASEHOLD_WEBHOOK_SECRET", SECRET)
@@ -28,8 +29,8 @@ async fn the_python_of_the_page_believes_our_signature_and_no_other() {
         .expect("python3 is not installed; install it with: apt-get install -y python3");
     let mut lines = BufReader::new(python.stdout.take().unwrap()).lines();
     let url = lines.next_line().await.unwrap().unwrap();
-    let stage = Stage::start().await;
-    stage.add("hook", Kind::Webhook, &[&url]).await;
+    let stage = TestNotifier::start().await;
+    stage.add("hook", ReceiverKind::Webhook, &[&url]).await;
     stage.tell(&firing("jobs/nightly")).await;
     let said = lines.next_line().await.unwrap().unwrap();
     assert_eq!(said, format!("firing LongHeld {HOME}/locks/builtin/jobs"));
@@ -51,7 +52,7 @@ async fn the_python_of_the_page_believes_our_signature_and_no_other() {
 
 #[tokio::test]
 async fn alertmanager_reads_the_route_of_the_page() {
-    // As it stands.
+    // The file is used unchanged.
     let _installed = rustls::crypto::ring::default_provider().install_default();
     let config = block("yaml").to_owned();
     let manager = Throwaway::alertmanager(AlertmanagerOptions { config })

@@ -1,14 +1,14 @@
 //! A storm that grows is notified again with its true count, and only then.
 
-use domain::notice::Notice;
-use leasehold::clock::Clock;
-use leasehold::notify::{DeliveryState, Kind, Occasion, enqueue_at};
+use domain::notification::Notice;
+use leasehold::notify::{DeliveryState, Occasion, ReceiverKind, enqueue_at};
+use runtime::clock::Clock;
 use serde_json::json;
 
-use super::stage::{Stage, Store, config, firing};
-use crate::support::ear::Ear;
+use super::notifier::{Store, TestNotifier, config, firing};
+use crate::support::webhook_sink::Ear;
 
-async fn enqueue(stage: &Stage, notice: &Notice, occasion: Occasion) -> u64 {
+async fn enqueue(stage: &TestNotifier, notice: &Notice, occasion: Occasion) -> u64 {
     let mut tx = stage.db.begin().await.unwrap();
     let now = Clock::start().now().wall.timestamp_millis();
     let receivers = enqueue_at(&mut tx, notice, occasion, stage.notifier.growth_factor(), now)
@@ -21,8 +21,8 @@ async fn enqueue(stage: &Stage, notice: &Notice, occasion: Occasion) -> u64 {
 
 async fn grows(store: Store) {
     let hook = Ear::open().await;
-    let stage = Stage::on(store, config()).await;
-    stage.add("hook", Kind::Webhook, &[&hook.url]).await;
+    let stage = TestNotifier::on(store, config()).await;
+    stage.add("hook", ReceiverKind::Webhook, &[&hook.url]).await;
     let of_size = |size: u64| Notice {
         truncated: size - 1,
         ..firing("jobs/nightly")

@@ -1,16 +1,16 @@
 //! `/alerts/receivers`, as a browser without a script uses it.
 
+use crate::support::{Browser, TestServer, on};
 use domain::access::Role;
-use reqwest::{Response, StatusCode};
+use reqwest::Response;
 
-use super::stage::{SECRET, firing, tell};
-use crate::people::stage::{Browser, Stage, on};
-use crate::support::ear::{Ear, Reply};
-use crate::support::eventually::eventually;
+use super::notifier::{LOCAL_RECEIVERS, SECRET, firing, tell};
+use crate::support::webhook_sink::{Ear, Reply};
+use testkit::eventually;
 
-async fn signed_in(stage: &Stage) -> Browser {
-    stage.person("root", on(Role::Admin, None, None)).await;
-    stage.signed_in("root").await
+async fn signed_in(server: &TestServer) -> Browser {
+    server.add_user("root", on(Role::Admin, None, None)).await;
+    server.signed_in("root").await
 }
 
 async fn shown(answer: Response) -> (u16, String) {
@@ -19,13 +19,13 @@ async fn shown(answer: Response) -> (u16, String) {
 }
 
 #[tokio::test]
-async fn a_receiver_is_added_tried_and_removed_on_the_page() {
-    // From "nobody is told" to a test with request and answer; the secret stands nowhere.
+async fn a_receiver_is_added_tested_and_removed_on_the_page() {
+    // From "no receivers" to a test with request and answer; no page contains the secret.
     let ear = Ear::open().await;
-    let stage = Stage::start().await;
-    let browser = signed_in(&stage).await;
+    let server = TestServer::builder().config(LOCAL_RECEIVERS).start().await;
+    let browser = signed_in(&server).await;
     let (_, empty) = shown(browser.get("/alerts/receivers").await).await;
-    assert!(empty.contains("Nobody is told: there is no receiver"), "{empty}");
+    assert!(empty.contains("No receivers"), "{empty}");
     let url = format!("{}/in?k=c4nary", ear.url);
     let form = [
         ("name", "ops"),
@@ -39,7 +39,7 @@ async fn a_receiver_is_added_tried_and_removed_on_the_page() {
     let (status, tried) = shown(browser.post("/alerts/receivers/ops/test", &[]).await).await;
     assert_eq!(status, 200);
     assert!(
-        tried.contains("ops took the test") && tried.contains("x-signature: sha256="),
+        tried.contains("Test delivered to ops") && tried.contains("x-signature: sha256="),
         "{tried}"
     );
     assert!(
@@ -47,7 +47,10 @@ async fn a_receiver_is_added_tried_and_removed_on_the_page() {
         "{tried}"
     );
     let (_, list) = shown(browser.get("/alerts/receivers").await).await;
-    assert!(list.contains("ops is told") && list.contains("taken"), "{list}");
+    assert!(
+        list.contains("Notifications go to ops") && list.contains("delivered"),
+        "{list}"
+    );
     for page in [one, tried, list] {
         assert!(!page.contains(SECRET) && !page.contains("c4nary"), "{page}");
     }
@@ -61,10 +64,10 @@ async fn a_receiver_is_added_tried_and_removed_on_the_page() {
 }
 
 #[tokio::test]
-async fn a_refusal_stands_at_its_field_and_what_was_typed_stays_but_for_secrets() {
+async fn an_error_is_at_its_field_and_input_except_secrets_stays() {
     // An inner address; a name that is taken.
-    let stage = Stage::start().await;
-    let browser = signed_in(&stage).await;
+    let server = TestServer::builder().config(LOCAL_RECEIVERS).start().await;
+    let browser = signed_in(&server).await;
     let form = |name: &'static str, url: &'static str| {
         [
             ("name", name),
@@ -77,7 +80,7 @@ async fn a_refusal_stands_at_its_field_and_what_was_typed_stays_but_for_secrets(
         .post("/alerts/receivers", &form("ops", "https://10.1.2.3/c4nary"))
         .await;
     let (status, page) = shown(refused).await;
-    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY.as_u16());
+    assert_eq!(status, 422);
     assert!(page.contains("leads to 10.1.2.3, which is private"), "{page}");
     assert!(
         page.contains("[&quot;10.1.2.3/32&quot;]") || page.contains("[\"10.1.2.3/32\"]"),
@@ -93,12 +96,12 @@ async fn a_refusal_stands_at_its_field_and_what_was_typed_stays_but_for_secrets(
 }
 
 #[tokio::test]
-async fn hostile_names_in_messages_and_answers_do_no_harm_on_the_page() {
+async fn hostile_names_in_messages_and_responses_are_escaped() {
     // A resource that is markup and turns the line, an answer that is a script.
     let ear = Ear::open().await;
     ear.answers([Reply::With(400, "content-type", "text/html".to_owned())]);
-    let stage = Stage::start().await;
-    let browser = signed_in(&stage).await;
+    let server = TestServer::builder().config(LOCAL_RECEIVERS).start().await;
+    let browser = signed_in(&server).await;
     let form = [
         ("name", "ops"),
         ("kind", "webhook"),
@@ -106,13 +109,13 @@ async fn hostile_names_in_messages_and_answers_do_no_harm_on_the_page() {
         ("secret", SECRET),
     ];
     browser.post("/alerts/receivers", &form).await;
-    let db = leasehold::db::Db::open(&stage.store).await.unwrap();
+    let db = runtime::db::Db::open(&server.store.url).await.unwrap();
     tell(&db, &firing("<img src=x onerror=alert(1)>\u{202e}")).await;
     let page = std::cell::RefCell::new(String::new());
     eventually("it is a dead letter", async || {
         let (_, text) = shown(browser.get("/alerts/receivers").await).await;
         *page.borrow_mut() = text;
-        page.borrow().contains("given up")
+        page.borrow().contains("Retry message")
     })
     .await;
     let page = page.into_inner();

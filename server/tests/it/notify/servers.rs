@@ -1,20 +1,20 @@
-//! Two servers on one Postgres: each message is claimed by one of them, and a killed one takes none along.
+//! Two servers on one Postgres: each message is claimed by one of them, and a killed one loses no message.
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
 
-use leasehold::audit::{Audit, Heads};
-use leasehold::clock::Clock;
-use leasehold::db::Db;
-use leasehold::identity::Who;
-use leasehold::notify::{Kind, NewReceiver, Notifier, Vault};
-use leasehold::throwaway::free_port;
+use ::testkit::free_port;
+use leasehold::audit::{Audit, ChainCheckpoints};
+use leasehold::identity::Principal;
+use leasehold::notify::{NewReceiver, Notifier, ReceiverKind, SecretBox};
+use runtime::clock::Clock;
+use runtime::db::Db;
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
-use super::stage::{SECRET, Store, config, firing, tell};
-use crate::support::ear::{Ear, Reply};
-use crate::support::eventually::eventually;
+use super::notifier::{SECRET, Store, config, firing, tell};
+use crate::support::webhook_sink::{Ear, Reply};
+use testkit::eventually;
 
 /// A process of its own.
 async fn serve(store: &Store) -> Child {
@@ -25,7 +25,7 @@ async fn serve(store: &Store) -> Child {
         .env_clear()
         .env("LEASEHOLD_STORE", &store.url)
         .env("LEASEHOLD_LISTEN", format!("127.0.0.1:{port}"))
-        .env("LEASEHOLD_NOTIFY__ALLOW", "127.0.0.1/32")
+        .env("LEASEHOLD_NOTIFY__ALLOWED_NETWORKS", "127.0.0.1/32")
         .current_dir(folder)
         .arg("serve")
         .stdin(Stdio::null())
@@ -44,7 +44,7 @@ async fn serve(store: &Store) -> Child {
     child
 }
 
-/// How often each message was heard, by its id.
+/// How often each message was received, by its id.
 fn counted(ear: &Ear) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for heard in ear.heard() {
@@ -56,9 +56,9 @@ fn counted(ear: &Ear) -> BTreeMap<String, usize> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_servers_send_each_message_once_and_one_that_is_killed_loses_none() {
-    // Two hundred messages: each once. Then one server is killed in the middle of a send: everything arrives all the same,
-    // and only what it was sending may come twice.
+async fn two_servers_send_each_message_once_despite_a_kill() {
+    // Two hundred messages: each once. Then one server is killed during a send: everything still arrives, and only the
+    // messages of that send may arrive twice.
     let store = Store::postgres().await;
     let _installed = rustls::crypto::ring::default_provider().install_default();
     let ear = Ear::open().await;
@@ -72,7 +72,7 @@ async fn two_servers_send_each_message_once_and_one_that_is_killed_loses_none() 
     ear.hears(200).await;
     let counts = counted(&ear);
     assert_eq!((counts.len(), ear.heard().len()), (200, 200));
-    // Whoever has these four cannot end them; the other one goes on.
+    // The server that claimed these four cannot finish them; the other one sends the rest.
     ear.answers([Reply::Silence, Reply::Silence, Reply::Silence, Reply::Silence]);
     for n in 0..100 {
         tell(&db, &firing(&format!("second-{n}"))).await;
@@ -92,12 +92,12 @@ async fn two_servers_send_each_message_once_and_one_that_is_killed_loses_none() 
 }
 
 async fn add(db: &Db, url: &str) {
-    let audit = Audit::new(db.clone(), Clock::start(), Heads::default());
-    // Only to add it: it has stopped before there is anything to send.
+    let audit = Audit::new(db.clone(), Clock::start(), ChainCheckpoints::default());
+    // Only adds it: it has stopped before there is a message to send.
     let stop = CancellationToken::new();
     let (notifier, delivering) = Notifier::start(
         audit,
-        Vault::default(),
+        SecretBox::default(),
         &config(),
         "http://h",
         Clock::start(),
@@ -105,11 +105,11 @@ async fn add(db: &Db, url: &str) {
     );
     let new = NewReceiver {
         name: "hook".to_owned(),
-        kind: Kind::Webhook,
+        kind: ReceiverKind::Webhook,
         urls: vec![url.into()],
         secret: Some(SECRET.into()),
     };
-    notifier.add(&Who::system("test"), new).await.unwrap();
+    notifier.add(&Principal::system("test"), new).await.unwrap();
     stop.cancel();
     delivering.ended().await;
 }

@@ -1,5 +1,6 @@
-//! A small identity provider: discovery, keys, the page that asks people, and the exchange of codes; with a key of its own.
+//! A small identity provider: discovery, keys, the page that asks users, and the exchange of codes; with a key of its own.
 
+use crate::support::aside;
 use std::collections::HashMap;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,20 +13,18 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use leasehold::clock::Clock;
 use openidconnect::core::{CoreJwsSigningAlgorithm, CoreRsaPrivateSigningKey};
 use openidconnect::{JsonWebKeyId, PrivateSigningKey as _};
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::doors::stage::aside;
-
 pub(crate) const CLIENT: &str = "leasehold";
 pub(crate) const SECRET: &str = "the client's own secret";
 
-/// What is wrong with the next ID token.
+/// The fault of the next ID token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lie {
     Nothing,
@@ -48,13 +47,13 @@ pub(crate) enum Lie {
     NoKeys,
 }
 
-/// Who sits before the provider's page.
+/// The user at the provider's page.
 #[derive(Debug, Clone)]
 pub(super) struct Visitor {
     pub(super) subject: &'static str,
     pub(super) name: &'static str,
     pub(super) groups: Vec<&'static str>,
-    /// Seconds since they typed their password there; none: the provider does not say.
+    /// Seconds since the last sign-in at the provider; none: the provider does not report it.
     pub(super) proved_s_ago: Option<i64>,
 }
 
@@ -159,7 +158,7 @@ impl Provider {
         *self.0.lie.lock().unwrap() = lie;
     }
 
-    /// From now on it signs with its next key, and knows the first no more.
+    /// From now on it signs with its next key, and no longer publishes the first.
     pub(super) fn rotate(&self) {
         self.0.is_rotated.store(true, Ordering::SeqCst);
     }
@@ -264,7 +263,7 @@ async fn describe(State(provider): State<Provider>) -> Json<Value> {
         "jwks_uri": format!("{issuer}/keys"),
         "response_types_supported": ["code"],
         "subject_types_supported": ["public"],
-        // It would even take a shared secret. We do not.
+        // It also offers a shared secret, which the console must not use.
         "id_token_signing_alg_values_supported": ["RS256", "HS256", "none"],
     }))
 }
@@ -277,7 +276,7 @@ async fn keys(State(provider): State<Provider>) -> Json<Value> {
     Json(json!({"keys": [key]}))
 }
 
-/// Nobody has to type anything here: the visitor is who the test says it is.
+/// No login form: the user is the one that the test set.
 async fn authorize(
     State(provider): State<Provider>,
     Query(asked): Query<HashMap<String, String>>,
@@ -289,7 +288,7 @@ async fn authorize(
     if !right {
         return (StatusCode::BAD_REQUEST, format!("{asked:?}")).into_response();
     }
-    let code = format!("{:032x}", rand::random::<u128>());
+    let code = runtime::random::id();
     let known = Code {
         challenge: asked["code_challenge"].clone(),
         nonce: asked["nonce"].clone(),

@@ -1,16 +1,16 @@
 //! Advisory locks.
 
+use ::backends::Backend;
+use ::backends::postgres::PostgresBackend;
+use ::config::postgres::AdvisoryNameConfig;
+use ::testkit::Postgres;
 use domain::observation::{Condition, Inspection, Lifetime};
 use domain::safety::SafetyClass;
-use leasehold::backends::Backend;
-use leasehold::backends::postgres::PostgresBackend;
-use leasehold::config::postgres::AdvisoryNameConfig;
-use leasehold::throwaway::Postgres;
 use sqlx::PgConnection;
 use tokio::task::JoinHandle;
 
-use super::rig::*;
-use crate::support::eventually::eventually;
+use super::watched_postgres::*;
+use testkit::eventually;
 
 #[tokio::test]
 async fn keys_of_both_forms_decode_at_every_edge_and_in_every_database() {
@@ -161,7 +161,7 @@ async fn sharers_and_waiters_of_one_key_are_one_row() {
 
 #[tokio::test]
 async fn the_detail_of_a_key_has_waiters_owners_session_and_tree() {
-    // The waiter hangs below a holder, both holders say what they hold.
+    // The waiter is listed below a holder, and both holders have their queries.
     let shared = shared().await;
     let [first, second, waiter] = shared.pids;
     let detail = detail(&shared.backend).await;
@@ -186,8 +186,8 @@ async fn the_detail_of_a_key_has_waiters_owners_session_and_tree() {
 }
 
 #[tokio::test]
-async fn the_level_of_a_key_is_told_only_where_it_is_proven() {
-    // An idle session proves session level; a session in a transaction proves nothing, and bounds the time.
+async fn the_level_of_a_key_is_reported_only_if_proven() {
+    // An idle session proves session level; a session in a transaction proves no level, and bounds the time.
     let mut shared = shared().await;
     let idle = detail(&shared.backend).await;
     assert!(level(&idle).starts_with("session level"), "{:?}", idle.raw);
@@ -213,8 +213,8 @@ async fn the_level_of_a_key_is_told_only_where_it_is_proven() {
 }
 
 #[tokio::test]
-async fn a_prepared_transaction_that_holds_a_key_is_a_holder_that_is_gone() {
-    // PREPARE TRANSACTION, then the session ends: the lock stays, and another session waits for it in vain.
+async fn a_prepared_transaction_that_holds_a_key_is_orphaned() {
+    // PREPARE TRANSACTION, then the session ends: the lock stays, and another session's wait times out.
     let server = server().await;
     let url = server.superuser_url();
     let mut holder = user(&url).await;
@@ -240,7 +240,7 @@ async fn a_prepared_transaction_that_holds_a_key_is_a_holder_that_is_gone() {
     let detail = backend.inspect(&source, &resource).await.unwrap();
     let lock = detail.lock.unwrap();
     assert_eq!(lock.owner.known().unwrap().as_str(), "prepared#payment 17");
-    let Some(Condition::HolderGone { why }) = &lock.condition else {
+    let Some(Condition::Orphaned { why }) = &lock.condition else {
         panic!("{lock:?}")
     };
     assert!(why.contains("\"payment 17\" of postgres since 2"), "{why}");
@@ -309,7 +309,7 @@ async fn configured_names_and_hashes_name_opaque_keys() {
         pg_advisory_lock(3, hashtext('nightly')), pg_advisory_lock(99)",
     )
     .await;
-    // crc32('nightly') & 0x7fffffff, as the Ruby gem takes it.
+    // crc32('nightly') & 0x7fffffff, as the Ruby gem computes it.
     run(&mut session, "SELECT pg_advisory_lock(-3, 1)").await;
     let mut config = postgres_config(&server.superuser_url(), Vec::new());
     let none = AdvisoryNameConfig {
@@ -354,8 +354,8 @@ async fn configured_names_and_hashes_name_opaque_keys() {
 }
 
 #[tokio::test]
-async fn who_waits_is_named_by_what_it_will_hold_the_lock_as() {
-    // One holds, another waits and gets it: history tells from this that the new holder stood in line, and how long.
+async fn waiters_have_the_generation_of_their_future_holding() {
+    // One holds, another waits and acquires: history records that the new holder had waited, and how long.
     let server = server().await;
     let url = server.superuser_url();
     let mut holder = named_user(&url, "billing").await;

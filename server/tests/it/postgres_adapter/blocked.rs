@@ -1,17 +1,17 @@
 //! Sessions blocked on rows and tables.
 
+use ::backends::Backend;
+use ::backends::postgres::PostgresBackend;
+use ::config::postgres::LeaseTablePreset;
+use ::testkit::{Postgres, PostgresOptions, Throwaway};
 use domain::blockers::Blocker;
 use domain::observation::Condition;
-use leasehold::backends::Backend;
-use leasehold::backends::postgres::PostgresBackend;
-use leasehold::clock::Clock;
-use leasehold::config::postgres::LeaseTablePreset;
-use leasehold::throwaway::{Postgres, PostgresOptions, Throwaway};
+use runtime::clock::Clock;
 use sqlx::PgConnection;
 use tokio::task::JoinHandle;
 
-use super::rig::*;
-use crate::support::eventually::eventually;
+use super::watched_postgres::*;
+use testkit::eventually;
 
 fn count(trees: &[Blocker]) -> usize {
     trees.iter().map(|node| 1 + count(&node.blocks)).sum()
@@ -123,7 +123,7 @@ async fn a_chain_of_row_waits_is_one_lock_of_its_root() {
 }
 
 #[tokio::test]
-async fn the_tree_of_a_chain_says_what_each_does_holds_and_waits_for() {
+async fn the_tree_of_a_chain_shows_query_lock_and_wait() {
     // One root with four sessions in all; the second waits below the first.
     let chain = chain().await;
     let (source, resource) = id("relation", ORDERS);
@@ -202,7 +202,7 @@ async fn a_deadlock_not_yet_broken_has_its_smallest_process_as_root() {
 }
 
 #[tokio::test]
-async fn a_unique_conflict_and_other_databases_are_named_as_well_as_they_can_be() {
+async fn unique_conflicts_and_other_databases_are_named() {
     // An insert that waits for another insert has no tuple lock; in another database a table is known by its oid.
     let server = server().await;
     let url = server.superuser_url();
@@ -233,8 +233,8 @@ async fn a_unique_conflict_and_other_databases_are_named_as_well_as_they_can_be(
 }
 
 #[tokio::test]
-async fn a_prepared_transaction_that_blocks_a_row_is_a_holder_that_is_gone() {
-    // pg_blocking_pids says 0 for it: the transaction id leads to its name.
+async fn a_prepared_transaction_that_blocks_a_row_is_orphaned() {
+    // pg_blocking_pids reports 0 for it: the transaction id identifies it.
     let server = server().await;
     let url = server.superuser_url();
     let mut holder = user(&url).await;
@@ -252,7 +252,7 @@ async fn a_prepared_transaction_that_blocks_a_row_is_a_holder_that_is_gone() {
     let lock = detail.lock.unwrap();
     assert_eq!(lock.owner.known().unwrap().as_str(), "prepared#half done");
     assert!(
-        matches!(lock.condition, Some(Condition::HolderGone { .. })),
+        matches!(lock.condition, Some(Condition::Orphaned { .. })),
         "{lock:?}"
     );
     assert!(
@@ -267,8 +267,9 @@ async fn a_prepared_transaction_that_blocks_a_row_is_a_holder_that_is_gone() {
 }
 
 #[tokio::test]
-async fn a_table_under_access_exclusive_is_its_own_fault_and_the_rest_is_read() {
-    // Another session holds the lease table; ours gives up soon, names it, is not listed, and goes on.
+async fn a_table_under_access_exclusive_fails_alone() {
+    // Another session locks the lease table; our query times out soon, names it, is not listed itself, and later scans
+    // work.
     let server = server().await;
     let url = server.superuser_url();
     let mut user = named_user(&url, "migrator").await;

@@ -1,11 +1,11 @@
-//! The SQL of docs/backends/postgres.md, run as it stands.
+//! The SQL of docs/backends/postgres.md, run unchanged.
 
+use ::backends::{Backend, Hints};
+use ::config::postgres::LeaseTablePreset;
 use domain::backend::WatchState;
-use leasehold::backends::{Backend, Hints};
-use leasehold::config::postgres::LeaseTablePreset;
 use sqlx::{AssertSqlSafe, Executor};
 
-use super::rig::*;
+use super::watched_postgres::*;
 
 const PAGE: &str = include_str!("../../../../docs/backends/postgres.md");
 
@@ -19,7 +19,7 @@ fn blocks() -> Vec<&'static str> {
 
 #[tokio::test]
 async fn the_documented_role_can_watch_and_nothing_else() {
-    // The grants run as superuser; then the role itself observes, and tries what it must not.
+    // The grants run as superuser; then the role itself observes, and attempts forbidden statements.
     let server = server().await;
     let mut root = user(&server.superuser_url()).await;
     run(&mut root, "CREATE DATABASE orders").await;
@@ -52,7 +52,7 @@ async fn the_documented_role_can_watch_and_nothing_else() {
 
     let victim = pid(&mut root).await;
     let mut watcher = user(&url).await;
-    // The role's own setting is a courtesy; what counts is what it may not do without it.
+    // The role's own setting is optional; without it the missing privileges must protect as well.
     run(&mut watcher, "SET default_transaction_read_only = off").await;
     let forbidden = [
         "INSERT INTO distributed_locks (resource) VALUES ('b')".to_owned(),

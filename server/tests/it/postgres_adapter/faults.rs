@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use leasehold::backends::postgres::connect;
-use leasehold::backends::{Backend, BackendError};
-use leasehold::clock::Clock;
-use leasehold::throwaway::{PostgresOptions, Throwaway, free_port};
+use ::backends::postgres::connect;
+use ::backends::{Backend, BackendError};
+use ::testkit::{PostgresOptions, Throwaway, free_port};
+use runtime::clock::Clock;
 
-use super::rig::*;
+use super::watched_postgres::*;
 use crate::support::proxy::{Link, Proxy};
 
 #[tokio::test]
-async fn a_server_that_is_down_is_an_error_at_once_and_answers_again_when_it_is_back() {
+async fn server_that_is_down_is_an_error_until_it_returns() {
     // Never an empty list; ten restarts in good order and by kill, with sessions of ours open each time.
     let server = server().await;
     let backend = backend(&server.superuser_url(), Vec::new());
@@ -32,13 +32,13 @@ async fn a_server_that_is_down_is_an_error_at_once_and_answers_again_when_it_is_
         assert!(observe(&backend).await.locks.is_empty());
     }
     server.restart().await.unwrap();
-    // The kept session died unseen: the very next pass must not fail for it.
+    // The pooled session died unnoticed: the next scan must not fail for it.
     assert!(try_observe(&backend).await.is_ok());
 }
 
 #[tokio::test]
-async fn each_way_of_not_getting_in_has_its_own_error_without_the_password() {
-    // Wrong password, unknown role, unknown database, nobody there, somebody else there.
+async fn each_login_failure_has_its_own_error_without_password() {
+    // Wrong password, unknown role, unknown database, closed port, another service.
     let password = Some("right".to_owned());
     let server = Throwaway::postgres(PostgresOptions {
         fast: true,
@@ -52,7 +52,7 @@ async fn each_way_of_not_getting_in_has_its_own_error_without_the_password() {
         let error = try_observe(&backend).await.err().unwrap();
         let probed = backend.probe().await.unwrap_err();
         assert_eq!(std::mem::discriminant(&error), std::mem::discriminant(&probed));
-        let said = format!("{error:?} {error} {}", error.mend());
+        let said = format!("{error:?} {error} {}", error.remedy());
         assert!(
             !said.contains("hunter2") && !said.contains("postgres://"),
             "{said}"
@@ -95,7 +95,7 @@ async fn each_way_of_not_getting_in_has_its_own_error_without_the_password() {
 }
 
 #[tokio::test]
-async fn a_hanging_server_is_no_answer_within_the_timeout_and_heals() {
+async fn a_hanging_server_times_out_and_recovers() {
     // The link is held in both directions: with a session open, and before one could be opened.
     let server = server().await;
     let proxy = Proxy::start(server.port()).await;
@@ -125,8 +125,8 @@ async fn a_hanging_server_is_no_answer_within_the_timeout_and_heals() {
 }
 
 #[tokio::test]
-async fn sessions_are_few_named_and_harmless() {
-    // What the server itself says about our sessions, while many questions come at once.
+async fn sessions_are_limited_named_and_read_only() {
+    // The server's own count of our sessions during many parallel requests.
     let server = server().await;
     let backend = backend(&server.superuser_url(), Vec::new());
     let questions = futures::future::join_all((0..20).map(|_| try_observe(&backend))).await;

@@ -1,12 +1,12 @@
 //! Tables that are not there, not ours to read, or not shaped as configured: each a fault of its own source.
 
+use ::backends::postgres::connect;
+use ::backends::{Backend, BackendError};
+use ::config::postgres::LeaseTablePreset;
 use domain::observation::Coverage;
-use leasehold::backends::postgres::connect;
-use leasehold::backends::{Backend, BackendError};
-use leasehold::clock::Clock;
-use leasehold::config::postgres::LeaseTablePreset;
+use runtime::clock::Clock;
 
-use super::rig::*;
+use super::watched_postgres::*;
 
 const WORLD: &str = "
 INSERT INTO distributed_locks (resource) VALUES ('fine');
@@ -22,7 +22,7 @@ CREATE ROLE watcher LOGIN;
 GRANT SELECT ON distributed_locks, fenced, typed, vault.locks TO watcher;
 GRANT SELECT (resource, owner_id, lease_id, fencing_token, expires_at, created_at) ON partly TO watcher";
 
-/// Configured table, its source, and what is wrong with it.
+/// Configured table, its source, and the expected error.
 const WRONG: [(&str, &str, &str); 7] = [
     (
         "distributed_lock",
@@ -66,8 +66,8 @@ const WRONG: [(&str, &str, &str); 7] = [
 ];
 
 #[tokio::test]
-async fn each_wrong_table_names_itself_the_nearest_name_and_the_mend() {
-    // All in one backend, with one good table that is read all the same. The mends work without a restart.
+async fn each_wrong_table_names_itself_the_nearest_name_and_the_remedy() {
+    // All in one backend, with one good table that is read all the same. The fixes work without a restart.
     let server = server().await;
     let mut root = user(&server.superuser_url()).await;
     run(&mut root, COMMON).await;
@@ -108,7 +108,7 @@ async fn each_wrong_table_names_itself_the_nearest_name_and_the_mend() {
 }
 
 #[tokio::test]
-async fn a_table_that_is_altered_or_dropped_while_we_watch_is_noticed() {
+async fn an_altered_or_dropped_table_is_detected() {
     // No plan outlives a pass: a column that vanishes is a fault in the next one, a new one is in the record.
     let server = server().await;
     let mut root = user(&server.superuser_url()).await;
@@ -142,12 +142,12 @@ async fn a_table_that_is_altered_or_dropped_while_we_watch_is_noticed() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_meant_is_refused_before_anything_is_asked() {
+async fn invalid_mappings_are_refused_before_connecting() {
     // No server is needed: the configuration alone is wrong, and no error repeats the URL.
-    let refused = |url: &str, table: leasehold::config::postgres::LeaseTableConfig| {
+    let refused = |url: &str, table: config::postgres::LeaseTableConfig| {
         let config = postgres_config(url, vec![table]);
         match connect(&backend_config(&config), &config, Clock::start()) {
-            Err(BackendError::Misconfigured { detail, mend }) => format!("{detail} | {mend}"),
+            Err(BackendError::Misconfigured { detail, remedy }) => format!("{detail} | {remedy}"),
             other => panic!("{other:?}"),
         }
     };

@@ -1,15 +1,15 @@
 //! ShedLock and Liquibase tables as those tools make them.
 
-use domain::known::Known;
+use ::backends::Backend;
+use ::config::postgres::LeaseTablePreset;
 use domain::observation::Lifetime;
+use domain::reported::Reported;
 use domain::safety::SafetyClass;
-use leasehold::backends::Backend;
-use leasehold::config::postgres::LeaseTablePreset;
 
-use super::rig::*;
+use super::watched_postgres::*;
 
 #[tokio::test]
-async fn shedlock_times_are_utc_and_a_row_that_ran_out_is_free() {
+async fn shedlock_times_are_utc_and_an_expired_row_is_free() {
     // The database lives in another time zone; ShedLock writes timezone('utc', now()) into timestamps without zone.
     let server = server().await;
     let mut user = user(&server.superuser_url()).await;
@@ -34,7 +34,7 @@ async fn shedlock_times_are_utc_and_a_row_that_ran_out_is_free() {
         panic!("{lock:?}")
     };
     assert!((50_000..=60_000).contains(remaining_ms), "{remaining_ms}");
-    assert_eq!(*ttl_ms, Known::Known(90_000));
+    assert_eq!(*ttl_ms, Reported::Value(90_000));
     assert!(lock.lease_id.is_absent() && lock.fencing_token.is_absent());
     assert!(
         lock.generation

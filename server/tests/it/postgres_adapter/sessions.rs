@@ -1,12 +1,12 @@
-//! What an account without the right to see other sessions is told, and how the adapter says so.
+//! An account that may not see other sessions: its observations, and the reported limitation.
 
-use domain::backend::Right;
-use leasehold::backends::Backend;
+use ::backends::Backend;
+use domain::backend::AccountPermission;
 
-use super::rig::*;
+use super::watched_postgres::*;
 
 #[track_caller]
-fn right<'a>(rights: &'a [Right], what: &str) -> &'a Right {
+fn right<'a>(rights: &'a [AccountPermission], what: &str) -> &'a AccountPermission {
     rights
         .iter()
         .find(|right| right.what.contains(what))
@@ -46,7 +46,7 @@ async fn without_pg_monitor_sessions_are_unknown_with_the_reason() {
     let rights = backend.probe().await.unwrap().rights;
     let sees = right(&rights, "see the sessions");
     assert!(sees.allowed.known() == Some(&false) && sees.wanted, "{sees:?}");
-    run(&mut holder, &sees.mend).await;
+    run(&mut holder, &sees.remedy).await;
     let lock = backend.inspect(&source, &resource).await.unwrap().lock.unwrap();
     assert!(lock.generation.is_known(), "{lock:?}");
     assert_eq!(
@@ -58,8 +58,8 @@ async fn without_pg_monitor_sessions_are_unknown_with_the_reason() {
 }
 
 #[tokio::test]
-async fn rights_beyond_reading_are_reported_with_the_statement_that_takes_them_away() {
-    // A watcher that may write, signal and do anything; each mend, run as it is written, mends it.
+async fn excess_rights_are_reported_with_the_statement_to_revoke() {
+    // A watcher that may write, signal and do anything; each remedy, run as it is written, fixes it.
     let server = server().await;
     let mut root = user(&server.superuser_url()).await;
     run(&mut root, COMMON).await;
@@ -79,7 +79,7 @@ async fn rights_beyond_reading_are_reported_with_the_statement_that_takes_them_a
     }
     let missing = right(&rights, "SELECT on public.nope");
     assert!(
-        missing.wanted && missing.allowed.is_unknown() && missing.mend.contains("does not exist"),
+        missing.wanted && missing.allowed.is_unknown() && missing.remedy.contains("does not exist"),
         "{missing:?}"
     );
 
@@ -93,13 +93,13 @@ async fn rights_beyond_reading_are_reported_with_the_statement_that_takes_them_a
         let rights = backend.probe().await.unwrap().rights;
         let found = right(&rights, what);
         assert_eq!(found.allowed.known(), Some(&true), "{found:?}");
-        run(&mut root, &found.mend).await;
+        run(&mut root, &found.remedy).await;
         let rights = backend.probe().await.unwrap().rights;
         assert_eq!(
             right(&rights, what).allowed.known(),
             Some(&false),
             "{}",
-            found.mend
+            found.remedy
         );
     }
     let rights = backend.probe().await.unwrap().rights;

@@ -2,17 +2,16 @@
 
 use std::time::Duration;
 
-use domain::known::Known;
+use ::backends::postgres::PostgresBackend;
+use ::backends::{Backend, Budget};
+use ::config::postgres::LeaseTablePreset;
+use ::testkit::Postgres;
 use domain::names::Resource;
 use domain::observation::{Coverage, Lifetime, ObservedLock};
+use domain::reported::Reported;
 use domain::safety::SafetyClass;
-use leasehold::backends::postgres::PostgresBackend;
-use leasehold::backends::{Backend, Budget};
-use leasehold::clock::Clock;
-use leasehold::config::postgres::LeaseTablePreset;
-use leasehold::throwaway::Postgres;
 
-use super::rig::*;
+use super::watched_postgres::*;
 
 const SOURCE: &str = "table:public.distributed_locks";
 
@@ -50,7 +49,7 @@ async fn rows() -> (Postgres, PostgresBackend) {
 }
 
 #[tokio::test]
-async fn rows_of_the_common_table_tell_owner_token_lease_and_time() {
+async fn rows_of_the_common_table_have_owner_token_lease_and_time() {
     // What is left is by the server's clock, negative once expired; what is NULL is unknown and says so.
     let (_server, backend) = rows().await;
     let seen = observe(&backend).await;
@@ -176,7 +175,7 @@ async fn mapped_columns_of_other_types_are_read_as_well() {
     assert!(matches!(
         &lock.lifetime,
         Lifetime::Leased {
-            ttl_ms: Known::Unknown(_),
+            ttl_ms: Reported::Unknown(_),
             ..
         }
     ));
@@ -186,7 +185,7 @@ async fn mapped_columns_of_other_types_are_read_as_well() {
 }
 
 #[tokio::test]
-async fn hostile_names_arrive_as_they_are_and_are_found_again() {
+async fn hostile_names_are_unchanged_and_can_be_looked_up() {
     // 10 KB, HTML, control characters, SQL, quotes, LIKE signs; a NULL and an oversized name make it partial.
     let server = server().await;
     let mut user = user(&server.superuser_url()).await;
@@ -242,7 +241,7 @@ async fn hostile_names_arrive_as_they_are_and_are_found_again() {
 }
 
 #[tokio::test]
-async fn a_refresh_reads_the_named_rows_and_says_which_are_gone() {
+async fn a_refresh_reads_the_named_rows_and_reports_missing_ones() {
     // Names of two tables and one that is not there; a name that is not UTF-8 cannot be there.
     let server = server().await;
     let mut user = user(&server.superuser_url()).await;
@@ -262,7 +261,7 @@ async fn a_refresh_reads_the_named_rows_and_says_which_are_gone() {
         id("advisory", "advisory:postgres:5"),
         id("advisory", "advisory:postgres:6"),
     ];
-    let mut kept = Kept::default();
+    let mut kept = OpenSession::default();
     backend.refresh(&names, &mut kept).await.unwrap();
     let mut found: Vec<String> = kept
         .batches
@@ -278,8 +277,8 @@ async fn a_refresh_reads_the_named_rows_and_says_which_are_gone() {
 }
 
 #[tokio::test]
-async fn a_hundred_thousand_rows_arrive_in_batches_and_a_short_budget_cuts_them() {
-    // Every row once; the time is printed. With no time at all the pass is partial and says how much it saw.
+async fn many_rows_arrive_in_batches_until_the_scan_timeout() {
+    // Every row once. With no time at all the pass is partial and says how much it saw.
     let server = server().await;
     let mut user = user(&server.superuser_url()).await;
     run(&mut user, COMMON).await;
@@ -290,15 +289,11 @@ async fn a_hundred_thousand_rows_arrive_in_batches_and_a_short_budget_cuts_them(
     )
     .await;
     let backend = backend(&server.superuser_url(), vec![common("distributed_locks")]);
-    let clock = Clock::start();
     let seen = observe(&backend).await;
-    let took_ms = clock.tick().0;
-    println!("100,000 rows in {took_ms} ms, {} batches", seen.batches);
     assert_eq!(seen.locks.len(), 100_000);
     assert!(seen.batches >= 100);
-    assert!(took_ms < 15_000, "{took_ms} ms");
 
-    let mut kept = Kept::default();
+    let mut kept = OpenSession::default();
     let pass = backend
         .observe(
             Budget {

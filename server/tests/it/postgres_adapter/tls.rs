@@ -1,13 +1,13 @@
 //! TLS with an authority of our own.
 
-use leasehold::backends::postgres::connect;
-use leasehold::backends::{Backend, BackendError};
-use leasehold::clock::Clock;
-use leasehold::config::tls::TlsConfig;
-use leasehold::throwaway::{PostgresOptions, Throwaway};
+use ::backends::postgres::connect;
+use ::backends::{Backend, BackendError};
+use ::config::tls::TlsConfig;
+use ::testkit::{PostgresOptions, Throwaway};
+use runtime::clock::Clock;
 
-use super::rig::*;
-use crate::support::certs::Certs;
+use super::watched_postgres::*;
+use testkit::Certs;
 
 async fn probe(url: &str, tls: TlsConfig) -> Result<(), BackendError> {
     let config = postgres_config(url, Vec::new());
@@ -20,7 +20,7 @@ async fn probe(url: &str, tls: TlsConfig) -> Result<(), BackendError> {
 }
 
 #[tokio::test]
-async fn the_servers_certificate_is_checked_against_the_configured_authority_and_name() {
+async fn server_certificate_must_match_authority_and_name() {
     // The certificate is for 127.0.0.1 and localhost; the server also takes plain text.
     let certs = Certs::make();
     let tls = Some(certs.server());
@@ -51,7 +51,7 @@ async fn the_servers_certificate_is_checked_against_the_configured_authority_and
         error
     };
     let stranger = refused(probe(&format!("{url}?sslmode=verify-full"), TlsConfig::default()).await);
-    assert!(stranger.mend().contains("ca_file"), "{stranger:?}");
+    assert!(stranger.remedy().contains("ca_file"), "{stranger:?}");
     refused(probe(&url, named("db.example.com")).await);
     // The name counts for a required connection too, and the authority does.
     refused(probe(&format!("{url}?sslmode=require"), named("db.example.com")).await);
@@ -62,7 +62,7 @@ async fn the_servers_certificate_is_checked_against_the_configured_authority_and
     };
     let lost = probe(&url, lost).await.unwrap_err();
     assert!(
-        matches!(&lost, BackendError::Misconfigured { mend, .. } if mend.contains("ca_file")),
+        matches!(&lost, BackendError::Misconfigured { remedy, .. } if remedy.contains("ca_file")),
         "{lost:?}"
     );
     let half = TlsConfig {
@@ -110,7 +110,7 @@ async fn listening_works_over_tls_under_another_name() {
 }
 
 #[tokio::test]
-async fn our_own_certificate_is_shown_where_the_server_asks_for_one() {
+async fn the_client_certificate_is_sent_on_request() {
     // The server trusts our authority for clients; without a certificate it closes the door.
     let certs = Certs::make();
     let tls = Some(certs.mutual());
@@ -135,7 +135,7 @@ async fn our_own_certificate_is_shown_where_the_server_asks_for_one() {
         ca_file: Some(certs.ca()),
         ..TlsConfig::default()
     };
-    crate::support::eventually::eventually("the new rules are in force", || async {
+    testkit::eventually("the new rules are in force", || async {
         probe(&server.superuser_url(), without.clone()).await.is_err()
     })
     .await;

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
+use ::backends::change_notification::Pending;
+use ::backends::postgres::PostgresBackend;
+use ::backends::{Backend, Hints};
 use domain::backend::WatchState;
-use leasehold::backends::hint::Pending;
-use leasehold::backends::postgres::PostgresBackend;
-use leasehold::backends::{Backend, Hints};
 
-use super::rig::*;
+use super::watched_postgres::*;
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Gathers hints until what came satisfies `enough`.
+/// Collects change notifications until they satisfy `enough`.
 async fn gather(hints: &Hints, what: &str, enough: impl Fn(&Pending) -> bool) -> Pending {
     let mut all = Pending::default();
     let gathered = tokio::time::timeout(LIMIT, async {
@@ -49,7 +49,7 @@ pub(super) async fn hears(backend: &PostgresBackend, url: &str) {
 }
 
 #[tokio::test]
-async fn notifications_name_locks_and_a_restart_asks_for_a_new_list() {
+async fn notifications_name_locks_and_a_restart_resyncs() {
     // A name, an empty payload, silence over a restart, and names again afterwards; a channel with odd letters.
     let server = server().await;
     let mut table = common("distributed_locks");
@@ -92,8 +92,8 @@ async fn notifications_name_locks_and_a_restart_asks_for_a_new_list() {
 }
 
 #[tokio::test]
-async fn without_a_channel_the_watch_says_that_it_is_off_and_ends() {
-    // No server is needed to know that.
+async fn without_a_channel_the_watch_is_off() {
+    // No server is needed for this check.
     let backend = backend("postgres://u@127.0.0.1:1/db", vec![common("distributed_locks")]);
     let hints = Hints::default();
     backend.watch(hints.clone()).await;

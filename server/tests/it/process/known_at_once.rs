@@ -3,16 +3,16 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use leasehold::throwaway::{PostgresOptions, Throwaway};
+use ::testkit::{PostgresOptions, Throwaway};
 use reqwest::{Client, StatusCode, redirect};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
-use super::running::Running;
-use crate::support::console;
-use crate::support::eventually::eventually;
+use super::startup::Running;
+use crate::support::caller;
 use crate::support::form::Form as _;
+use testkit::eventually;
 
 const PASSWORD: &str = "correct horse battery";
 /// Each at another moment of the poll that finds changes by itself.
@@ -37,12 +37,12 @@ async fn leasehold(server: &Running, args: &[&str], input: &str) -> String {
 }
 
 async fn status(server: &Running, token: &str) -> StatusCode {
-    let client = console::client(token, Duration::from_secs(30));
+    let client = caller::client(token, Duration::from_secs(30));
     let answer = client.get(server.url("/v1/backends")).send().await.unwrap();
     answer.status()
 }
 
-/// What the command line makes is known to `server` when the command has ended.
+/// Objects made by the command line are known to `server` when the command has ended.
 async fn command_line(server: &Running) {
     let browser = Client::builder()
         .redirect(redirect::Policy::none())
@@ -74,15 +74,15 @@ async fn command_line(server: &Running) {
 }
 
 #[tokio::test]
-async fn the_command_lines_tokens_and_users_work_at_once_on_sqlite() {
+async fn tokens_and_users_of_the_cli_work_at_once_on_sqlite() {
     // As the README's example does it: `token create`, then the first request.
     let server = Running::start("").await;
     command_line(&server).await;
 }
 
 #[tokio::test]
-async fn the_command_lines_tokens_and_users_work_at_once_on_postgres() {
-    // And what one server's API makes works at once on the other server, which also refuses what is revoked here.
+async fn tokens_and_users_of_the_cli_work_at_once_on_postgres() {
+    // Objects made by one server's API work at once on the other server, which also refuses those revoked here.
     let postgres = Throwaway::postgres(PostgresOptions {
         fast: true,
         ..PostgresOptions::default()

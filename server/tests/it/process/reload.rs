@@ -1,33 +1,27 @@
-//! SIGHUP: backends and the log change while leases and streams go on; what is wrong is refused whole.
+//! SIGHUP: backends and the log change while leases and streams continue; an invalid configuration is refused as a
+//! whole.
 
+use crate::support::aside;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use leasehold::throwaway::{Redis, RedisOptions, Throwaway};
+use ::testkit::{Redis, RedisOptions, Throwaway};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::running::Running;
-use crate::doors::stage::aside;
-use crate::support::eventually::eventually;
-
-async fn set(redis: &Redis, name: &str) {
-    let client = redis::Client::open(redis.url()).unwrap();
-    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
-    let mut set = redis::cmd("SET");
-    set.arg(name).arg("worker").arg("PX").arg(600_000);
-    set.query_async::<()>(&mut connection).await.unwrap();
-}
+use super::startup::Running;
+use crate::support::redis_keys::hold_key;
+use testkit::eventually;
 
 fn toml(redis: &Redis, name: &str, pattern: &str) -> String {
     format!(
-        "[[backend]]\nname = \"{name}\"\nkind = \"redis\"\nurls = [\"{}\"]\npatterns = [\"{pattern}\"]\npoll = \"200ms\"\n",
+        "[[backend]]\nname = \"{name}\"\nkind = \"redis\"\nurls = [\"{}\"]\npatterns = [\"{pattern}\"]\npoll_interval = \"200ms\"\n",
         redis.url()
     )
 }
 
-/// Renews a lease again and again, and counts what came of it.
+/// Renews a lease repeatedly, and counts the results.
 struct Renewing {
     good: Arc<AtomicUsize>,
     bad: Arc<AtomicUsize>,
@@ -52,6 +46,7 @@ impl Renewing {
                 let is_good = answer.is_ok_and(|answer| answer.status() == 200);
                 let count = if is_good { &good } else { &bad };
                 count.fetch_add(1, Ordering::Relaxed);
+                // The pace of the load.
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         });
@@ -95,11 +90,11 @@ fn backends(page: &Value) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn backends_come_change_and_go_while_a_lease_is_renewed_and_a_stream_is_open() {
-    // Would catch a reload that drops a lease, a stream, or the backends that stay; and one that shows a removed backend.
+async fn reload_of_backends_interrupts_no_lease_and_no_stream() {
+    // Detects a reload that drops a lease, a stream, or an unchanged backend; and one that shows a removed backend.
     let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
-    set(&redis, "lock:a").await;
-    set(&redis, "other:b").await;
+    hold_key(&redis, "lock:a").await;
+    hold_key(&redis, "other:b").await;
     let running = Running::start(&toml(&redis, "stays", "lock:*")).await;
     let asked = json!({"resource": "jobs:x", "ownerId": "w", "ttlSeconds": 30});
     let (status, granted) = running.post("/v1/locks/acquire", &asked).await;
@@ -138,7 +133,7 @@ async fn backends_come_change_and_go_while_a_lease_is_renewed_and_a_stream_is_op
     renewing.goes_on().await;
     assert!(stream.is_open());
     let record = running.json("/v1/audit?action=CONFIG_RELOAD").await;
-    let rows = record["rows"].as_array().unwrap();
+    let rows = record["entries"].as_array().unwrap();
     assert_eq!(rows.len(), 3, "{record}");
     for row in rows {
         assert_eq!(
@@ -151,7 +146,7 @@ async fn backends_come_change_and_go_while_a_lease_is_renewed_and_a_stream_is_op
     assert!(text.contains("comes") && text.contains("removed"), "{text}");
 }
 
-/// What `check-config` says is wrong, without its own name in front.
+/// The errors of `check-config`, without the program name in front.
 async fn judged(running: &Running) -> String {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_leasehold"));
     command
@@ -168,16 +163,16 @@ async fn judged(running: &Running) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_configuration_with_a_mistake_is_refused_whole_and_what_needs_a_restart_is_named() {
-    // Would catch half of a configuration applied, an error told otherwise than check-config tells it, a log level that
-    // stays, and a changed key that is passed over in silence.
+async fn invalid_reload_is_rejected_and_restart_keys_are_named() {
+    // Detects a partly applied configuration, an error that differs from check-config's, an unchanged log level, and a
+    // changed key that is ignored without a message.
     let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
-    set(&redis, "lock:a").await;
+    hold_key(&redis, "lock:a").await;
     let good = toml(&redis, "cache", "lock:*");
     let running = Running::start(&good).await;
     shows(&running, "the lock", |page| names(page, "cache") == ["lock:a"]).await;
 
-    // A good new backend beside a wrong one, and a wrong key.
+    // A valid new backend together with an invalid one, and an invalid key.
     let more = toml(&redis, "more", "lock:*");
     running.configure(&format!(
         "publik_url = 1\n{good}{more}[[backend]]\nname = \"bad\"\nkind = \"reddis\"\n"
@@ -206,7 +201,7 @@ async fn a_configuration_with_a_mistake_is_refused_whole_and_what_needs_a_restar
     })
     .await;
     let record = running.json("/v1/audit?action=CONFIG_RELOAD").await;
-    let outcomes: Vec<&str> = record["rows"]
+    let outcomes: Vec<&str> = record["entries"]
         .as_array()
         .unwrap()
         .iter()

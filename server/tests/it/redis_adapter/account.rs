@@ -1,10 +1,10 @@
-//! The account of the documentation, accounts with less, and what the probe says of each.
+//! The account of the documentation, accounts with fewer permissions, and the probe's findings for each.
 
-use domain::backend::Right;
-use domain::known::Known;
+use ::backends::{Backend, BackendError, Probe};
+use ::testkit::Redis;
+use domain::backend::AccountPermission;
 use domain::observation::{Condition, Coverage};
-use leasehold::backends::{Backend, BackendError, Probe};
-use leasehold::throwaway::Redis;
+use domain::reported::Reported;
 
 use super::{Setup, driver, hash, key, observe, run, start, start_with, try_observe};
 
@@ -36,7 +36,7 @@ pub(super) async fn create(redis: &Redis, words: &[String]) {
     .await;
 }
 
-fn right<'a>(probe: &'a Probe, what: &str) -> &'a Right {
+fn right<'a>(probe: &'a Probe, what: &str) -> &'a AccountPermission {
     probe
         .rights
         .iter()
@@ -46,8 +46,8 @@ fn right<'a>(probe: &'a Probe, what: &str) -> &'a Right {
 
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "one list of what is refused, in one place")]
-async fn the_documented_account_sees_everything_and_can_write_nothing() {
-    // The block of docs/backends/redis.md is run as it stands, with its own user and password.
+async fn the_documented_account_reads_everything_and_writes_nothing() {
+    // The block of docs/backends/redis.md runs unchanged, with its own user and password.
     let words = documented_account();
     let user = words[2].clone();
     let password = words
@@ -88,9 +88,9 @@ async fn the_documented_account_sees_everything_and_can_write_nothing() {
     let probe = backend.probe().await.unwrap();
     assert!(probe.version.is_known());
     for right in &probe.rights {
-        assert_eq!(right.allowed, Known::Known(right.wanted), "{right:?}");
+        assert_eq!(right.allowed, Reported::Value(right.wanted), "{right:?}");
     }
-    let hints = leasehold::backends::Hints::default();
+    let hints = backends::Hints::default();
     let live = async { while hints.take().await.state != Some(domain::backend::WatchState::Live) {} };
     tokio::select! {
         () = backend.watch(hints.clone()) => panic!("the watch ended"),
@@ -129,22 +129,22 @@ async fn the_documented_account_sees_everything_and_can_write_nothing() {
 }
 
 #[tokio::test]
-async fn an_account_that_may_do_everything_is_told_what_it_should_not() {
+async fn an_account_with_all_permissions_is_reported() {
     // The default user: every unwanted right is there.
     let redis = start().await;
     let probe = Setup::of(&redis.url()).backend().probe().await.unwrap();
-    assert_eq!(right(&probe, "SCAN").allowed, Known::Known(true));
+    assert_eq!(right(&probe, "SCAN").allowed, Reported::Value(true));
     for what in ["SET", "DEL", "FLUSHALL", "CONFIG SET", "EVAL"] {
         let right = right(&probe, what);
         assert!(
-            right.allowed == Known::Known(true) && !right.wanted && right.mend.contains("ACL SETUSER"),
+            right.allowed == Reported::Value(true) && !right.wanted && right.remedy.contains("ACL SETUSER"),
             "{right:?}"
         );
     }
 }
 
 #[tokio::test]
-async fn rights_are_read_from_the_rules_or_unknown_where_they_may_not_be_tried() {
+async fn permissions_come_from_acl_rules_or_are_unknown() {
     // Without ACL DRYRUN: from ACL GETUSER. Without that: unknown, with the reason.
     let redis = start_with(|options| {
         options.acl_users = vec![
@@ -160,9 +160,9 @@ async fn rights_are_read_from_the_rules_or_unknown_where_they_may_not_be_tried()
         .await
         .unwrap();
     assert!(probe.version.is_unknown());
-    assert_eq!(right(&probe, "SCAN").allowed, Known::Known(true));
-    assert_eq!(right(&probe, "HGETALL").allowed, Known::Known(false));
-    assert_eq!(right(&probe, "SET").allowed, Known::Known(false));
+    assert_eq!(right(&probe, "SCAN").allowed, Reported::Value(true));
+    assert_eq!(right(&probe, "HGETALL").allowed, Reported::Value(false));
+    assert_eq!(right(&probe, "SET").allowed, Reported::Value(false));
     for user in ["blind", "blinder"] {
         let probe = Setup::of(&redis.url_for(user, "pw"))
             .backend()
@@ -178,7 +178,7 @@ async fn rights_are_read_from_the_rules_or_unknown_where_they_may_not_be_tried()
 }
 
 #[tokio::test]
-async fn a_command_that_is_refused_denies_the_pass_with_its_name() {
+async fn a_refused_command_fails_the_scan_with_its_name() {
     // SCAN, then PTTL, then GETRANGE missing: no pass without them.
     let redis = start_with(|options| {
         options.acl_users = vec![
@@ -198,12 +198,12 @@ async fn a_command_that_is_refused_denies_the_pass_with_its_name() {
             matches!(&error, BackendError::Denied { detail, .. } if detail.contains(command)),
             "{error:?}"
         );
-        assert!(error.mend().contains("ACL SETUSER"), "{error:?}");
+        assert!(error.remedy().contains("ACL SETUSER"), "{error:?}");
     }
 }
 
 #[tokio::test]
-async fn keys_out_of_the_accounts_reach_are_rows_that_say_so_and_spoil_nothing() {
+async fn unreadable_keys_are_rows_with_a_reason() {
     // SCAN names them, and each read of one is refused: the others must still be read.
     let redis =
         start_with(|options| options.acl_users = vec!["narrow on >pw %R~lock:mine:* +@all".to_owned()]).await;
@@ -228,7 +228,7 @@ async fn keys_out_of_the_accounts_reach_are_rows_that_say_so_and_spoil_nothing()
 }
 
 #[tokio::test]
-async fn without_the_rights_for_hashes_they_are_rows_that_name_the_missing_right() {
+async fn hashes_without_permission_name_the_missing_permission() {
     // Missing one by one; the strings are read all the same.
     for (missing, command) in [
         ("type", "TYPE"),

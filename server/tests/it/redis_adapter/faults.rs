@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
+use ::backends::{Backend, BackendError};
 use domain::observation::Coverage;
-use leasehold::backends::{Backend, BackendError};
 
 use super::{Setup, driver, key, observe, run, start, start_with, try_observe};
-use crate::support::eventually::eventually;
 use crate::support::proxy::{Link, Proxy};
+use testkit::eventually;
 
 #[tokio::test]
-async fn a_server_that_is_down_is_unreachable_until_it_comes_up_and_the_adapter_needs_no_rebuilding() {
+async fn adapter_recovers_when_an_unreachable_server_returns() {
     // Connecting is lazy: the adapter exists before the server answers.
     let redis = start().await;
     redis.stop().await.unwrap();
@@ -26,7 +26,7 @@ async fn a_server_that_is_down_is_unreachable_until_it_comes_up_and_the_adapter_
 }
 
 #[tokio::test]
-async fn ten_restarts_are_survived_by_one_adapter_and_the_first_question_after_each_is_answered() {
+async fn adapter_answers_the_first_request_after_each_of_ten_restarts() {
     // The trap of clients that never reconnect, and of those that fail once after each restart.
     let redis = start_with(|options| options.append_only = true).await;
     run(&mut driver(&redis).await, &["SET", "lock:a", "x"]).await;
@@ -53,14 +53,14 @@ async fn ten_restarts_are_survived_by_one_adapter_and_the_first_question_after_e
         ));
         redis.restart().await.unwrap();
         assert!(try_observe(&backend).await.is_ok(), "round {round}");
-        // Restarted while nobody asked: the kept connection is dead, and nobody notices.
+        // Restarted between scans: the pooled connection is dead, unnoticed.
         redis.restart().await.unwrap();
         assert!(backend.probe().await.is_ok(), "round {round}");
     }
 }
 
 #[tokio::test]
-async fn a_server_that_hangs_is_given_up_after_the_timeout_and_found_again() {
+async fn a_hanging_server_times_out_and_is_found_again() {
     // Paused: the kernel still accepts, nothing answers. Every question of the port is bounded.
     let redis = start().await;
     run(&mut driver(&redis).await, &["SET", "lock:a", "x"]).await;
@@ -97,7 +97,7 @@ async fn a_server_that_hangs_is_given_up_after_the_timeout_and_found_again() {
 }
 
 #[tokio::test]
-async fn a_link_that_swallows_or_cuts_in_the_middle_fails_the_pass_and_heals() {
+async fn a_link_that_breaks_during_a_scan_fails_it_and_recovers() {
     // Through the fault proxy: a half-open link looks alive from here.
     let redis = start().await;
     run(&mut driver(&redis).await, &["SET", "lock:a", "x"]).await;
@@ -120,7 +120,7 @@ async fn a_link_that_swallows_or_cuts_in_the_middle_fails_the_pass_and_heals() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_loading_is_not_an_empty_one() {
+async fn a_loading_server_is_not_empty() {
     // A replica that takes its first copy, slowed down to seconds (key-load-delay, in microseconds per key).
     let master = start().await;
     run(
@@ -162,8 +162,8 @@ async fn a_server_that_is_loading_is_not_an_empty_one() {
 }
 
 #[tokio::test]
-async fn a_replica_says_that_it_is_one_and_shows_no_expired_key_as_held() {
-    // The master hangs, so nobody tells the replica to delete the key that expires meanwhile: it still lies there.
+async fn a_replica_is_reported_and_shows_no_expired_key() {
+    // The master hangs, so the replica gets no DEL for the key that expires meanwhile: it still stores it.
     let master = start_with(|options| options.config = vec!["repl-diskless-sync-delay 0".to_owned()]).await;
     let replica =
         start_with(|options| options.config = vec![format!("replicaof 127.0.0.1 {}", master.port())]).await;

@@ -1,9 +1,9 @@
-//! What each shape of key becomes.
+//! The observed lock for each shape of key.
 
-use domain::known::Known;
+use ::backends::Backend;
 use domain::observation::{Condition, Coverage, Lifetime};
+use domain::reported::Reported;
 use domain::safety::SafetyClass;
-use leasehold::backends::Backend;
 
 use super::{Setup, driver, hash, key, observe, run, start};
 
@@ -25,7 +25,7 @@ async fn json_values_name_owner_lease_and_token() {
     let lock = seen.named("lock:a");
     assert_eq!(lock.source, key());
     assert_eq!(lock.owner.known().unwrap().as_str(), "worker-7");
-    assert_eq!(lock.lease_id, Known::Known("L1".into()));
+    assert_eq!(lock.lease_id, Reported::Value("L1".into()));
     assert_eq!(
         lock.fencing_token.known().unwrap().number(),
         9_007_199_254_740_993
@@ -45,8 +45,8 @@ async fn json_values_name_owner_lease_and_token() {
 }
 
 #[tokio::test]
-async fn raw_values_are_shown_as_fingerprints_and_only_on_request_as_they_are() {
-    // Two owners are told apart; the generation is of the whole value, so it changes with each owner.
+async fn raw_values_are_fingerprints_unless_configured() {
+    // Two owners are distinguished; the generation covers the whole value, so it changes with each owner.
     let redis = start().await;
     let mut driver = driver(&redis).await;
     run(&mut driver, &["SET", "lock:a", "secret-1", "PX", "30000"]).await;
@@ -70,7 +70,7 @@ async fn raw_values_are_shown_as_fingerprints_and_only_on_request_as_they_are() 
 }
 
 #[tokio::test]
-async fn redisson_hashes_are_locks_and_do_not_disturb_the_strings_beside_them() {
+async fn redisson_hashes_are_locks_next_to_strings() {
     // The trap: one WRONGTYPE must not spoil the page. A read lock has several owners.
     let redis = start().await;
     let mut driver = driver(&redis).await;
@@ -106,7 +106,7 @@ async fn redisson_hashes_are_locks_and_do_not_disturb_the_strings_beside_them() 
 }
 
 #[tokio::test]
-async fn every_other_type_is_a_row_that_says_what_it_is() {
+async fn every_other_type_is_a_row_with_its_type() {
     // Never an error page, never unlockable: no generation.
     let redis = start().await;
     let mut driver = driver(&redis).await;
@@ -152,7 +152,7 @@ async fn a_key_without_ttl_is_flagged_and_an_expired_one_is_gone() {
     run(&mut driver, &["SET", "lock:immortal", "x"]).await;
     run(&mut driver, &["SET", "lock:brief", "x", "PX", "1"]).await;
     let backend = Setup::of(&redis.url()).backend();
-    crate::support::eventually::eventually("lock:brief is gone", async || {
+    testkit::eventually("lock:brief is gone", async || {
         let (_, seen) = observe(&backend).await;
         assert!(matches!(
             seen.named("lock:immortal").lifetime,
@@ -164,7 +164,7 @@ async fn a_key_without_ttl_is_flagged_and_an_expired_one_is_gone() {
 }
 
 #[tokio::test]
-async fn hostile_names_and_values_of_any_size_do_no_harm() {
+async fn hostile_names_and_values_are_handled() {
     // Bytes that are no UTF-8, a name of 10 KB, one over the limit, controls, globs, markup, RESP, long values.
     let redis = start().await;
     let mut driver = driver(&redis).await;

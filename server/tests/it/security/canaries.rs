@@ -1,12 +1,12 @@
-//! Secrets of every kind are planted in a real server, which is then used and misused; none is found again in its logs, its
-//! pages, its answers, its record or its store.
+//! Secrets of every kind are planted in a real server, which is then used and misused; none appears in its logs,
+//! pages, answers, audit log or store.
 
 pub(crate) mod server;
 
 use std::path::Path;
 
-use leasehold::http::access::needs::TABLE;
-use leasehold::throwaway::{Redis, RedisOptions, Throwaway};
+use ::testkit::{Redis, RedisOptions, Throwaway};
+use leasehold::http::routes::TABLE;
 use reqwest::{Client, RequestBuilder, StatusCode, header, redirect};
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ const TOLD: [&str; 3] = [
     "c4nary-webhook-query",
     "c4nary-slack-path",
 ];
-/// What a program holds a key of Redis with: whoever knows it can release it.
+/// The value of a program's Redis lock: it is a secret, because it allows a release.
 const VALUE: &str = "c4nary-redis-value";
 
 fn toml(folder: &Path, redis: &Redis) -> String {
@@ -39,7 +39,7 @@ fn toml(folder: &Path, redis: &Redis) -> String {
     format!(
         r#"
 listen = "127.0.0.1:0"
-notify.allow = ["127.0.0.1/32"]
+notify.allowed_networks = ["127.0.0.1/32"]
 store = "sqlite:{store}"
 log = "leasehold=trace,tower_http=trace,sqlx=debug,info"
 [oidc]
@@ -52,7 +52,7 @@ name = "live"
 kind = "redis"
 urls = ["{live}"]
 patterns = ["*"]
-poll = "200ms"
+poll_interval = "200ms"
 [[backend]]
 name = "cache"
 kind = "redis"
@@ -75,7 +75,7 @@ password = "{etcd}"
     )
 }
 
-/// All that the server says, beside the moments in which it shows a secret once.
+/// All output of the server, except the answers that show a secret once.
 #[derive(Default)]
 struct Said(Vec<(String, String)>);
 
@@ -94,7 +94,7 @@ impl Said {
         cookie.map(|cookie| cookie.to_str().unwrap().split(';').next().unwrap().to_owned())
     }
 
-    /// What the server wrote, apart from what was written for it.
+    /// The server's files, except those written for it.
     fn note_files(&mut self, folder: &Path) {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -117,14 +117,14 @@ async fn shown(request: RequestBuilder, field: &str) -> String {
         .to_owned()
 }
 
-/// What the server made while it was used, and shows once.
+/// Secrets that the server made during use, and shows once.
 struct Made {
     session: String,
     token: String,
     link: String,
 }
 
-/// Somebody who uses the console, with its session.
+/// A user of the console, with a session.
 struct User<'s> {
     http: Client,
     server: &'s Server,
@@ -144,14 +144,14 @@ impl User<'_> {
         self.http.post(self.at(path)).header(header::COOKIE, &self.cookie)
     }
 
-    /// A token, somebody else, and the link that lets them in.
+    /// A token, another user, and the setup link for them.
     async fn make(&self) -> Made {
         let grants = json!([{"role": "operator"}]);
         let token = json!({"name": "billing", "grants": grants});
         let token = shown(self.post("/v1/tokens").json(&token), "token").await;
-        let person = json!({"name": "bea", "grants": grants});
-        let id = shown(self.post("/v1/people").json(&person), "id").await;
-        let link = shown(self.post(&format!("/v1/people/{id}/link")), "link").await;
+        let user = json!({"name": "bea", "grants": grants});
+        let id = shown(self.post("/v1/users").json(&user), "id").await;
+        let link = shown(self.post(&format!("/v1/users/{id}/link")), "link").await;
         Made {
             session: self.cookie.split_once('=').unwrap().1.to_owned(),
             token,
@@ -168,10 +168,10 @@ impl User<'_> {
         let weak = [("old", CHOSEN), ("password", "c4nary")];
         said.note(self.post("/settings/password").form(&weak), "a weak password")
             .await;
-        let people = || self.http.get(self.at("/v1/people"));
-        said.note(people().bearer_auth(format!("{token}x")), "a wrong token")
+        let users = || self.http.get(self.at("/v1/users"));
+        said.note(users().bearer_auth(format!("{token}x")), "a wrong token")
             .await;
-        said.note(people().bearer_auth(token), "too few rights").await;
+        said.note(users().bearer_auth(token), "too few rights").await;
         // The page of a link holds it, for its form; the log must not.
         for path in [format!("/sign-in?link={link}"), format!("/setup?link={setup}")] {
             let _page = self.http.get(self.at(&path)).send().await.unwrap();
@@ -186,7 +186,7 @@ impl User<'_> {
         said.note(broken, "no JSON").await;
     }
 
-    /// Receivers that nobody reaches, tried and changed.
+    /// Receivers that cannot be reached, tried and changed.
     async fn tell(&self, said: &mut Said) {
         let [secret, query, path] = TOLD;
         let hook = json!({
@@ -217,7 +217,7 @@ impl User<'_> {
 
     /// Everything that can be read.
     async fn read_all(&self, said: &mut Said) {
-        for (_, path, _) in TABLE.iter().filter(|(method, ..)| *method == "GET") {
+        for path in TABLE.iter().filter(|row| row.method == "GET").map(|row| row.path) {
             // Streams do not end by themselves.
             if path.ends_with("/events") {
                 continue;

@@ -23,7 +23,7 @@ fn begins(line: &str, name: &str) -> bool {
 }
 
 #[test]
-fn every_test_that_the_table_of_controls_names_is_there() {
+fn every_test_named_in_the_table_of_controls_exists() {
     // Each row `| control | tests |`: names in backticks, at least one a row, each a test of this repository.
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut sources = Vec::new();

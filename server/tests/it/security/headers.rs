@@ -1,9 +1,8 @@
-//! What every kind of answer tells a browser to do, and not to do.
+//! Security headers of every kind of answer.
 
+use crate::support::{TestServer, on};
 use domain::access::Role;
-use reqwest::{Client, Method, Response, StatusCode, header};
-
-use crate::people::stage::{Stage, on};
+use reqwest::{Client, Method, Response, header};
 
 fn header_of<'a>(answer: &'a Response, name: &str) -> &'a str {
     let value = answer.headers().get(name).map(|value| value.to_str().unwrap());
@@ -27,15 +26,15 @@ fn check_page(answer: &Response, what: &str) {
 }
 
 #[tokio::test]
-async fn every_kind_of_answer_says_what_a_browser_must_not_do() {
+async fn every_kind_of_response_has_security_headers() {
     // Pages with and without a script, redirects, refusals, problems, JSON, streams, what is not there, static files.
-    let stage = Stage::start().await;
-    stage.person("root", on(Role::Admin, None, None)).await;
-    stage.person("bea", on(Role::Viewer, None, Some("a:"))).await;
+    let server = TestServer::builder().redis().start().await;
+    server.add_user("root", on(Role::Admin, None, None)).await;
+    server.add_user("bea", on(Role::Viewer, None, Some("a:"))).await;
     let (root, bea, nobody) = (
-        stage.signed_in("root").await,
-        stage.signed_in("bea").await,
-        stage.browser(),
+        server.signed_in("root").await,
+        server.signed_in("bea").await,
+        server.browser(),
     );
     let mut seen = std::collections::BTreeSet::new();
     for (browser, method, path, status) in [
@@ -45,15 +44,15 @@ async fn every_kind_of_answer_says_what_a_browser_must_not_do() {
         (&root, "GET", "/locks/cache/none", 404),
         (&root, "GET", "/no-such-page", 404),
         (&root, "GET", "/settings", 200),
-        (&root, "GET", "/settings/people", 200),
+        (&root, "GET", "/settings/users", 200),
         (&nobody, "GET", "/sign-in", 200),
         (&nobody, "GET", "/sign-in?link=lhl_x", 200),
         (&nobody, "GET", "/setup?link=lhl_x", 410),
         (&nobody, "POST", "/sign-in", 401),
         (&nobody, "GET", "/locks", 303),
-        (&bea, "GET", "/settings/people", 403),
+        (&bea, "GET", "/settings/users", 403),
         (&nobody, "GET", "/v1/inventory", 401),
-        (&bea, "GET", "/v1/people", 403),
+        (&bea, "GET", "/v1/users", 403),
         (&root, "GET", "/v1/inventory", 200),
         (&root, "GET", "/v1/nothing", 404),
         (&root, "DELETE", "/v1/inventory", 405),
@@ -80,7 +79,7 @@ async fn every_kind_of_answer_says_what_a_browser_must_not_do() {
         if !path.starts_with("/v1/") && path != "/healthz" {
             check_page(&answer, &what);
         }
-        // A stream is not kept, and a static file is asked for anew each time.
+        // A stream is not cached, and a static file is revalidated each time.
         if !matches!(path, "/pkg/none.js" | "/v1/events") {
             assert_eq!(caching, "no-store", "{what}");
         }
@@ -91,9 +90,9 @@ async fn every_kind_of_answer_says_what_a_browser_must_not_do() {
 #[tokio::test]
 async fn a_page_with_a_script_runs_only_what_carries_its_own_nonce() {
     // Signed in, twice: the nonce is in the policy, on each script, and never the same.
-    let stage = Stage::start().await;
-    stage.person("root", on(Role::Admin, None, None)).await;
-    let root = stage.signed_in("root").await;
+    let server = TestServer::builder().redis().start().await;
+    server.add_user("root", on(Role::Admin, None, None)).await;
+    let root = server.signed_in("root").await;
     let mut nonces = Vec::new();
     for _ in 0..2 {
         let answer = root.get("/locks").await;
@@ -127,7 +126,7 @@ async fn a_page_with_a_script_runs_only_what_carries_its_own_nonce() {
 #[tokio::test]
 async fn nothing_outside_the_table_of_static_files_is_served() {
     // Ways out of a folder, sent as they are; none shows a file of the machine.
-    let stage = Stage::start().await;
+    let server = TestServer::builder().redis().start().await;
     for path in [
         "/pkg/../../../../../../etc/passwd",
         "/pkg/..%2f..%2f..%2f..%2f..%2fetc%2fpasswd",
@@ -140,7 +139,7 @@ async fn nothing_outside_the_table_of_static_files_is_served() {
         "/pkg/../Cargo.toml",
         "/fonts/../pkg/../../server/Cargo.toml",
     ] {
-        let text = raw(&stage, path).await;
+        let text = raw(&server, path).await;
         let status = text.split(' ').nth(1).unwrap_or_default();
         assert!(matches!(status, "404" | "400" | "303"), "{path}: {text}");
         assert!(
@@ -151,9 +150,9 @@ async fn nothing_outside_the_table_of_static_files_is_served() {
 }
 
 /// The answer to a path that no client library touches.
-async fn raw(stage: &Stage, path: &str) -> String {
+async fn raw(server: &TestServer, path: &str) -> String {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    let mut stream = tokio::net::TcpStream::connect(stage.serving.address)
+    let mut stream = tokio::net::TcpStream::connect(server.serving.address)
         .await
         .unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
@@ -164,10 +163,10 @@ async fn raw(stage: &Stage, path: &str) -> String {
 }
 
 #[tokio::test]
-async fn going_on_after_signing_in_leads_to_our_own_pages_only() {
+async fn sign_in_redirects_only_inside_the_console() {
     // Ways that other consoles were led away, in the form and in the address of the form.
-    let stage = Stage::start().await;
-    stage.person("ada", on(Role::Viewer, None, None)).await;
+    let server = TestServer::builder().redis().start().await;
+    server.add_user("ada", on(Role::Viewer, None, None)).await;
     for (next, leads) in [
         ("//evil.example", "/"),
         ("https://evil.example", "/"),
@@ -179,13 +178,13 @@ async fn going_on_after_signing_in_leads_to_our_own_pages_only() {
     ] {
         let form = [
             ("name", "ada"),
-            ("password", crate::people::stage::PASSWORD),
+            ("password", crate::support::PASSWORD),
             ("next", next),
         ];
-        let welcome = stage.browser().post("/sign-in", &form).await;
-        assert_eq!(welcome.status(), StatusCode::SEE_OTHER, "{next:?}");
+        let welcome = server.browser().post("/sign-in", &form).await;
+        assert_eq!(welcome.status(), 303, "{next:?}");
         assert_eq!(welcome.headers()[header::LOCATION], leads, "{next:?}");
-        let url = reqwest::Url::parse_with_params(&stage.url("/sign-in"), [("next", next)]).unwrap();
+        let url = reqwest::Url::parse_with_params(&server.url("/sign-in"), [("next", next)]).unwrap();
         let page = Client::new().get(url).send().await.unwrap().text().await.unwrap();
         let hidden = page
             .split("name=\"next\"")

@@ -73,7 +73,7 @@ fn split<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn every_crate_has_a_licence_that_we_keep_and_comes_from_where_we_expect() {
+fn every_crate_has_an_allowed_licence_and_source() {
     // By cargo's own metadata and the lists of deny.toml; first that the reader of expressions reads them right.
     let mit = ["MIT", "Unicode-3.0"];
     assert!(is_kept("(MIT OR Apache-2.0) AND Unicode-3.0", &mit) && is_kept("GPL-3.0/MIT", &mit));
@@ -153,6 +153,10 @@ fn every_build_step_is_locked() {
                 "cargo install cargo-",
                 "$way\" build",
             ];
+            // The second attempt, which setup announces: a registry can lack a crate of the tool's lock file.
+            if line.contains("quietly \"cargo install $*\"") {
+                continue;
+            }
             if is_step.iter().any(|words| line.contains(words)) {
                 assert!(line.contains("--locked"), "{file}: {line}");
                 steps += 1;

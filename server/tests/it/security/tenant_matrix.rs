@@ -1,17 +1,17 @@
 //! Every route and every server function, asked by each role that is cut to one tenant, on a server that holds rules, locks,
 //! counts, unlocks and silences of another. A route, a parameter or a server function without a line here fails.
 
+use crate::support::{TestCaller, TestServer, on, reply};
 use std::time::Duration;
 
 use domain::access::Role;
-use leasehold::db::Db;
-use leasehold::http::access::needs::TABLE;
-use leasehold::identity::Secret;
-use reqwest::{Client, Method, StatusCode};
+use leasehold::http::auth::route_permissions::RouteRow;
+use leasehold::http::routes::TABLE;
+use reqwest::{Client, Method};
+use runtime::db::Db;
 use serde_json::{Value, json};
 
-use crate::people::stage::{Stage, acquire, call, get, on};
-use crate::support::eventually::eventually;
+use testkit::eventually;
 
 /// Foreign keys. A number that no other figure has.
 const KEYS: u64 = 1_371;
@@ -19,28 +19,28 @@ const KEYS: u64 = 1_371;
 const FOREIGN: &str = "zebra";
 const FOREIGN_LOCK: &str = "tenant_2:zebra";
 
-/// What stands in the parameters of paths.
+/// Values for the parameters of paths.
 struct Planted {
     foreign_lease: String,
     /// Of a lock of the tenant, with a foreign casualty.
     unlock: String,
 }
 
-async fn put_rule(stage: &Stage, admin: &Secret, rule: Value) {
-    let request = Client::new().put(stage.url("/v1/rules")).json(&rule);
-    let (status, saved) = call(request, admin).await;
-    assert_eq!(status, StatusCode::OK, "{saved}");
+async fn put_rule(server: &TestServer, admin: &TestCaller, rule: Value) {
+    let request = Client::new().put(server.url("/v1/rules")).json(&rule);
+    let (status, saved) = reply(admin.authenticate(request)).await;
+    assert_eq!(status, 200, "{saved}");
 }
 
-async fn post(stage: &Stage, token: &Secret, path: &str, body: Value) -> Value {
-    let (status, answer) = call(Client::new().post(stage.url(path)).json(&body), token).await;
-    assert!(status.is_success(), "{path}: {status} {answer}");
+async fn post(server: &TestServer, token: &TestCaller, path: &str, body: Value) -> Value {
+    let (status, answer) = server.as_user(token).post(path, &body).await;
+    assert!((200..300).contains(&status), "{path}: {status} {answer}");
     answer
 }
 
 /// Rules with versions, a silence, refused writes, keys, a lease, and an unlock that names a foreign lock.
-async fn plant(stage: &Stage) -> Planted {
-    let admin = stage.token("admin", on(Role::Admin, None, None)).await;
+async fn plant(server: &TestServer) -> Planted {
+    let admin = server.token("admin", on(Role::Admin, None, None)).await;
     let text = format!("https://{FOREIGN}.example/");
     for (id, prefix) in [
         ("zebra_rule", FOREIGN_LOCK),
@@ -50,21 +50,18 @@ async fn plant(stage: &Stage) -> Planted {
         let runbook = if prefix == FOREIGN_LOCK { text.as_str() } else { "" };
         let rule = json!({"id": id, "name": format!("{prefix} held"), "condition": "long_held", "prefix": prefix,
             "anyPrefix": true, "runbook": runbook});
-        put_rule(stage, &admin, rule).await;
+        put_rule(server, &admin, rule).await;
     }
     let broad = json!({"id": "zebra_contract", "name": "Contract of zebra", "condition": "long_held", "for": "0s",
         "runbook": text, "template": "Call zebra", "with": {"longer_than": "1s", "at_least": "0s"}});
-    put_rule(stage, &admin, broad).await;
+    put_rule(server, &admin, broad).await;
     let silence = json!({"matchers": [{"label": "prefix", "value": FOREIGN_LOCK}], "lasts": "2h", "comment": "zebra sleeps"});
-    post(stage, &admin, "/v1/silences", silence).await;
+    post(server, &admin, "/v1/silences", silence).await;
     let report =
         json!({"resource": FOREIGN_LOCK, "fencingToken": 3, "highestToken": 5, "source": "zebra-db"});
-    let request = Client::new()
-        .post(stage.url("/v1/fencing/rejections"))
-        .json(&report);
-    assert!(call(request, &admin).await.0.is_success());
+    post(server, &admin, "/v1/fencing/rejections", report).await;
 
-    let redis = redis::Client::open(format!("redis://127.0.0.1:{}", stage.redis.port())).unwrap();
+    let redis = redis::Client::open(format!("redis://127.0.0.1:{}", server.redis().port())).unwrap();
     let mut redis = redis.get_multiplexed_async_connection().await.unwrap();
     let mut keys = redis::pipe();
     for key in 0..KEYS {
@@ -73,29 +70,32 @@ async fn plant(stage: &Stage) -> Planted {
     keys.set(FOREIGN_LOCK, "zebra-owner").ignore();
     keys.set("tenant_1:own", "own").ignore();
     let () = keys.query_async(&mut redis).await.unwrap();
-    let (_, foreign) = acquire(stage, &admin, FOREIGN_LOCK).await;
-    let (_, own) = acquire(stage, &admin, "tenant_1:job").await;
+    let (_, foreign) = server.as_user(&admin).acquire(FOREIGN_LOCK).await;
+    let (_, own) = server.as_user(&admin).acquire("tenant_1:job").await;
     assert!(own["leaseId"].is_string(), "{own}");
     eventually("all of it is seen, and the foreign rule fires", || async {
-        let (_, page) = get(stage, &admin, "/v1/inventory?limit=1").await;
-        let (_, alerts) = get(stage, &admin, "/v1/alerts").await;
+        let (_, page) = server.as_user(&admin).get("/v1/inventory?limit=1").await;
+        let (_, alerts) = server.as_user(&admin).get("/v1/alerts").await;
         page["total"].as_u64() == Some(KEYS + 4) && alerts.to_string().contains("zebra_contract")
     })
     .await;
     Planted {
         foreign_lease: foreign["leaseId"].as_str().unwrap().to_owned(),
-        unlock: plant_unlock(stage, &admin).await,
+        unlock: plant_unlock(server, &admin).await,
     }
 }
 
 /// Begun by an operator of everything; the foreign casualty and the telling outcome are written into the store.
-async fn plant_unlock(stage: &Stage, admin: &Secret) -> String {
-    let (_, detail) = get(stage, admin, "/v1/inventory/builtin/tenant_1%3Ajob").await;
+async fn plant_unlock(server: &TestServer, admin: &TestCaller) -> String {
+    let (_, detail) = server
+        .as_user(admin)
+        .get("/v1/inventory/builtin/tenant_1%3Ajob")
+        .await;
     let begin = json!({"backend": "builtin", "resource": "tenant_1:job", "generation": detail["generation"],
         "reason": "stuck since 03:00, its owner agrees"});
-    let begun = post(stage, admin, "/v1/unlocks", begin).await;
+    let begun = post(server, admin, "/v1/unlocks", begin).await;
     let id = begun["unlockId"].as_str().unwrap().to_owned();
-    let Db::Sqlite(pool) = Db::open(&stage.store).await.unwrap() else {
+    let Db::Sqlite(pool) = Db::open(&server.store.url).await.unwrap() else {
         panic!("the store is a file")
     };
     let casualties =
@@ -108,7 +108,7 @@ async fn plant_unlock(stage: &Stage, admin: &Secret) -> String {
     id
 }
 
-/// The path with each of its parameters; queries that may tell more.
+/// The path with each of its parameters; queries that may reveal more.
 fn filled(planted: &Planted, path: &str) -> Vec<String> {
     let parameter = |name: &str| match name {
         "{backend}" => "cache",
@@ -177,16 +177,16 @@ fn questions() -> Vec<String> {
 }
 
 /// The answer; of a stream its first event.
-async fn answer(stage: &Stage, token: &Secret, method: Method, path: &str) -> (StatusCode, String) {
+async fn answer(server: &TestServer, token: &TestCaller, method: Method, path: &str) -> (u16, String) {
     let mut request = Client::new()
-        .request(method.clone(), stage.url(path))
-        .bearer_auth(token.expose());
+        .request(method.clone(), server.url(path))
+        .bearer_auth(token.secret());
     if method != Method::GET {
         request = request.header("content-type", "application/json").body("{}");
     }
     let mut answer = request.send().await.unwrap();
-    let status = answer.status();
-    let is_stream = path.ends_with("/events") && status == StatusCode::OK;
+    let status = answer.status().as_u16();
+    let is_stream = path.ends_with("/events") && status == 200;
     let mut bytes = Vec::new();
     while let Some(part) = answer.chunk().await.unwrap() {
         bytes.extend(part);
@@ -209,7 +209,7 @@ fn has_number(text: &str, number: u64) -> bool {
     })
 }
 
-/// Nothing foreign, but for the name that was asked for.
+/// No foreign name, except the requested one.
 fn shows_nothing(who: &str, path: &str, text: &str) {
     let mut rest = text.replace("%3A", ":").replace("%3a", ":");
     for asked in [
@@ -235,10 +235,10 @@ fn shows_nothing(who: &str, path: &str, text: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_route_shows_one_tenant_anything_of_another() {
+async fn no_route_shows_data_of_another_tenant() {
     // Routes that read, server functions and streams, then every other method with a body that names nothing.
-    let stage = Stage::start().await;
-    let planted = plant(&stage).await;
+    let server = TestServer::builder().redis().start().await;
+    let planted = plant(&server).await;
     let roles = [
         Role::Viewer,
         Role::Client,
@@ -249,39 +249,41 @@ async fn no_route_shows_one_tenant_anything_of_another() {
     let mut readers = Vec::new();
     for role in roles {
         readers.push((
-            role.wire(),
-            stage.token(role.wire(), on(role, None, Some("tenant_1:"))).await,
+            role.as_str(),
+            server
+                .token(role.as_str(), on(role, None, Some("tenant_1:")))
+                .await,
         ));
     }
-    let is_function = |path: &str| path == "/api/{question}";
+    let is_function = |path: &str| path == "/api/{function}";
     let reads = TABLE
         .iter()
-        .filter(|(method, path, _)| *method == "GET" && !is_function(path));
+        .filter(|row| row.method == "GET" && !is_function(row.path));
     let reads: Vec<String> = reads
-        .flat_map(|(_, path, _)| filled(&planted, path))
+        .flat_map(|row| filled(&planted, row.path))
         .chain(questions())
         .collect();
     for (who, token) in &readers {
         for path in &reads {
-            let asked = answer(&stage, token, Method::GET, path);
+            let asked = answer(&server, token, Method::GET, path);
             let (status, text) = tokio::time::timeout(Duration::from_secs(30), asked)
                 .await
                 .unwrap();
-            assert_ne!(status, StatusCode::METHOD_NOT_ALLOWED, "{path}");
+            assert_ne!(status, 405, "{path}");
             shows_nothing(who, path, &text);
             let is_foreign = path.contains(&planted.foreign_lease)
                 || path.contains("zebra_rule")
                 || (path.contains(FOREIGN_LOCK) && !path.starts_with("/api/"));
             if is_foreign {
-                let none = [StatusCode::FORBIDDEN, StatusCode::NOT_FOUND];
+                let none = [403, 404];
                 assert!(none.contains(&status), "{who} {path}: {status} {text}");
             }
         }
     }
-    for (method, path, _) in TABLE.iter().filter(|(method, ..)| *method != "GET") {
+    for RouteRow { method, path, .. } in TABLE.iter().filter(|row| row.method != "GET") {
         for path in filled(&planted, path).into_iter().take(1) {
             for (who, token) in &readers {
-                let (_, text) = answer(&stage, token, method.parse().unwrap(), &path).await;
+                let (_, text) = answer(&server, token, method.parse().unwrap(), &path).await;
                 shows_nothing(who, &path, &text);
             }
         }

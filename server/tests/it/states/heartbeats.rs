@@ -1,34 +1,34 @@
 //! Rows of a job table without expiry, judged by their signs of life.
 
+use crate::support::{TestServer, bearer, token};
+use ::testkit::{Postgres, PostgresOptions, Throwaway};
 use domain::access::Role;
 use domain::state::LockState;
-use leasehold::throwaway::{Postgres, PostgresOptions, Throwaway};
 use serde_json::json;
 
 use super::surfaces::{alert, detail, lock, reason, shows};
 use super::systems::execute;
-use crate::support::console::{Console, bearer, token};
-use crate::support::eventually::eventually;
+use testkit::eventually;
 
 const TABLE: &str =
     "CREATE TABLE running (job text PRIMARY KEY, worker text, started_at timestamptz, seen_at timestamptz)";
 const SIGN_OF_LIFE: &str = "UPDATE running SET seen_at = clock_timestamp() WHERE job = ";
 
-async fn console(postgres: &Postgres) -> Console {
+async fn console(postgres: &Postgres) -> TestServer {
     let toml = format!(
-        "[[backend]]\nname = \"jobs\"\nkind = \"postgres\"\nurl = \"{}\"\npoll = \"200ms\"\n\
+        "[[backend]]\nname = \"jobs\"\nkind = \"postgres\"\nurl = \"{}\"\npoll_interval = \"200ms\"\n\
          [[backend.lease_table]]\ntable = \"running\"\nstale_after = \"3s\"\n\
          columns = {{ resource = \"job\", owner = \"worker\", lease_id = \"\", fencing_token = \"\", expires_at = \"\", \
          created_at = \"started_at\", updated_at = \"\", heartbeat = \"seen_at\" }}\n",
         postgres.superuser_url()
     );
-    let console = Console::start(&toml).await;
+    let console = TestServer::builder().config(&toml).operator().start().await;
     console.ready().await;
     console
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_without_a_sign_of_life_is_not_renewing() {
+async fn a_job_without_a_heartbeat_is_not_renewing() {
     let options = PostgresOptions {
         fast: true,
         ..PostgresOptions::default()
@@ -46,7 +46,7 @@ async fn a_job_without_a_sign_of_life_is_not_renewing() {
         lock("jobs", "table:public.running", "report/dead"),
     );
     shows(&console, LockState::Healthy, &dead).await;
-    // One of them goes on; the other has given its last sign of life.
+    // One of them continues; the other has sent its last heartbeat.
     eventually("the silent job is not renewing", async || {
         execute(&postgres, &format!("{SIGN_OF_LIFE}'report/alive'")).await;
         assert_eq!(detail(&console, &alive).await["state"], "healthy");
@@ -72,11 +72,11 @@ async fn a_job_without_a_sign_of_life_is_not_renewing() {
     })
     .await;
     previewed(&console).await;
-    console.end().await;
+    console.stop().await;
 }
 
 /// The preview of the built-in rule finds the silence in the history.
-async fn previewed(console: &Console) {
+async fn previewed(console: &TestServer) {
     let rule = json!({"name": "Silent jobs", "condition": "not_renewing", "prefix": "report/", "severity": "critical"});
     let admin = token(&console.serving, Role::Admin).await;
     eventually("the preview has the firing", async || {

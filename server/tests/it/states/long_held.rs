@@ -1,20 +1,20 @@
 //! The state `long_held` and the alerts on it: one rule, one answer, on every server.
 
+use crate::support::{Store, TestServer, bearer, token};
+use ::testkit::{RedisOptions, Throwaway};
 use domain::access::Role;
 use domain::names::LockId;
 use domain::state::LockState;
-use leasehold::throwaway::{Redis, RedisOptions, Throwaway};
 use serde_json::{Value, json};
 
 use super::surfaces::{alert, detail, lock, reason, shows};
-use crate::support::console::{Console, bearer, token};
-use crate::support::eventually::eventually;
-use crate::support::store::Store;
+use crate::support::redis_keys::hold_key;
+use testkit::eventually;
 
 const STATE: LockState = LockState::LongHeld;
 
 /// Makes a rule on long-held locks, or changes it.
-pub(super) async fn rule(console: &Console, rule: Value) {
+pub(super) async fn rule(console: &TestServer, rule: Value) {
     let mut body = json!({"condition": "long_held", "anyPrefix": true});
     body.as_object_mut()
         .unwrap()
@@ -26,25 +26,25 @@ pub(super) async fn rule(console: &Console, rule: Value) {
     assert_eq!(answer.status(), 200, "{}", answer.text().await.unwrap());
 }
 
-async fn acquire(console: &Console, resource: &str) -> Value {
+async fn acquire(console: &TestServer, resource: &str) -> Value {
     let body = json!({"resource": resource, "ownerId": "worker-1", "ttlSeconds": 600});
     let request = console.client.post(console.url("/v1/locks/acquire")).json(&body);
     request.send().await.unwrap().json().await.unwrap()
 }
 
-async fn release(console: &Console, lease: &Value) {
+async fn release(console: &TestServer, lease: &Value) {
     let path = format!("/v1/locks/{}", lease["leaseId"].as_str().unwrap());
     console.client.delete(console.url(&path)).send().await.unwrap();
 }
 
-async fn is_long_held(console: &Console, lock: &LockId) -> bool {
+async fn is_long_held(console: &TestServer, lock: &LockId) -> bool {
     reason(&detail(console, lock).await, STATE).is_some()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lock_is_long_held_while_a_rule_says_so() {
     // Two names, a rule on one of them; then the rule has another limit, an owner that is not there, is switched off.
-    let console = Console::start("").await;
+    let console = TestServer::builder().operator().start().await;
     let (slow, quick) = (
         lock("builtin", "lease", "slow/report"),
         lock("builtin", "lease", "quick/report"),
@@ -82,7 +82,7 @@ async fn a_lock_is_long_held_while_a_rule_says_so() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lock_is_long_held_against_its_own_hold_times() {
     // Held shortly eight times and more, then for several times as long; a lock without a history is not compared.
-    let console = Console::start("").await;
+    let console = TestServer::builder().operator().start().await;
     let id = lock("builtin", "lease", "nightly");
     rule(
         &console,
@@ -110,12 +110,18 @@ async fn a_lock_is_long_held_against_its_own_hold_times() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_server_names_the_same_locks_long_held() {
+async fn all_servers_agree_on_long_held_locks() {
     // Two servers on one Postgres: one evaluates alerts, both show the state.
     let store = Store::postgres().await;
     let (one, other) = (
-        Console::start_on("", &store.url).await,
-        Console::start_on("", &store.url).await,
+        TestServer::builder()
+            .operator()
+            .start_on(Store::at(&store.url))
+            .await,
+        TestServer::builder()
+            .operator()
+            .start_on(Store::at(&store.url))
+            .await,
     );
     let id = lock("builtin", "lease", "slow/report");
     acquire(&one, "slow/report").await;
@@ -139,32 +145,32 @@ async fn every_server_names_the_same_locks_long_held() {
     }
 }
 
-async fn set(redis: &Redis, key: &str) {
-    let client = redis::Client::open(redis.url()).unwrap();
-    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
-    let mut command = redis::cmd("SET");
-    command.arg(key).arg("worker-1").arg("PX").arg(600_000);
-    let _: () = command.query_async(&mut connection).await.unwrap();
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn an_open_alert_keeps_its_lock_long_held_over_a_restart() {
-    // Redis does not report since when a key is held: after a restart the console has seen it for a moment only.
+    // Redis does not report when a key was acquired: after a restart the console has observed it only briefly.
     const LIMIT_MS: i64 = 6_000;
     let store = Store::sqlite();
     let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
-    set(&redis, "lock:export").await;
+    hold_key(&redis, "lock:export").await;
     let toml = format!(
-        "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{}\"]\npoll = \"200ms\"\n",
+        "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{}\"]\npoll_interval = \"200ms\"\n",
         redis.url()
     );
-    let before = Console::start_on(&toml, &store.url).await;
+    let before = TestServer::builder()
+        .config(&toml)
+        .operator()
+        .start_on(Store::at(&store.url))
+        .await;
     before.ready().await;
     let id = lock("cache", "key", "lock:export");
     rule(&before, json!({"id": "long_held", "with": {"longer_than": "6s"}})).await;
     shows(&before, STATE, &id).await;
-    before.end().await;
-    let after = Console::start_on(&toml, &store.url).await;
+    before.stop().await;
+    let after = TestServer::builder()
+        .config(&toml)
+        .operator()
+        .start_on(Store::at(&store.url))
+        .await;
     after.ready().await;
     let seen = std::cell::RefCell::new(Value::Null);
     eventually("the alert and the state are still there", async || {

@@ -1,15 +1,15 @@
-//! A change that a backend's outage hid: the window in which it happened, and a hold whose length is an interval.
+//! A change during a backend's outage: the window in which it happened, and a hold whose length is an interval.
 
+use crate::support::TestServer;
 use std::time::Duration;
 
+use ::testkit::{EtcdOptions, Throwaway};
 use chrono::{DateTime, Utc};
 use etcd_client::PutOptions;
-use leasehold::throwaway::{EtcdOptions, Throwaway};
 use serde_json::Value;
 
-use crate::support::console::Console;
-use crate::support::eventually::eventually;
 use crate::support::proxy::{Link, Proxy};
+use testkit::eventually;
 
 const LOCK: &str = "/v1/inventory/coord/%2Flocks%2Fhidden?source=key";
 
@@ -18,7 +18,7 @@ fn wall() -> DateTime<Utc> {
     Utc::now()
 }
 
-async fn status(console: &Console) -> String {
+async fn status(console: &TestServer) -> String {
     let page = console.json("/v1/inventory?backend=coord").await;
     page["backends"][0]["status"]
         .as_str()
@@ -27,7 +27,7 @@ async fn status(console: &Console) -> String {
 }
 
 /// The newest event of the lock of this kind.
-async fn seen(console: &Console, kind: &str) -> Option<Value> {
+async fn seen(console: &TestServer, kind: &str) -> Option<Value> {
     let answer = console.json(LOCK).await;
     let seen = answer["seen"].as_array()?;
     seen.iter().find(|event| event["kind"] == kind).cloned()
@@ -47,10 +47,10 @@ async fn an_end_in_an_outage_has_a_window_and_the_hold_an_interval() {
     let proxy = Proxy::start(etcd.port()).await;
     let toml = format!(
         "[[backend]]\nname = \"coord\"\nkind = \"etcd\"\nendpoints = [\"http://127.0.0.1:{}\"]\n\
-         prefixes = [\"/locks/\"]\npoll = \"200ms\"\ntimeout = \"500ms\"\n",
+         prefixes = [\"/locks/\"]\npoll_interval = \"200ms\"\ntimeout = \"500ms\"\n",
         proxy.port()
     );
-    let console = Console::start(&toml).await;
+    let console = TestServer::builder().config(&toml).operator().start().await;
     console.ready().await;
     let mut client = etcd_client::Client::connect([etcd.endpoint()], None)
         .await
@@ -69,6 +69,7 @@ async fn an_end_in_an_outage_has_a_window_and_the_hold_an_interval() {
     eventually("the outage shows", async || status(&console).await != "live").await;
     client.lease_revoke(lease).await.unwrap();
     let ended = wall();
+    // The outage is long enough for a wrong time of the lease's end.
     tokio::time::sleep(Duration::from_secs(2)).await;
     proxy.set(Link::Pass).await;
     console
@@ -76,7 +77,7 @@ async fn an_end_in_an_outage_has_a_window_and_the_hold_an_interval() {
             page["total"] == 0 && page["complete"] == true
         })
         .await;
-    // The page of a lock that nobody holds has the same; the answer in JSON is of locks that are held.
+    // The page of a free lock shows the same; the JSON answer lists held locks only.
     client.put("/locks/hidden", "worker-2", None).await.unwrap();
     eventually("the end is among its events", async || {
         seen(&console, "released").await.is_some()
@@ -95,11 +96,11 @@ async fn an_end_in_an_outage_has_a_window_and_the_hold_an_interval() {
         "{again}"
     );
     shown(&console).await;
-    console.end().await;
+    console.stop().await;
 }
 
 /// On the page and in the sums.
-async fn shown(console: &Console) {
+async fn shown(console: &TestServer) {
     // The page: the window, a gap on the timeline, and a hold that is an interval.
     eventually("the page has the window", async || {
         let page = console.get("/locks/coord/%2Flocks%2Fhidden?source=key").await;

@@ -12,18 +12,18 @@ use super::long_held::rule;
 use super::surfaces::{detail, lock, shows};
 use super::systems::{Systems, execute, session};
 
-/// What must live for as long as the states are looked at.
+/// Resources that must live while the states are checked.
 #[derive(Default)]
 struct Held {
     sessions: Vec<PgConnection>,
     waiting: Vec<JoinHandle<()>>,
 }
 
-/// The words that the server itself names when a state is none.
+/// The states that the server itself lists in its error for an unknown state.
 async fn offered(systems: &Systems) -> Vec<LockState> {
     let problem = systems.console.json("/v1/inventory?state=none-such").await;
     let text = problem.to_string();
-    let (_, words) = text.split_once("is one of ").unwrap();
+    let (_, words) = text.split_once("must be one of ").unwrap();
     let (words, _) = words.split_once(", not ").unwrap();
     let parsed = words.split(", ").map(|word| LockState::parse(word).unwrap());
     parsed.collect()
@@ -40,14 +40,13 @@ async fn every_offered_state_is_reached_and_shown_everywhere() {
     for state in states {
         let lock = reach(&systems, &mut held, state).await;
         shows(&systems.console, state, &lock).await;
-        println!("{} reached", state.wire());
     }
     held.waiting.iter().for_each(JoinHandle::abort);
 }
 
 async fn reach(systems: &Systems, held: &mut Held, state: LockState) -> LockId {
     match state {
-        LockState::TwoBelievers => {
+        LockState::DualOwner => {
             let first = systems.acquire("stale-writer", "worker-3", 600).await;
             systems.release(&first).await;
             systems.acquire("stale-writer", "worker-9", 600).await;
@@ -58,11 +57,11 @@ async fn reach(systems: &Systems, held: &mut Held, state: LockState) -> LockId {
             );
             lock("builtin", "lease", "stale-writer")
         }
-        LockState::ExpiredPresent => {
+        LockState::Expired => {
             systems.row("left-behind", "worker-1", 7, "-1 minute").await;
             lock("orders", "table:public.locks", "left-behind")
         }
-        LockState::HolderGone => {
+        LockState::Orphaned => {
             let sql = "BEGIN; SELECT pg_advisory_xact_lock(7); PREPARE TRANSACTION 'payment 17'";
             execute(&systems.postgres, sql).await;
             lock("orders", "advisory", "advisory:postgres:7")
@@ -104,16 +103,17 @@ async fn not_renewing(systems: &Systems) -> LockId {
     let lease = systems.acquire("silent", "worker-1", 600).await;
     let path = format!("/v1/locks/{}/renew", lease["leaseId"].as_str().unwrap());
     for _ in 0..60 {
+        // The rhythm that the console learns.
         tokio::time::sleep(Duration::from_millis(400)).await;
         systems.post(&path, &json!({})).await;
         if detail(&systems.console, &id).await["renewal"].is_object() {
             return id;
         }
     }
-    panic!("no cadence is learnt");
+    panic!("no renewal interval is known");
 }
 
-/// Never renewed; what is left falls below an eighth of what there was.
+/// Never renewed; the time left falls below an eighth of the TTL.
 async fn near_expiry(systems: &Systems) -> LockId {
     let id = lock("cache", "key", "lock:ending");
     systems

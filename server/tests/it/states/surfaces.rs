@@ -1,12 +1,12 @@
 //! Where a state is shown, and that all of them agree: the inventory, the lock's detail, the list page, the tree, the alert.
 
-use domain::alerts::Kind;
+use crate::support::TestServer;
+use domain::alerts::ConditionKind;
 use domain::names::{BackendName, LockId, Resource, Source};
 use domain::state::LockState;
 use serde_json::Value;
 
-use crate::support::console::Console;
-use crate::support::eventually::eventually;
+use testkit::eventually;
 
 /// A lock by its name.
 pub(super) fn lock(backend: &str, source: &str, resource: &str) -> LockId {
@@ -27,51 +27,51 @@ fn detail_path(lock: &LockId) -> String {
     )
 }
 
-pub(super) async fn detail(console: &Console, lock: &LockId) -> Value {
+pub(super) async fn detail(console: &TestServer, lock: &LockId) -> Value {
     console.json(&detail_path(lock)).await
 }
 
 /// The sentence for a state of the lock, where it holds.
 pub(super) fn reason(detail: &Value, state: LockState) -> Option<String> {
     let reasons = detail["reasons"].as_array()?;
-    let found = reasons.iter().find(|reason| reason["state"] == state.wire())?;
+    let found = reasons.iter().find(|reason| reason["state"] == state.as_str())?;
     found["why"].as_str().map(str::to_owned)
 }
 
-pub(super) async fn is_listed(console: &Console, state: LockState, lock: &LockId) -> bool {
+pub(super) async fn is_listed(console: &TestServer, state: LockState, lock: &LockId) -> bool {
     let path = format!(
         "/v1/inventory?state={}&backend={}&limit=1000",
-        state.wire(),
+        state.as_str(),
         lock.backend
     );
     let page = console.json(&path).await;
     let locks = page["locks"].as_array().unwrap();
     locks
         .iter()
-        .any(|row| row["resource"] == lock.resource.text() && row["state"] == state.wire())
+        .any(|row| row["resource"] == lock.resource.text() && row["state"] == state.as_str())
 }
 
 /// The page of the list has a row for it, with the shape of the state.
-async fn is_on_page(console: &Console, state: LockState, lock: &LockId) -> bool {
-    let path = format!("/locks?state={}&backend={}", state.wire(), lock.backend);
+async fn is_on_page(console: &TestServer, state: LockState, lock: &LockId) -> bool {
+    let path = format!("/locks?state={}&backend={}", state.as_str(), lock.backend);
     let page = console.get(&path).await.text().await.unwrap();
-    let link = app::links::of(lock).replace('&', "&amp;");
-    page.contains(&format!("\"{link}\"")) && page.contains(&format!("#s-{}", state.wire()))
+    let link = app::links::lock_path(lock).replace('&', "&amp;");
+    page.contains(&format!("\"{link}\"")) && page.contains(&format!("#s-{}", state.as_str()))
 }
 
 /// The number in the tree, at the segment of the lock.
-async fn is_counted(console: &Console, state: LockState, lock: &LockId) -> bool {
+async fn is_counted(console: &TestServer, state: LockState, lock: &LockId) -> bool {
     let tree = console.json("/v1/prefixes?prefix=").await;
     let name = lock.resource.text();
     let children = tree["children"].as_array().unwrap();
     children.iter().any(|child| {
         name.starts_with(child["prefix"].as_str().unwrap())
-            && child["states"][state.wire()].as_u64().unwrap_or(0) > 0
+            && child["states"][state.as_str()].as_u64().unwrap_or(0) > 0
     })
 }
 
 /// Pending or firing.
-pub(super) async fn alert(console: &Console, rule: &str, lock: &LockId) -> Option<Value> {
+pub(super) async fn alert(console: &TestServer, rule: &str, lock: &LockId) -> Option<Value> {
     let alerts = console.json("/v1/alerts").await;
     let found = alerts["alerts"].as_array().unwrap().iter().find(|alert| {
         alert["rule"] == rule
@@ -82,12 +82,12 @@ pub(super) async fn alert(console: &Console, rule: &str, lock: &LockId) -> Optio
 }
 
 /// Until every surface shows the state.
-pub(super) async fn shows(console: &Console, state: LockState, lock: &LockId) {
-    let wire = state.wire();
+pub(super) async fn shows(console: &TestServer, state: LockState, lock: &LockId) {
+    let wire = state.as_str();
     let name = lock.resource.text();
     eventually(&format!("{name} is {wire} everywhere"), async || {
         let detail = detail(console, lock).await;
-        let has_alert = match Kind::parse(wire) {
+        let has_alert = match ConditionKind::parse(wire) {
             Some(_) => alert(console, wire, lock).await.is_some(),
             None => true,
         };

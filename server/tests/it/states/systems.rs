@@ -1,11 +1,10 @@
-//! A console with a real Postgres, Redis and etcd behind it, and hands to take locks on each.
+//! A console with a real Postgres, Redis and etcd behind it, and helpers that acquire locks on each.
 
+use crate::support::TestServer;
+use ::testkit::{Etcd, EtcdOptions, Postgres, PostgresOptions, Redis, RedisOptions, Throwaway};
 use etcd_client::PutOptions;
-use leasehold::throwaway::{Etcd, EtcdOptions, Postgres, PostgresOptions, Redis, RedisOptions, Throwaway};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
-
-use crate::support::console::Console;
 
 /// Without a unique index: two rows may name one resource.
 pub(super) const TABLE: &str =
@@ -13,7 +12,7 @@ pub(super) const TABLE: &str =
     expires_at timestamptz, created_at timestamptz, updated_at timestamptz)";
 
 pub(super) struct Systems {
-    pub(super) console: Console,
+    pub(super) console: TestServer,
     pub(super) postgres: Postgres,
     pub(super) redis: Redis,
     pub(super) etcd: Etcd,
@@ -22,29 +21,29 @@ pub(super) struct Systems {
 impl Systems {
     pub(super) async fn start() -> Self {
         let (postgres, redis, etcd) = tokio::join!(
-            Throwaway::postgres(PostgresOptions {
+            Box::pin(Throwaway::postgres(PostgresOptions {
                 fast: true,
                 settings: vec![("max_prepared_transactions".to_owned(), "5".to_owned())],
                 ..PostgresOptions::default()
-            }),
-            Throwaway::redis(RedisOptions::default()),
-            Throwaway::etcd(EtcdOptions {
+            })),
+            Box::pin(Throwaway::redis(RedisOptions::default())),
+            Box::pin(Throwaway::etcd(EtcdOptions {
                 fast: true,
                 ..EtcdOptions::default()
-            }),
+            })),
         );
         let (postgres, redis, etcd) = (postgres.unwrap(), redis.unwrap(), etcd.unwrap());
         execute(&postgres, TABLE).await;
         let toml = format!(
-            "[[backend]]\nname = \"orders\"\nkind = \"postgres\"\nurl = \"{}\"\npoll = \"200ms\"\n\
+            "[[backend]]\nname = \"orders\"\nkind = \"postgres\"\nurl = \"{}\"\npoll_interval = \"200ms\"\n\
              [[backend.lease_table]]\ntable = \"public.locks\"\n\
-             [[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{}\"]\npoll = \"200ms\"\n\
-             [[backend]]\nname = \"coord\"\nkind = \"etcd\"\nendpoints = [\"{}\"]\npoll = \"200ms\"\n",
+             [[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{}\"]\npoll_interval = \"200ms\"\n\
+             [[backend]]\nname = \"coord\"\nkind = \"etcd\"\nendpoints = [\"{}\"]\npoll_interval = \"200ms\"\n",
             postgres.superuser_url(),
             redis.url(),
             etcd.endpoint()
         );
-        let console = Console::start(&toml).await;
+        let console = Box::pin(TestServer::builder().config(&toml).operator().start()).await;
         console.ready().await;
         Self {
             console,
@@ -75,7 +74,7 @@ impl Systems {
         assert!(answer.unwrap().status().is_success(), "{path}");
     }
 
-    /// A resource asks whether it may accept a write.
+    /// A resource checks whether it may accept a write.
     pub(super) async fn write(&self, resource: &str, owner: &str, token: &Value) -> bool {
         let body = json!({"resource": resource, "ownerId": owner, "fencingToken": token});
         let checked = self.post("/v1/fencing/check", &body).await;

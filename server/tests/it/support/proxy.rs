@@ -1,10 +1,10 @@
-//! Our own TCP fault proxy: stands between a client and a server and breaks the link as told, while both run.
+//! Our own TCP fault proxy: sits between a client and a server and injects link faults while both run.
 //!
 //! A link that is held loses nothing: as on a real network, what was sent arrives when the link heals (TCP sends it
 //! again), unless one side has given up by then. So "the answer is lost after the commit" is
 //! [`Link::OnlyToServer`] until the client has given up.
 //!
-//! Bounded: at most so many connections, 16 KiB in each direction of each. Stops with its value; no task outlives it.
+//! Bounded: a maximum number of connections, 16 KiB in each direction of each. Stops with its value; no task outlives it.
 
 mod connection;
 mod link;
@@ -20,7 +20,7 @@ use std::{
     time::Duration,
 };
 
-use leasehold::throwaway::free_port;
+use ::testkit::free_port;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{mpsc, oneshot, watch},
@@ -32,7 +32,7 @@ const PORT_ATTEMPTS: u32 = 5;
 const AGAIN_ATTEMPTS: u32 = 100;
 const AGAIN_PAUSE: Duration = Duration::from_millis(20);
 
-/// A running proxy on 127.0.0.1. The port is its own for as long as it lives, also over a cut.
+/// A running proxy on 127.0.0.1. It owns its port for its whole lifetime, also while the link is cut.
 #[derive(Debug)]
 pub(crate) struct Proxy {
     address: SocketAddr,
@@ -118,13 +118,14 @@ async fn listen() -> io::Result<TcpListener> {
     }
 }
 
-/// While the link was cut the port was nobody's: another test that looks for a free one may be trying it right now.
+/// While the link was cut the port was free: another test that searches for a free one may be probing it right now.
 async fn listen_again(address: SocketAddr) -> io::Result<TcpListener> {
     let mut attempt = 1;
     loop {
         match TcpListener::bind(address).await {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse && attempt < AGAIN_ATTEMPTS => {
                 attempt += 1;
+                // Pause before another attempt to connect.
                 tokio::time::sleep(AGAIN_PAUSE).await;
             }
             other => return other,

@@ -1,18 +1,16 @@
-//! Every route that reads, from the table of needs.
+//! Every route that reads, from the table of routes.
 
-use leasehold::http::access::needs::TABLE;
+use leasehold::http::routes::TABLE;
 
-/// Paths of all GET routes but streams and server functions; `fill` gives the value of a parameter such as
-/// `{backend}` or `{*resource}`, or nothing where the route does not fit.
+/// Paths of all GET routes but streams and server functions; `fill` returns the value of a parameter such as
+/// `{backend}` or `{*resource}`, or None to skip the route.
 pub(crate) fn read_paths(fill: impl Fn(&str, &str) -> Option<String>) -> Vec<String> {
     TABLE
         .iter()
-        .filter(|(method, path, _)| {
-            *method == "GET" && !path.ends_with("/events") && !path.starts_with("/api/")
-        })
-        .filter_map(|(_, path, _)| {
-            let parts = path.split('/').map(|part| match part.starts_with('{') {
-                true => fill(path, part),
+        .filter(|row| row.method == "GET" && !row.path.ends_with("/events") && !row.path.starts_with("/api/"))
+        .filter_map(|row| {
+            let parts = row.path.split('/').map(|part| match part.starts_with('{') {
+                true => fill(row.path, part),
                 false => Some(part.to_owned()),
             });
             Some(parts.collect::<Option<Vec<_>>>()?.join("/"))

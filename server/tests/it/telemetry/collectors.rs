@@ -3,11 +3,11 @@
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use super::stage::Stage;
-use crate::support::eventually::eventually;
+use super::server_process::ServerProcess;
+use testkit::eventually;
 
 async fn changes_nothing(endpoint: &str, protocol: &str) {
-    let mut stage = Stage::start(&[
+    let mut stage = ServerProcess::start(&[
         ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint),
         ("OTEL_EXPORTER_OTLP_PROTOCOL", protocol),
         ("OTEL_EXPORTER_OTLP_TIMEOUT", "1000"),
@@ -42,8 +42,8 @@ async fn changes_nothing(endpoint: &str, protocol: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_collector_that_is_not_there_changes_nothing_and_is_told_of() {
-    // Nobody listens on this port; leases, pages and the end of the process go on as ever.
+async fn an_unreachable_collector_is_reported_without_effect() {
+    // The port is closed; leases, pages and the shutdown still work.
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://user:s3cret@{}", closed.local_addr().unwrap());
     drop(closed);
@@ -51,8 +51,8 @@ async fn a_collector_that_is_not_there_changes_nothing_and_is_told_of() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_collector_that_hangs_changes_nothing_and_is_told_of() {
-    // It takes connections and never says a word, by either protocol.
+async fn a_hanging_collector_is_reported_without_effect() {
+    // It accepts connections and never answers, by either protocol.
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}", silent.local_addr().unwrap());
     let mut held = Vec::new();
@@ -71,7 +71,7 @@ async fn a_collector_that_hangs_changes_nothing_and_is_told_of() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_variable_that_does_not_fit_keeps_the_server_from_starting() {
+async fn an_invalid_otel_variable_prevents_the_start() {
     // An exporter that we lack: the error names the variable.
     let out = std::process::Command::new(env!("CARGO_BIN_EXE_leasehold"))
         .env_clear()

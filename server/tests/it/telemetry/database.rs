@@ -1,26 +1,27 @@
-//! How long the console's own store took: every part that asks it, and no more series than parts.
+//! Query duration of the console's own store: every component that uses it, and no more series than components.
 
 use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::stage::Stage;
-use crate::support::eventually::eventually;
+use super::server_process::ServerProcess;
+use testkit::eventually;
 
 /// All that there may be: a statement, a name or a path among them would grow without an end.
-const OPERATIONS: [&str; 9] = [
+const OPERATIONS: [&str; 10] = [
     "alerts",
     "audit",
     "begin",
     "commit",
     "history",
     "identity",
+    "janitor",
     "lease_batch",
     "notify",
     "unlock",
 ];
 
-async fn operations(stage: &Stage) -> BTreeSet<String> {
+async fn operations(stage: &ServerProcess) -> BTreeSet<String> {
     let page = stage.text("/metrics").await;
     let own = page
         .lines()
@@ -34,10 +35,10 @@ async fn operations(stage: &Stage) -> BTreeSet<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_part_that_asks_the_store_is_measured_and_named_as_a_part() {
+async fn every_module_with_queries_has_database_metrics() {
     // Would catch a part that is not measured, and a name that is more than a part. A lease, a rule, a silence, a sign-in that
     // fails; history, alerts and notifications look by themselves.
-    let stage = Stage::start(&[]).await;
+    let stage = ServerProcess::start(&[]).await;
     let lease = stage.acquire("jobs:1", None).await;
     stage.release(&lease, None).await;
     let silence =

@@ -4,13 +4,13 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use ::testkit::Tls;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::post;
 use futures::Stream;
-use leasehold::throwaway::Tls;
 use opentelemetry_proto::tonic::collector::logs::v1::logs_service_server::LogsService;
 use opentelemetry_proto::tonic::collector::metrics::v1::metrics_service_server::MetricsService;
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::TraceService;
@@ -25,9 +25,9 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tonic::Request;
 
-use super::sink::Kept;
+use super::sink::ReceivedTelemetry;
 
-pub(super) fn routes(kept: Kept) -> Router {
+pub(super) fn routes(kept: ReceivedTelemetry) -> Router {
     Router::new()
         .route("/v1/metrics", post(metrics))
         .route("/v1/traces", post(traces))
@@ -40,17 +40,17 @@ fn decoded<T: Message + Default>(body: Bytes) -> Request<T> {
 }
 
 /// An answer without a field is one of no bytes.
-async fn metrics(State(kept): State<Kept>, body: Bytes) -> StatusCode {
+async fn metrics(State(kept): State<ReceivedTelemetry>, body: Bytes) -> StatusCode {
     MetricsService::export(&kept, decoded(body)).await.unwrap();
     StatusCode::OK
 }
 
-async fn traces(State(kept): State<Kept>, body: Bytes) -> StatusCode {
+async fn traces(State(kept): State<ReceivedTelemetry>, body: Bytes) -> StatusCode {
     TraceService::export(&kept, decoded(body)).await.unwrap();
     StatusCode::OK
 }
 
-async fn logs(State(kept): State<Kept>, body: Bytes) -> StatusCode {
+async fn logs(State(kept): State<ReceivedTelemetry>, body: Bytes) -> StatusCode {
     LogsService::export(&kept, decoded(body)).await.unwrap();
     StatusCode::OK
 }
@@ -80,7 +80,7 @@ pub(super) fn acceptor(tls: &Tls) -> TlsAcceptor {
     TlsAcceptor::from(Arc::new(config))
 }
 
-/// Whoever came through the handshake.
+/// The peer of the TLS handshake.
 pub(super) fn let_in(
     listener: TcpListener,
     tls: TlsAcceptor,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
-use leasehold::throwaway::Tls;
+use ::testkit::Tls;
 use opentelemetry_proto::tonic::collector::logs::v1::logs_service_server::{LogsService, LogsServiceServer};
 use opentelemetry_proto::tonic::collector::logs::v1::{ExportLogsServiceRequest, ExportLogsServiceResponse};
 use opentelemetry_proto::tonic::collector::metrics::v1::metrics_service_server::{
@@ -38,24 +38,24 @@ pub(super) struct Item {
     pub(super) span: String,
     pub(super) parent: String,
     pub(super) attributes: HashMap<String, String>,
-    /// Of whoever sent it.
+    /// Of the sender.
     pub(super) service: String,
 }
 
 /// By name and attributes.
-pub(super) type Series = BTreeMap<(String, BTreeMap<String, String>), f64>;
+pub(super) type MetricSeries = BTreeMap<(String, BTreeMap<String, String>), f64>;
 
 #[derive(Clone, Default)]
-pub(super) struct Kept {
+pub(super) struct ReceivedTelemetry {
     spans: Arc<Mutex<Vec<Item>>>,
     logs: Arc<Mutex<Vec<Item>>>,
     /// Newest value of each series, by name and attributes; of histograms how many they have counted.
-    values: Arc<Mutex<Series>>,
+    values: Arc<Mutex<MetricSeries>>,
 }
 
 pub(super) struct Sink {
     pub(super) url: String,
-    kept: Kept,
+    kept: ReceivedTelemetry,
     _stop: DropGuard,
 }
 
@@ -73,7 +73,7 @@ impl Sink {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let scheme = if tls.is_some() { "https" } else { "http" };
         let url = format!("{scheme}://{}", listener.local_addr().unwrap());
-        let (kept, stop) = (Kept::default(), CancellationToken::new());
+        let (kept, stop) = (ReceivedTelemetry::default(), CancellationToken::new());
         let by_http = Routes::from(http_sink::routes(kept.clone()));
         let serving = tonic::transport::Server::builder()
             .accept_http1(true)
@@ -82,7 +82,7 @@ impl Sink {
             .add_service(TraceServiceServer::new(kept.clone()))
             .add_service(LogsServiceServer::new(kept.clone()));
         let stopped = stop.clone().cancelled_owned();
-        leasehold::tasks::spawn("sink", CancellationToken::new(), async move {
+        runtime::tasks::spawn("sink", CancellationToken::new(), async move {
             let served = match tls {
                 None => {
                     let incoming = TcpIncoming::from(listener);
@@ -106,7 +106,7 @@ impl Sink {
         self.kept.spans.lock().unwrap().clone()
     }
 
-    pub(super) fn values(&self) -> Series {
+    pub(super) fn values(&self) -> MetricSeries {
         self.kept.values.lock().unwrap().clone()
     }
 
@@ -134,7 +134,7 @@ fn hex(id: &[u8]) -> String {
 }
 
 #[tonic::async_trait]
-impl MetricsService for Kept {
+impl MetricsService for ReceivedTelemetry {
     async fn export(
         &self,
         request: Request<ExportMetricsServiceRequest>,
@@ -172,7 +172,7 @@ fn number(point: opentelemetry_proto::tonic::metrics::v1::NumberDataPoint) -> (V
 }
 
 #[tonic::async_trait]
-impl TraceService for Kept {
+impl TraceService for ReceivedTelemetry {
     async fn export(
         &self,
         request: Request<ExportTraceServiceRequest>,
@@ -195,7 +195,7 @@ impl TraceService for Kept {
 }
 
 #[tonic::async_trait]
-impl LogsService for Kept {
+impl LogsService for ReceivedTelemetry {
     async fn export(
         &self,
         request: Request<ExportLogsServiceRequest>,

@@ -1,21 +1,21 @@
 //! Several at once: explicit, bounded, each with an answer of its own.
 
+use crate::support::{TestServer, code};
+use crate::unlock::requests::{HeldLock, REASON};
 use serde_json::{Value, json};
 
-use super::stage::{Held, REASON, Stage, code};
-
-fn item(held: &Held) -> Value {
+fn item(held: &HeldLock) -> Value {
     json!({"backend": held.backend, "resource": held.resource, "generation": held.generation})
 }
 
 #[tokio::test]
-async fn each_item_is_done_or_refused_by_itself() {
-    // Three held, one whose holder changed, one that never was; then a wrong name among right ones.
-    let stage = Stage::start().await;
-    let operator = stage.operator().await;
+async fn each_item_is_released_or_refused_separately() {
+    // Three held, one whose holder changed, one that never existed; then a wrong name among right ones.
+    let server = TestServer::start().await;
+    let operator = server.operator().await;
     let mut held = Vec::new();
     for name in ["a", "b", "c"] {
-        held.push(stage.hold(&operator, name).await);
+        held.push(server.hold(&operator, name).await);
     }
     let mut changed = held[0].clone();
     changed.generation = held[1].generation.clone();
@@ -23,7 +23,7 @@ async fn each_item_is_done_or_refused_by_itself() {
     never.resource = "never".to_owned();
     let items: Vec<Value> = held.iter().chain([&changed, &never]).map(item).collect();
     let body = json!({"items": items, "reason": REASON});
-    let (status, begun) = stage.post(&operator, "/v1/unlocks/bulk", &body).await;
+    let (status, begun) = server.as_user(&operator).post("/v1/unlocks/bulk", &body).await;
     assert_eq!(status, 200, "{begun}");
     let results = begun["results"].as_array().unwrap();
     let statuses: Vec<u64> = results
@@ -40,26 +40,29 @@ async fn each_item_is_done_or_refused_by_itself() {
         {"unlockId": ids[1], "resource": "a"},
         {"unlockId": ids[2], "resource": "c"},
     ]});
-    let (_, confirmed) = stage.post(&operator, "/v1/unlocks/bulk/confirm", &typed).await;
+    let (_, confirmed) = server
+        .as_user(&operator)
+        .post("/v1/unlocks/bulk/confirm", &typed)
+        .await;
     let results = &confirmed["results"];
     assert_eq!(results[0]["unlock"]["state"], "released", "{confirmed}");
     assert_eq!(results[1]["problem"]["code"], "name_mismatch");
     assert_eq!(results[2]["unlock"]["state"], "released");
-    assert!(stage.is_held(&operator, &held[1]).await && !stage.is_held(&operator, &held[2]).await);
+    assert!(server.is_held(&operator, &held[1]).await && !server.is_held(&operator, &held[2]).await);
 }
 
 #[tokio::test]
-async fn fifty_are_enough_and_a_query_is_none() {
-    // 51, none, a prefix, a filter in an item's place: 400 by field, and nothing begun.
-    let stage = Stage::start().await;
-    let operator = stage.operator().await;
-    let held = stage.hold(&operator, "a").await;
+async fn a_bulk_unlock_has_at_most_fifty_items_and_no_query() {
+    // 51 items, no item, a prefix, a filter in place of an item: 400 by field, and no intent.
+    let server = TestServer::start().await;
+    let operator = server.operator().await;
+    let held = server.hold(&operator, "a").await;
     let many: Vec<Value> = (0..51).map(|_| item(&held)).collect();
     let bad = [
         ("items", json!({"items": many, "reason": REASON})),
         ("items", json!({"items": [], "reason": REASON})),
         ("items", json!({"reason": REASON})),
-        ("items", json!({"items": ["a"], "reason": REASON})),
+        ("items[0]", json!({"items": ["a"], "reason": REASON})),
         (
             "prefix",
             json!({"items": [item(&held)], "reason": REASON, "prefix": "a"}),
@@ -67,7 +70,7 @@ async fn fifty_are_enough_and_a_query_is_none() {
         ("reason", json!({"items": [item(&held)]})),
     ];
     for (field, body) in bad {
-        let reply = stage.post(&operator, "/v1/unlocks/bulk", &body).await;
+        let reply = server.as_user(&operator).post("/v1/unlocks/bulk", &body).await;
         assert_eq!(
             (code(&reply), &reply.1["field"]),
             ((400, "invalid"), &json!(field)),
@@ -75,5 +78,5 @@ async fn fifty_are_enough_and_a_query_is_none() {
             reply.1
         );
     }
-    assert!(stage.record().await.is_empty());
+    assert!(server.unlock_entries().await.is_empty());
 }

@@ -1,22 +1,23 @@
 //! A real server, killed at random moments of forced unlocks: no act without a record, ever.
 
+use crate::support::{Store, on};
+use crate::unlock::requests::REASON;
 use std::time::Duration;
 
+use ::testkit::{Redis, RedisOptions, Throwaway, free_port};
 use domain::access::Role;
-use domain::audit::{AuditQuery, AuditRow};
-use leasehold::audit::{Audit, Heads};
-use leasehold::clock::Clock;
-use leasehold::db::Db;
-use leasehold::identity::{Identity, NewToken, Who};
-use leasehold::throwaway::{Redis, RedisOptions, Throwaway, free_port};
+use domain::audit::{AuditEntry, AuditQuery};
+use leasehold::audit::{Audit, ChainCheckpoints};
+use leasehold::identity::{Identity, NewToken, Principal};
 use reqwest::Client;
+use runtime::clock::Clock;
+use runtime::db::Db;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 
-use super::stage::{Home, REASON, on};
-use crate::support::dice::{Dice, seed};
-use crate::support::eventually::{eventually, within};
+use crate::support::rng::{Dice, seed};
+use testkit::{eventually, within};
 
 /// Unlocks that are under way when the server is killed: half of built-in leases, half of keys in Redis.
 const AT_ONCE: usize = 8;
@@ -26,7 +27,7 @@ const WHOLE_MS: usize = 120;
 const OTHERS_ACT_MAX: Duration = Duration::from_secs(120);
 
 struct World {
-    home: Home,
+    home: Store,
     redis: Redis,
     driver: redis::aio::MultiplexedConnection,
     port: u16,
@@ -35,7 +36,7 @@ struct World {
     server: Option<Child>,
 }
 
-/// One unlock that was tried: what it was about, and how to ask whether it was done.
+/// One attempted unlock: its lock, and how to query whether it was released.
 struct Tried {
     backend: &'static str,
     resource: String,
@@ -43,7 +44,7 @@ struct Tried {
 }
 
 impl World {
-    async fn new(home: Home) -> Self {
+    async fn new(home: Store) -> Self {
         let _installed = rustls::crypto::ring::default_provider().install_default();
         let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
         let client = redis::Client::open(redis.url()).unwrap();
@@ -73,11 +74,14 @@ impl World {
             grants: on(Role::Operator, None, None),
             expires_in: None,
         };
-        let token = identity.create_token(&Who::system("test"), new).await.unwrap();
+        let token = identity
+            .create_token(&Principal::system("test"), new)
+            .await
+            .unwrap();
         token.expose().clone_into(&mut world.token);
         let toml = format!(
             "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{0}\"]\nunlock_url = \"{0}\"\n\
-             patterns = [\"lock:*\"]\npoll = \"500ms\"\n",
+             patterns = [\"lock:*\"]\npoll_interval = \"500ms\"\n",
             world.redis.url()
         );
         std::fs::write(world.home.folder().join("leasehold.toml"), toml).unwrap();
@@ -89,7 +93,7 @@ impl World {
     }
 
     async fn audit(&self) -> Audit {
-        Audit::new(self.db().await, Clock::start(), Heads::default())
+        Audit::new(self.db().await, Clock::start(), ChainCheckpoints::default())
     }
 
     async fn serve(&mut self) {
@@ -153,9 +157,10 @@ impl World {
             let lock = last.borrow();
             lock.as_ref().is_some_and(|lock| lock["generation"].is_string())
         };
-        // Longer than anything takes: what counts here is what the record says.
+        // Longer than any step takes: only the audit log counts here.
         let found = tokio::time::timeout(Duration::from_secs(100), async {
             while !shown().await {
+                // Pause between two polls.
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         });
@@ -186,10 +191,10 @@ impl World {
         Some(())
     }
 
-    /// The row of the act that ended it, as the store itself says; none while it is held.
+    /// The audit entry of the release, as stored with the lock; none while it is held.
     async fn was_ended(&self, tried: &Tried) -> Option<Option<String>> {
         if tried.backend == "builtin" {
-            let ended = self.home.ending(&tried.lease).await;
+            let ended = self.home.lease_ending(&tried.lease).await;
             assert_ne!(ended.0.as_deref(), Some("released"), "nobody gave it back");
             return (ended.0.as_deref() == Some("revoked")).then_some(ended.1);
         }
@@ -199,7 +204,7 @@ impl World {
         (!there).then_some(None)
     }
 
-    /// Whether its act was found without an outcome by a later server; none while it has none.
+    /// Whether a later server found its release without an outcome; none while it has none.
     async fn is_cut_off(&self, tried: &Tried) -> Option<bool> {
         let rows = self.rows(&tried.resource).await;
         let Some(act) = rows.iter().position(|row| row.phase == "act") else {
@@ -210,7 +215,7 @@ impl World {
     }
 
     /// Rows of one resource, oldest first; the chain is whole.
-    async fn rows(&self, resource: &str) -> Vec<AuditRow> {
+    async fn rows(&self, resource: &str) -> Vec<AuditEntry> {
         let audit = self.audit().await;
         let heads = std::collections::BTreeMap::new();
         let verified = audit.verify(&heads, |_| {}).await.unwrap();
@@ -238,7 +243,7 @@ struct Tally {
 /// intent before it. After the next start each act has an outcome.
 ///
 /// Several servers may share a Postgres: there an act counts as cut off after its deadline. `waits` for that.
-async fn kill_in_mid_act(home: Home, trials: usize, waits: bool) -> Tally {
+async fn kill_in_mid_act(home: Store, trials: usize, waits: bool) -> Tally {
     let seed = seed();
     eprintln!("LEASEHOLD_TEST_SEED={seed}");
     let mut dice = Dice::new(seed);
@@ -280,16 +285,13 @@ async fn kill_in_mid_act(home: Home, trials: usize, waits: bool) -> Tally {
         }
         world.serve().await;
         tried.extend(taken.into_iter().map(|(tried, _)| tried));
-        if world.home.is_of_one_server() {
+        if world.home.is_sqlite() {
             for tried in std::mem::take(&mut tried) {
                 tally.acts_cut_off +=
                     usize::from(world.is_cut_off(&tried).await.expect("the act has an outcome"));
             }
         }
         tally.trials += 1;
-        if tally.trials.is_multiple_of(20) {
-            eprintln!("{tally:?}");
-        }
     }
     if waits {
         for tried in &tried {
@@ -307,29 +309,30 @@ async fn kill_in_mid_act(home: Home, trials: usize, waits: bool) -> Tally {
 }
 
 #[tokio::test]
-async fn a_killed_server_leaves_no_act_without_a_record() {
+async fn a_killed_server_leaves_no_unlock_without_an_entry() {
     // Four kills; the long run has two hundred.
-    eprintln!("{:?}", kill_in_mid_act(Home::sqlite(), 4, true).await);
+    kill_in_mid_act(Store::sqlite(), 4, true).await;
 }
 
 #[tokio::test]
-async fn a_killed_server_on_postgres_leaves_no_act_without_a_record() {
-    // The same where leases and record are in a database of their own, which goes on with what it was sent.
-    eprintln!("{:?}", kill_in_mid_act(Home::postgres().await, 4, false).await);
+async fn a_killed_server_on_postgres_leaves_no_unlock_without_an_entry() {
+    // The same where leases and audit log are in a database of their own, which still executes the statements it has
+    // received.
+    kill_in_mid_act(Store::postgres().await, 4, false).await;
 }
 
 #[tokio::test]
 #[ignore = "a long fault run, for `make prove`"]
-async fn two_hundred_kills_leave_no_act_without_a_record() {
+async fn two_hundred_kills_leave_no_unlock_without_an_entry() {
     // The run counts only when the kills hit: some unlocks done, some not, some acts cut off in the middle.
-    kills_hit(&kill_in_mid_act(Home::sqlite(), 200, true).await);
+    kills_hit(&kill_in_mid_act(Store::sqlite(), 200, true).await);
 }
 
 #[tokio::test]
 #[ignore = "a long fault run, for `make prove`"]
-async fn two_hundred_kills_on_postgres_leave_no_act_without_a_record() {
+async fn two_hundred_kills_on_postgres_leave_no_unlock_without_an_entry() {
     // As above.
-    kills_hit(&kill_in_mid_act(Home::postgres().await, 200, true).await);
+    kills_hit(&kill_in_mid_act(Store::postgres().await, 200, true).await);
 }
 
 fn kills_hit(tally: &Tally) {

@@ -1,14 +1,14 @@
 //! A forced release that leaves its row in the lease table, with the expiry in the past: the lock is free, not expired. After
 //! the next acquisition it is a lock like any other.
 
-use leasehold::throwaway::{Postgres, PostgresOptions, Throwaway};
+use crate::support::{TestCaller, TestServer};
+use ::testkit::{Postgres, PostgresOptions, Throwaway};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
-use super::stage::{Caller, Home, Stage};
-use crate::support::eventually::eventually;
+use testkit::eventually;
 
-/// The token lives in the row, so the row stays when the lock is released by force.
+/// The token is stored in the row, so the row stays when the lock is force-released.
 const TABLE: &str = "CREATE TABLE distributed_locks (resource text PRIMARY KEY, owner_id text NOT NULL,
     lease_id text NOT NULL, fencing_token bigint NOT NULL, expires_at timestamptz NOT NULL,
     created_at timestamptz NOT NULL, updated_at timestamptz NOT NULL);
@@ -24,8 +24,11 @@ async fn run(postgres: &Postgres, statement: &str) {
 }
 
 /// Names and states of the locks of the table, in order.
-async fn listed(stage: &Stage, caller: &Caller) -> Vec<(String, String)> {
-    let (status, found) = stage.get(caller, "/v1/inventory?backend=orders-db").await;
+async fn listed(server: &TestServer, caller: &TestCaller) -> Vec<(String, String)> {
+    let (status, found) = server
+        .as_user(caller)
+        .get("/v1/inventory?backend=orders-db")
+        .await;
     assert_eq!(status, 200, "{found}");
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let rows = found["locks"].as_array().unwrap().iter();
@@ -36,19 +39,21 @@ async fn listed(stage: &Stage, caller: &Caller) -> Vec<(String, String)> {
     rows
 }
 
-async fn eventually_listed(stage: &Stage, caller: &Caller, wanted: &[(&str, &str)]) {
+async fn eventually_listed(server: &TestServer, caller: &TestCaller, wanted: &[(&str, &str)]) {
     let wanted: Vec<_> = wanted
         .iter()
         .map(|(name, state)| ((*name).to_owned(), (*state).to_owned()))
         .collect();
     eventually("the inventory lists them", || async {
-        listed(stage, caller).await == wanted
+        listed(server, caller).await == wanted
     })
     .await;
 }
 
-async fn page(stage: &Stage, caller: &Caller) -> String {
-    let request = stage.request(caller, reqwest::Method::GET, "/locks/orders-db/stuck");
+async fn page(server: &TestServer, caller: &TestCaller) -> String {
+    let request = server
+        .as_user(caller)
+        .request(reqwest::Method::GET, "/locks/orders-db/stuck");
     let answer = request.header("accept", "text/html").send().await.unwrap();
     assert_eq!(answer.status(), 200);
     answer.text().await.unwrap()
@@ -63,15 +68,15 @@ async fn a_force_released_row_is_a_free_lock() {
     let postgres = Throwaway::postgres(options).await.unwrap();
     run(&postgres, TABLE).await;
     let toml = format!(
-        "[[backend]]\nname = \"orders-db\"\nkind = \"postgres\"\nurl = \"{0}\"\nunlock_url = \"{0}\"\npoll = \"500ms\"\n\
+        "[[backend]]\nname = \"orders-db\"\nkind = \"postgres\"\nurl = \"{0}\"\nunlock_url = \"{0}\"\npoll_interval = \"500ms\"\n\
          [[backend.lease_table]]\ntable = \"public.distributed_locks\"\npreset = \"common\"\n",
         postgres.superuser_url()
     );
-    let stage = Stage::on(Home::sqlite(), &toml).await;
-    let operator = stage.operator().await;
-    let held = stage.seen(&operator, "orders-db", "stuck").await;
-    let unlock = stage.begun(&operator, &held).await;
-    let (status, answer) = stage.confirm(&operator, &unlock, "stuck").await;
+    let server = TestServer::builder().config(&toml).start().await;
+    let operator = server.operator().await;
+    let held = server.inventory_lock(&operator, "orders-db", "stuck").await;
+    let unlock = server.begun(&operator, &held).await;
+    let (status, answer) = server.confirm(&operator, &unlock, "stuck").await;
     assert_eq!(
         (status, answer["state"].as_str()),
         (200, Some("released")),
@@ -79,18 +84,18 @@ async fn a_force_released_row_is_a_free_lock() {
     );
 
     // Free, and released by whom; a row that ran out by itself is an expired lock as before.
-    let rest = [("dead", "expired_present"), ("live", "healthy")];
-    eventually_listed(&stage, &operator, &rest).await;
-    let html = page(&stage, &operator).await;
+    let rest = [("dead", "expired"), ("live", "healthy")];
+    eventually_listed(&server, &operator, &rest).await;
+    let html = page(&server, &operator).await;
     assert!(
         html.contains("nobody") && html.contains("released by force by operator"),
         "{html}"
     );
 
     // After a restart too, also with the first pass.
-    let stage = stage.again().await;
-    eventually_listed(&stage, &operator, &rest).await;
-    let html = page(&stage, &operator).await;
+    let server = server.restart().await;
+    eventually_listed(&server, &operator, &rest).await;
+    let html = page(&server, &operator).await;
     assert!(
         html.contains("nobody") && html.contains("released by force by operator"),
         "{html}"
@@ -101,8 +106,8 @@ async fn a_force_released_row_is_a_free_lock() {
         created_at = now(), expires_at = now() + interval '{expiry}' WHERE resource = 'stuck'";
     run(&postgres, &acquire.replace("{expiry}", "1 h")).await;
     let all = [rest[0], rest[1], ("stuck", "healthy")];
-    eventually_listed(&stage, &operator, &all).await;
+    eventually_listed(&server, &operator, &all).await;
     run(&postgres, &acquire.replace("{expiry}", "-1 s")).await;
-    let all = [rest[0], rest[1], ("stuck", "expired_present")];
-    eventually_listed(&stage, &operator, &all).await;
+    let all = [rest[0], rest[1], ("stuck", "expired")];
+    eventually_listed(&server, &operator, &all).await;
 }

@@ -1,17 +1,16 @@
-//! The pages of the forced unlock: the same refusals as the API's with the same rows, told where they belong, and nothing
-//! that was typed lost.
+//! The pages of the forced unlock: the same refusals and audit entries as in the API, each error at its field, and
+//! typed input kept.
 
 mod flow;
 mod protected;
 mod refused;
 mod several;
 
+use crate::support::{TestCaller, TestServer};
+use crate::unlock::requests::{HeldLock, REASON};
 use reqwest::{Client, Method, redirect};
 
-pub(crate) use super::stage::REASON;
-use super::stage::{Caller, Held, Stage};
-
-/// Status, where it leads, and what the page says.
+/// Status, redirect target, and text of the page.
 pub(crate) struct Page {
     pub(crate) status: u16,
     pub(crate) to: String,
@@ -44,8 +43,8 @@ impl Page {
 
 /// As a browser sends it, but without following where it is led.
 pub(crate) async fn send(
-    stage: &Stage,
-    caller: &Caller,
+    server: &TestServer,
+    caller: &TestCaller,
     (method, path): (Method, &str),
     form: &[(&str, &str)],
 ) -> Page {
@@ -56,10 +55,10 @@ pub(crate) async fn send(
     let body = url::form_urlencoded::Serializer::new(String::new())
         .extend_pairs(form)
         .finish();
-    let mut request = http.request(method.clone(), stage.url(path));
+    let mut request = http.request(method.clone(), server.url(path));
     request = match caller {
-        Caller::Token(secret) => request.bearer_auth(secret),
-        Caller::Browser(secret) => request
+        TestCaller::Token(secret) => request.bearer_auth(secret),
+        TestCaller::Session(secret) => request
             .header("cookie", format!("leasehold={secret}"))
             .header("sec-fetch-site", "same-origin"),
     };
@@ -81,26 +80,31 @@ pub(crate) async fn send(
     }
 }
 
-pub(crate) async fn see(stage: &Stage, caller: &Caller, path: &str) -> Page {
-    send(stage, caller, (Method::GET, path), &[]).await
+pub(crate) async fn see(server: &TestServer, caller: &TestCaller, path: &str) -> Page {
+    send(server, caller, (Method::GET, path), &[]).await
 }
 
-pub(crate) async fn post(stage: &Stage, caller: &Caller, path: &str, form: &[(&str, &str)]) -> Page {
-    send(stage, caller, (Method::POST, path), form).await
+pub(crate) async fn post(
+    server: &TestServer,
+    caller: &TestCaller,
+    path: &str,
+    form: &[(&str, &str)],
+) -> Page {
+    send(server, caller, (Method::POST, path), form).await
 }
 
 /// Address of the first step.
-pub(crate) fn address(held: &Held) -> String {
+pub(crate) fn address(held: &HeldLock) -> String {
     let name: String = url::form_urlencoded::byte_serialize(held.resource.as_bytes()).collect();
     format!("/unlock/{}/{}", held.backend, name.replace('+', "%20"))
 }
 
 /// The address of an intent that was begun by the page.
-pub(crate) async fn begun(stage: &Stage, caller: &Caller, held: &Held) -> String {
+pub(crate) async fn begun(server: &TestServer, caller: &TestCaller, held: &HeldLock) -> String {
     let found = std::cell::RefCell::new(String::new());
-    crate::support::eventually::eventually("an intent", async || {
+    testkit::eventually("an intent", async || {
         let form = [("generation", held.generation.as_str()), ("reason", REASON)];
-        let page = post(stage, caller, &address(held), &form).await;
+        let page = post(server, caller, &address(held), &form).await;
         assert!(
             page.status == 303 || page.status == 503,
             "{}: {}",

@@ -1,17 +1,19 @@
 //! The two steps as they should go, and every way in which an intent ends.
 
+use crate::support::{Store, TestServer, code};
+use crate::unlock::requests::state;
 use serde_json::{Value, json};
 
-use super::stage::{Home, Stage, code, state};
-use crate::support::eventually::eventually;
+use testkit::eventually;
 
-async fn a_lease_is_looked_at_and_released_once(home: Home) {
-    // Held, with a waiter; looked at, confirmed, gone; again, nothing; three rows, the intent before the act.
-    let stage = Stage::on(home, "").await;
-    let operator = stage.operator().await;
-    let held = stage.hold(&operator, "jobs/billing-close").await;
-    let id = stage.begun(&operator, &held).await;
-    let unlock = stage.state(&operator, &id).await;
+async fn a_lease_is_looked_at_and_released_once(home: Store) {
+    // Held, with a waiter; reviewed, confirmed, released; a second confirm changes nothing; three audit entries, the
+    // intent before the release.
+    let server = TestServer::builder().start_on(home).await;
+    let operator = server.operator().await;
+    let held = server.hold(&operator, "jobs/billing-close").await;
+    let id = server.begun(&operator, &held).await;
+    let unlock = server.unlock_state(&operator, &id).await;
     assert_eq!(unlock["state"], "pending");
     assert_eq!(unlock["observed"]["ownerId"], "worker-7");
     assert_eq!(unlock["observed"]["leaseId"], Value::Null);
@@ -25,17 +27,17 @@ async fn a_lease_is_looked_at_and_released_once(home: Home) {
         (&json!([]), &json!("jobs/billing-close"))
     );
     assert!(
-        stage.is_held(&operator, &held).await,
+        server.is_held(&operator, &held).await,
         "nothing is released by looking"
     );
 
-    let reply = stage.confirm(&operator, &id, "jobs/billing-close").await;
+    let reply = server.confirm(&operator, &id, "jobs/billing-close").await;
     assert_eq!(state(&reply), (200, "released"), "{}", reply.1);
-    assert!(!stage.is_held(&operator, &held).await);
-    let again = stage.confirm(&operator, &id, "jobs/billing-close").await;
+    assert!(!server.is_held(&operator, &held).await);
+    let again = server.confirm(&operator, &id, "jobs/billing-close").await;
     assert_eq!(code(&again), (409, "already_used"));
     assert_eq!(
-        stage.told(&id).await,
+        server.unlock_phases(&id).await,
         [
             "intent pending",
             "act begun",
@@ -43,7 +45,7 @@ async fn a_lease_is_looked_at_and_released_once(home: Home) {
             "intent already_used"
         ]
     );
-    let rows = stage.record().await;
+    let rows = server.unlock_entries().await;
     let before: Value = serde_json::from_str(rows[0].before.as_deref().unwrap()).unwrap();
     let after: Value = serde_json::from_str(rows[2].after.as_deref().unwrap()).unwrap();
     assert_eq!(
@@ -54,7 +56,7 @@ async fn a_lease_is_looked_at_and_released_once(home: Home) {
         (&after["state"], &after["now"]),
         (&json!("released"), &Value::Null)
     );
-    assert_eq!(rows[1].reason.as_deref(), Some(super::stage::REASON));
+    assert_eq!(rows[1].reason.as_deref(), Some(crate::unlock::requests::REASON));
     assert_eq!(rows[1].role.as_deref(), Some("operator"));
     let shown = &reply.1["audit"];
     assert_eq!(
@@ -68,39 +70,39 @@ async fn a_lease_is_looked_at_and_released_once(home: Home) {
 }
 
 #[tokio::test]
-async fn a_lease_is_looked_at_and_released_once_on_sqlite() {
+async fn a_lease_is_reviewed_and_released_once_on_sqlite() {
     // See above.
-    a_lease_is_looked_at_and_released_once(Home::sqlite()).await;
+    a_lease_is_looked_at_and_released_once(Store::sqlite()).await;
 }
 
 #[tokio::test]
-async fn a_lease_is_looked_at_and_released_once_on_postgres() {
+async fn a_lease_is_reviewed_and_released_once_on_postgres() {
     // See above.
-    a_lease_is_looked_at_and_released_once(Home::postgres().await).await;
+    a_lease_is_looked_at_and_released_once(Store::postgres().await).await;
 }
 
 #[tokio::test]
-async fn who_waits_is_told_before_and_who_got_it_after() {
-    // One in line: named as next, and the new holder in the outcome, with the next token.
-    let stage = Stage::start().await;
-    let operator = stage.operator().await;
-    let held = stage.hold(&operator, "r").await;
+async fn next_waiter_and_new_holder_are_reported() {
+    // One waiter: named as next, and the new holder in the outcome, with the next token.
+    let server = TestServer::start().await;
+    let operator = server.operator().await;
+    let held = server.hold(&operator, "r").await;
     let body = json!({"resource": "r", "ownerId": "worker-9", "ttlSeconds": 600, "waitSeconds": 60});
-    let waiting = stage.post(&operator, "/v1/locks/acquire", &body);
+    let waiting = server.as_user(&operator).post("/v1/locks/acquire", &body);
     let unlocking = async {
         let id = loop {
-            let id = stage.begun(&operator, &held).await;
-            if stage.state(&operator, &id).await["next"] == "worker-9" {
+            let id = server.begun(&operator, &held).await;
+            if server.unlock_state(&operator, &id).await["next"] == "worker-9" {
                 break id;
             }
             assert_eq!(
-                state(&stage.act(&operator, &id, "cancel").await),
+                state(&server.unlock_step(&operator, &id, "cancel").await),
                 (200, "cancelled")
             );
         };
-        let shown = stage.state(&operator, &id).await;
+        let shown = server.unlock_state(&operator, &id).await;
         assert_eq!(shown["observed"]["waiters"][0]["ownerId"], "worker-9");
-        stage.confirm(&operator, &id, "r").await
+        server.confirm(&operator, &id, "r").await
     };
     let ((_, granted), reply) = futures::join!(waiting, unlocking);
     assert_eq!(state(&reply), (200, "released"));
@@ -116,79 +118,85 @@ async fn who_waits_is_told_before_and_who_got_it_after() {
 #[tokio::test]
 async fn a_holder_that_changed_is_not_touched() {
     // Released and taken by another between look and confirm: 409 with both, and the next one's lease lives.
-    let stage = Stage::start().await;
-    let operator = stage.operator().await;
-    let held = stage.hold(&operator, "r").await;
-    let id = stage.begun(&operator, &held).await;
+    let server = TestServer::start().await;
+    let operator = server.operator().await;
+    let held = server.hold(&operator, "r").await;
+    let id = server.begun(&operator, &held).await;
     let path = format!("/v1/locks/{}", held.lease);
-    super::stage::answered(stage.request(&operator, reqwest::Method::DELETE, &path)).await;
-    let next = stage.acquire(&operator, "r", "worker-9").await;
-    let reply = stage.confirm(&operator, &id, "r").await;
+    crate::support::reply(server.as_user(&operator).request(reqwest::Method::DELETE, &path)).await;
+    let next = server.acquire(&operator, "r", "worker-9").await;
+    let reply = server.confirm(&operator, &id, "r").await;
     assert_eq!(code(&reply), (409, "holder_changed"), "{}", reply.1);
     assert_eq!(
         (&reply.1["before"]["ownerId"], &reply.1["now"]["ownerId"]),
         (&json!("worker-7"), &json!("worker-9"))
     );
     let renewed = format!("/v1/locks/{}/renew", next["leaseId"].as_str().unwrap());
-    assert_eq!(stage.post(&operator, &renewed, &json!({})).await.0, 200);
-    assert_eq!(stage.state(&operator, &id).await["state"], "holder_changed");
+    assert_eq!(server.as_user(&operator).post(&renewed, &json!({})).await.0, 200);
     assert_eq!(
-        stage.told(&id).await,
+        server.unlock_state(&operator, &id).await["state"],
+        "holder_changed"
+    );
+    assert_eq!(
+        server.unlock_phases(&id).await,
         ["intent pending", "act begun", "outcome holder_changed"]
     );
-    // What was on the screen is not what is there: no intent either, and the record says so.
+    // The reviewed holding is no longer current: no intent, and the audit log says so.
     eventually("the next one is seen", async || {
-        let (_, lock) = stage.get(&operator, "/v1/inventory/builtin/r").await;
+        let (_, lock) = server.as_user(&operator).get("/v1/inventory/builtin/r").await;
         lock["ownerId"] == "worker-9"
     })
     .await;
-    let stale = stage.begin(&operator, &held).await;
+    let stale = server.begin(&operator, &held).await;
     assert_eq!(code(&stale), (409, "holder_changed"), "{}", stale.1);
     assert_eq!(stale.1["now"]["ownerId"], "worker-9");
-    assert_eq!(stage.record().await.last().unwrap().outcome, "holder_changed");
+    assert_eq!(
+        server.unlock_entries().await.last().unwrap().outcome,
+        "holder_changed"
+    );
 }
 
 #[tokio::test]
-async fn a_lock_that_is_free_by_then_is_already_free() {
-    // Given back between look and confirm; and before the look.
-    let stage = Stage::start().await;
-    let operator = stage.operator().await;
-    let held = stage.hold(&operator, "r").await;
-    let id = stage.begun(&operator, &held).await;
+async fn a_lock_released_meanwhile_is_already_free() {
+    // Released between review and confirm; and before the review.
+    let server = TestServer::start().await;
+    let operator = server.operator().await;
+    let held = server.hold(&operator, "r").await;
+    let id = server.begun(&operator, &held).await;
     let path = format!("/v1/locks/{}", held.lease);
-    super::stage::answered(stage.request(&operator, reqwest::Method::DELETE, &path)).await;
-    let reply = stage.confirm(&operator, &id, "r").await;
+    crate::support::reply(server.as_user(&operator).request(reqwest::Method::DELETE, &path)).await;
+    let reply = server.confirm(&operator, &id, "r").await;
     assert_eq!(state(&reply), (200, "already_free"), "{}", reply.1);
-    let (status, lease) = stage.get(&operator, &path).await;
+    let (status, lease) = server.as_user(&operator).get(&path).await;
     assert_eq!(
         (status, &lease["state"]),
         (200, &json!("released")),
         "not revoked"
     );
-    let late = stage.begin(&operator, &held).await;
+    let late = server.begin(&operator, &held).await;
     assert_eq!(
         (code(&late), &late.1["now"]),
         ((409, "holder_changed"), &Value::Null)
     );
     let mut never = held.clone();
     never.resource = "never-held".to_owned();
-    assert_eq!(code(&stage.begin(&operator, &never).await), (404, "not_found"));
+    assert_eq!(code(&server.begin(&operator, &never).await), (404, "not_found"));
     never.backend = "nowhere";
-    assert_eq!(code(&stage.begin(&operator, &never).await), (404, "not_found"));
+    assert_eq!(code(&server.begin(&operator, &never).await), (404, "not_found"));
 }
 
 #[tokio::test]
-async fn an_intent_ends_after_two_minutes_or_when_it_is_given_up() {
-    // The clock is moved in the store. Asked for too late; run out while nobody asks; cancelled.
-    let stage = Stage::start().await;
-    let operator = stage.operator().await;
-    let held = stage.hold(&operator, "r").await;
+async fn an_intent_ends_after_two_minutes_or_on_cancel() {
+    // The clock is moved in the store. Confirmed too late; expired without a request; cancelled.
+    let server = TestServer::start().await;
+    let operator = server.operator().await;
+    let held = server.hold(&operator, "r").await;
     let (asked, forgotten, cancelled) = (
-        stage.begun(&operator, &held).await,
-        stage.begun(&operator, &held).await,
-        stage.begun(&operator, &held).await,
+        server.begun(&operator, &held).await,
+        server.begun(&operator, &held).await,
+        server.begun(&operator, &held).await,
     );
-    let shown = stage.state(&operator, &asked).await;
+    let shown = server.unlock_state(&operator, &asked).await;
     let moment = |name: &str| {
         shown[name]
             .as_str()
@@ -198,44 +206,44 @@ async fn an_intent_ends_after_two_minutes_or_when_it_is_given_up() {
     };
     assert_eq!((moment("expiresAt") - moment("createdAt")).num_seconds(), 120);
     assert_eq!(
-        state(&stage.act(&operator, &cancelled, "cancel").await),
+        state(&server.unlock_step(&operator, &cancelled, "cancel").await),
         (200, "cancelled")
     );
-    stage
-        .home
+    server
+        .store
         .sql("UPDATE unlocks SET expires_at = expires_at - 120000")
         .await;
     assert_eq!(
-        code(&stage.confirm(&operator, &asked, "r").await),
+        code(&server.confirm(&operator, &asked, "r").await),
         (410, "intent_expired")
     );
     assert_eq!(
-        code(&stage.confirm(&operator, &cancelled, "r").await),
+        code(&server.confirm(&operator, &cancelled, "r").await),
         (409, "already_used")
     );
     eventually("it ran out by itself", async || {
-        stage.state(&operator, &forgotten).await["state"] == "expired"
+        server.unlock_state(&operator, &forgotten).await["state"] == "expired"
     })
     .await;
     assert_eq!(
-        stage.told(&forgotten).await,
+        server.unlock_phases(&forgotten).await,
         ["intent pending", "outcome expired"]
     );
     assert_eq!(
-        code(&stage.act(&operator, &forgotten, "cancel").await),
+        code(&server.unlock_step(&operator, &forgotten, "cancel").await),
         (410, "intent_expired")
     );
-    assert!(stage.is_held(&operator, &held).await);
+    assert!(server.is_held(&operator, &held).await);
 }
 
 #[tokio::test]
-async fn of_many_confirmations_at_once_one_acts() {
-    // Twenty at the same moment: one releases, the others hear that it was used; one act in the record.
-    let stage = Stage::start().await;
-    let operator = stage.operator().await;
-    let held = stage.hold(&operator, "r").await;
-    let id = stage.begun(&operator, &held).await;
-    let all = (0..20).map(|_| stage.confirm(&operator, &id, "r"));
+async fn one_of_many_concurrent_confirmations_releases() {
+    // Twenty at the same moment: one releases, the others get that it was used; one release in the audit log.
+    let server = TestServer::start().await;
+    let operator = server.operator().await;
+    let held = server.hold(&operator, "r").await;
+    let id = server.begun(&operator, &held).await;
+    let all = (0..20).map(|_| server.confirm(&operator, &id, "r"));
     let replies = futures::future::join_all(all).await;
     let released = replies
         .iter()
@@ -246,7 +254,7 @@ async fn of_many_confirmations_at_once_one_acts() {
         .filter(|reply| code(reply) == (409, "already_used"))
         .count();
     assert_eq!((released, refused), (1, 19), "{replies:?}");
-    let told = stage.told(&id).await;
+    let told = server.unlock_phases(&id).await;
     assert_eq!(
         told.iter().filter(|row| *row == "act begun").count(),
         1,

@@ -1,4 +1,4 @@
-//! Numbers for the names in events, so that a row costs one look-up and no memory of its own.
+//! Numbers for the names in events, so that a row costs one look-up and no allocation.
 
 use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, HashSet};
@@ -6,28 +6,29 @@ use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
 use super::{Present, ScanTimes};
-use crate::alerts::past::{LOCKS_MAX, PREFIXES_MAX};
+use crate::alerts::baseline::{LOCKS_MAX, PREFIXES_MAX};
 use crate::history::template::template;
 use crate::names::{BackendName, LockId, Resource, Source};
 
-/// A backend that is not configured any more.
+/// For a backend that is no longer configured.
 const SCAN_TIMES: ScanTimes = ScanTimes {
-    poll_ms: 2_000,
+    poll_interval_ms: 2_000,
     grain_ms: 1,
 };
 
-/// Bounded like the memory of the live rules: of more locks the half that was used longest ago is forgotten.
+/// Bounded like the baseline of the live rules: beyond the limit, the least recently used half
+/// is evicted.
 pub(super) struct LockTable {
     places: Vec<Place>,
-    /// Of the last event.
+    /// Index for the last event; consecutive events often share it.
     last_place: usize,
     locks: Vec<Option<KnownLock>>,
     free: Vec<u32>,
     used: usize,
-    /// None: no rule asks for prefixes.
+    /// `None`: no rule needs prefixes.
     prefixes: Option<HashMap<(BackendName, String), u32>>,
     prefix_names: Vec<(BackendName, String)>,
-    /// Hashes of all names there were, also of those forgotten.
+    /// Hashes of all names, including evicted ones.
     seen: HashSet<u64>,
     hasher: RandomState,
 }
@@ -47,14 +48,14 @@ struct KnownLock {
     prefix: Option<u32>,
 }
 
-/// One lock, as rules look at it.
+/// One lock as the rules see it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LockRef<'t> {
     pub(super) backend: &'t BackendName,
     pub(super) source: &'t Source,
     pub(super) name: &'t [u8],
     pub(super) scan_times: ScanTimes,
-    /// Of its template.
+    /// Number and text of its template.
     pub(super) prefix: Option<(u32, &'t str)>,
 }
 
@@ -83,7 +84,7 @@ impl LockTable {
         }
     }
 
-    /// How many different locks there were.
+    /// Number of different locks so far.
     pub(super) fn seen(&self) -> u64 {
         self.seen.len() as u64
     }
@@ -102,7 +103,7 @@ impl LockTable {
         Some(self.last_place)
     }
 
-    /// None: no backend or source has such a name.
+    /// `None`: the backend or source name is invalid.
     pub(super) fn add(
         &mut self,
         present: &dyn Present,
@@ -150,7 +151,7 @@ impl LockTable {
         Some(number)
     }
 
-    /// The number of a template; none: there are too many.
+    /// The number of a template; `None` beyond the limit.
     pub(super) fn prefix(&mut self, backend: &BackendName, prefix: String) -> Option<u32> {
         let known = self.prefixes.as_mut()?;
         let key = (backend.clone(), prefix);
@@ -175,7 +176,7 @@ impl LockTable {
         }
     }
 
-    /// Of a number that was given and not taken back.
+    /// Requires a number that was assigned and not evicted.
     pub(super) fn lock(&self, number: u32) -> LockRef<'_> {
         static NAME: &[u8] = b"";
         let lock = self.locks.get(number as usize).and_then(Option::as_ref);
@@ -195,7 +196,8 @@ impl LockTable {
         self.used >= LOCKS_MAX
     }
 
-    /// The half that was used longest ago makes room, of those that are free if they are many enough. Answers their numbers.
+    /// Evicts the least recently used half, preferring locks that are free. Returns their
+    /// numbers.
     pub(super) fn forget_half(&mut self, is_held: &dyn Fn(u32) -> bool) -> Vec<u32> {
         let known = || {
             let locks = self.locks.iter().zip(0_u32..);

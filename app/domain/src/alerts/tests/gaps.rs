@@ -1,10 +1,10 @@
-//! Previews over a time without records: what was held before it, and is held behind it.
+//! Previews over a gap: holdings before it and after it.
 
-use super::played::rule;
-use super::previewed::{H, Now, S, event, play_over_gaps};
+use super::preview::{H, Now, S, event, play_over_gaps};
+use super::state_machine::rule;
 use crate::alerts::{Preview, Rule};
-use crate::detail::EventKind::{Acquired, Expired, Released, Renewed};
 use crate::history::{HistoryEvent, Run};
+use crate::lock_detail::EventKind::{Acquired, Expired, Released, Renewed};
 use crate::names::OwnerId;
 
 const GAP: (i64, i64) = (10 * S, 40 * S);
@@ -26,7 +26,7 @@ fn firings(preview: &Preview) -> Vec<(i64, Option<i64>)> {
 }
 
 #[test]
-fn a_hold_over_a_gap_fires_behind_it() {
+fn a_hold_over_a_gap_fires_after_it() {
     // Released by the same holder, or held by it now; it passed the threshold inside the gap.
     let acquired = event(0, Acquired, "a");
     let ended = play(&[acquired.clone(), event(60 * S, Released, "a")], &Now(None));
@@ -38,7 +38,8 @@ fn a_hold_over_a_gap_fires_behind_it() {
 
 #[test]
 fn a_hold_that_ended_in_a_gap_does_not_fire() {
-    // Free now, held by another now, released or acquired by another behind the gap.
+    // Free now, held by another owner now, or released or acquired by another owner after the
+    // gap.
     let acquired = event(0, Acquired, "a");
     let other = |at, kind| HistoryEvent {
         owner: Some(OwnerId::new("other")),
@@ -54,8 +55,8 @@ fn a_hold_that_ended_in_a_gap_does_not_fire() {
 }
 
 #[test]
-fn an_alert_goes_on_through_a_gap_until_its_end_is_seen() {
-    // It fires before the gap: held behind it, and gone behind it.
+fn an_alert_keeps_firing_through_a_gap() {
+    // Fires before the gap: still held after it, and ended in it.
     let gap = (30 * S, 60 * S);
     let acquired = event(0, Acquired, "a");
     let over = [acquired.clone(), event(90 * S, Released, "a")];
@@ -76,8 +77,9 @@ fn time_in_a_gap_does_not_count_for_the_duration() {
 }
 
 #[test]
-fn renewals_behind_a_gap_show_the_same_holder() {
-    // Renewed every 10 s of 30 s before and behind the gap, then silent: near expiry fires once, before the end.
+fn renewals_after_a_gap_show_the_same_holder() {
+    // Renewed every 10 s of 30 s before and after the gap, then silent: near expiry fires once,
+    // before the end.
     let run = |from: i64, count: u32| HistoryEvent {
         run: Some(Run {
             count,

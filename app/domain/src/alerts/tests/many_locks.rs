@@ -1,15 +1,16 @@
-//! More locks than a preview remembers at a time.
+//! More locks than a preview tracks at a time.
 
-use super::played::rule;
-use super::previewed::{H, Now, S, event, feed};
+use super::preview::{H, Now, S, event, feed};
+use super::state_machine::rule;
 use crate::alerts::Playback;
-use crate::detail::EventKind::{Acquired, Released};
+use crate::lock_detail::EventKind::{Acquired, Released};
 
 const ORDERS: i64 = 150_000;
 
 #[test]
 fn names_used_once_do_not_hide_a_lock_that_is_held() {
-    // 150,000 orders, each locked once, while `daily` is held again and again, at last for long, and `long` all the time.
+    // 150,000 orders, each locked once, while `daily` is held repeatedly, at last for long, and
+    // `long` throughout.
     let rule = rule("long_held");
     let now = Now(Some("w"));
     let mut playback = Playback::new([&rule], 0, 48 * H);
@@ -36,16 +37,17 @@ fn names_used_once_do_not_hide_a_lock_that_is_held() {
     let mut fired: Vec<String> = preview
         .firings
         .iter()
-        .map(|firing| firing.subject.shown())
+        .map(|firing| firing.subject.display_name())
         .collect();
     fired.sort_unstable();
-    // By its own p95, which is not forgotten; and by the two hours that any lock may be held.
+    // By its own p95, which is not evicted; and by the limit of two hours.
     assert_eq!(fired, ["daily", "long"]);
 }
 
 #[test]
-fn one_hold_costs_a_few_evaluations_whatever_its_length() {
-    // A hundred thousand locks, each held for an hour: the second at which it is too long is found by halving.
+fn evaluations_per_hold_do_not_grow_with_its_length() {
+    // 100,000 locks, each held for an hour: the second at which the threshold is passed is
+    // found by bisection.
     let rule = rule("long_held");
     let now = Now(None);
     let mut playback = Playback::new([&rule], 0, 48 * H);

@@ -32,7 +32,7 @@ fn matcher(label: &'static str, value: &str) -> Matcher {
 
 #[test]
 fn rules_outside_of_the_scope_are_not_visible() {
-    // A tenant on all backends, a reader of one backend, a reader of everything.
+    // A tenant on all backends, a reader of one backend, a reader without limits.
     let tenant = visible(&[(None, Some("tenant_1"))]);
     for (prefix, expected) in [
         ("tenant_1", true),
@@ -60,7 +60,10 @@ fn scoped_readers_see_only_harmless_backend_alerts() {
     let subject = Subject::Backend(BackendName::parse("db").unwrap());
     for rule in builtin() {
         let kind = rule.condition.kind;
-        let is_harmless = matches!(kind, Kind::BackendUnreachable | Kind::ClockOffset);
+        let is_harmless = matches!(
+            kind,
+            ConditionKind::BackendUnreachable | ConditionKind::ClockOffset
+        );
         assert_eq!(
             is_alert_visible(&tenant, &subject, Some(&rule)),
             is_harmless,
@@ -69,7 +72,10 @@ fn scoped_readers_see_only_harmless_backend_alerts() {
         assert!(is_alert_visible(&whole, &subject, Some(&rule)));
         let why = "The last answer was 9 s ago. Connection to 10.1.2.3 refused.";
         let shown = visible_why(&tenant, &subject, kind, why);
-        assert_eq!(shown.contains("10.1.2.3"), kind != Kind::BackendUnreachable);
+        assert_eq!(
+            shown.contains("10.1.2.3"),
+            kind != ConditionKind::BackendUnreachable
+        );
         assert_eq!(visible_why(&whole, &subject, kind, why), why);
     }
 }

@@ -1,18 +1,18 @@
-//! Leases out of events: grants find their ends, what nobody saw is told so.
+//! Derives leases from events: matches grants with their ends and marks unobserved ends.
 
-use super::{Begin, Block, End, Told};
-use crate::detail::EventKind;
+use super::{Begin, Block, End, TimelineInput};
 use crate::history::HistoryEvent;
+use crate::lock_detail::EventKind;
 
-/// Renewals kept of one row; of more, every so-many-th.
+/// Renewal ticks per row; above that, evenly thinned.
 const TICKS_OF_RUN_MAX: u32 = 500;
-/// A lease that went so soon after a forced unlock went because of it.
+/// A lease that ended within this time after a forced unlock was ended by it.
 const REVOKE_SEEN_MS: i64 = 15_000;
-/// Leases without an end that may still be heard of.
+/// Leases without an observed end that later events can still match.
 const OPEN_MAX: usize = 32;
 
-/// Every lease that is told of, in the order of their grants. `now` is where those end that are still held.
-pub fn blocks(told: &Told<'_>, now: i64) -> Vec<Block> {
+/// All leases in the order of their grants. `now` is the end of those still held.
+pub fn blocks(told: &TimelineInput<'_>, now: i64) -> Vec<Block> {
     let mut walk = Walk {
         told,
         blocks: Vec::new(),
@@ -30,21 +30,22 @@ pub fn blocks(told: &Told<'_>, now: i64) -> Vec<Block> {
 }
 
 struct Walk<'a> {
-    told: &'a Told<'a>,
+    told: &'a TimelineInput<'a>,
     blocks: Vec<Block>,
-    /// Places of those whose end was not seen yet. Another's grant displaces them; a renewal brings them back.
+    /// Indexes of leases without an observed end. A grant to another owner displaces them; a
+    /// renewal restores them.
     open: Vec<usize>,
     latest: i64,
 }
 
 impl Walk<'_> {
     fn take(&mut self, event: &HistoryEvent) {
-        // Rows of one moment may be a little out of order.
+        // Rows of one moment may be slightly out of order.
         let at = event.at;
         match event.kind {
             EventKind::Acquired | EventKind::Reclaimed => self.granted(event),
             EventKind::Renewed => self.renewed(event),
-            // Who did it is told by the record of the unlock.
+            // The unlock's own record names who ended it.
             EventKind::Released | EventKind::Revoked => self.ended(event, End::Released),
             EventKind::Expired => self.ended(event, End::Expired),
             _ => return,
@@ -54,7 +55,7 @@ impl Walk<'_> {
 
     fn granted(&mut self, event: &HistoryEvent) {
         if let Some(place) = self.find(event) {
-            // Told twice: it goes on.
+            // Reported twice: the lease continues.
             self.reaches(place, event.at);
             return;
         }
@@ -62,7 +63,7 @@ impl Walk<'_> {
             self.displace(place, event);
             self.open.push(place);
         }
-        // Of very many that never ended only the last could still be heard of.
+        // Above the limit, only the latest ones can still match.
         let forgotten = self.open.len().saturating_sub(OPEN_MAX);
         self.open.drain(..forgotten);
         let block = new(event, event.at, Begin::Seen);
@@ -105,7 +106,8 @@ impl Walk<'_> {
         block.end = end;
     }
 
-    /// The open lease that an event speaks of: the same token, or the same owner where one of both was not told.
+    /// The open lease of an event: the same token, or the same owner if one of both has no
+    /// token.
     fn find(&self, event: &HistoryEvent) -> Option<usize> {
         self.open.iter().copied().rev().find(|place| {
             let block = &self.blocks[*place];
@@ -116,7 +118,7 @@ impl Walk<'_> {
         })
     }
 
-    /// It was told a moment before: by who ended it, and again by who saw it gone.
+    /// The end was already reported: by the release itself, and again by the scan.
     fn has_ended(&self, event: &HistoryEvent) -> bool {
         let last = self
             .blocks
@@ -126,7 +128,8 @@ impl Walk<'_> {
         last.is_some_and(|block| event.at - block.until <= REVOKE_SEEN_MS)
     }
 
-    /// A lease whose beginning nobody saw: it began after whatever was seen last, or before the history.
+    /// A lease with an unobserved beginning: it began after the previous observation, or before
+    /// the history.
     fn unseen(&mut self, event: &HistoryEvent) -> usize {
         let from = if self.latest > i64::MIN {
             self.latest.min(event.at)
@@ -142,7 +145,7 @@ impl Walk<'_> {
         self.blocks.len() - 1
     }
 
-    /// Another was granted it.
+    /// Ends the open leases when another owner is granted the lock.
     fn displace(&mut self, place: usize, event: &HistoryEvent) {
         let at = event.at;
         let gap = self
@@ -166,7 +169,7 @@ impl Walk<'_> {
         };
     }
 
-    /// It was alive then.
+    /// Extends the lease to a time at which it was alive.
     fn reaches(&mut self, place: usize, at: i64) {
         let block = &mut self.blocks[place];
         block.until = block.until.max(at);
@@ -176,7 +179,7 @@ impl Walk<'_> {
 
     fn end(&mut self, now: i64) {
         let Some(holders) = self.told.holders else {
-            // Not known: as far as anybody can tell it goes on.
+            // No known holders: open leases are drawn until now.
             for place in std::mem::take(&mut self.open) {
                 let block = &mut self.blocks[place];
                 if block.end == End::Unseen {
@@ -243,8 +246,8 @@ fn new(event: &HistoryEvent, from: i64, begin: Begin) -> Block {
     }
 }
 
-/// Leases that ended by force: what was seen of it was that they were gone.
-fn revoke(blocks: &mut [Block], told: &Told<'_>) {
+/// Leases ended by a forced unlock: the scan only saw that they were gone.
+fn revoke(blocks: &mut [Block], told: &TimelineInput<'_>) {
     for revoked in told.revoked {
         let fits = |block: &&mut Block| {
             let is_then =

@@ -1,35 +1,38 @@
-//! Leases, waits and refused writes brought into lanes, cut to a range and made few enough to draw.
+//! Arranges leases, waits and rejected writes in lanes, cuts them to the range and limits their
+//! number.
 
-use super::{Begin, Block, End, LANES_MAX, Lane, Queue, Refused, Timeline, Told, Wait, Zombie, blocks};
+use super::{
+    Begin, Block, End, LANES_MAX, Lane, Queue, Refused, Timeline, TimelineInput, Wait, Zombie, blocks,
+};
 use crate::charts::scale::TimeScale;
-use crate::detail::EventKind;
+use crate::lock_detail::EventKind;
 use crate::names::OwnerId;
 
-/// Ticks nearer than this, in per cent, run together.
+/// Ticks closer than this, in per cent, overlap.
 const TICK_WIDTH: f64 = 0.45;
-/// Leases narrower than this, and as near to each other, are one block; more of them where there are too many.
+/// Blocks narrower and closer than this, in per cent, are merged; more of them above the limit.
 const BLOCK_WIDTH: f64 = 0.4;
-/// Blocks of all lanes, and changes in the length of the line, that are drawn one by one.
+/// Blocks of all lanes, and changes of the queue length, that are drawn individually.
 const BLOCKS_MAX: usize = 60;
 const QUEUE_MAX: usize = 40;
-/// Waits that ended with a grant and are drawn, the longest ones.
+/// Waits ended by a grant that are drawn: the longest.
 const WAITS_MAX: usize = 40;
-/// Marks of refused writes in one lane, the last ones.
+/// Marks of rejected writes per lane: the latest.
 const REFUSED_MAX: usize = 20;
 
-pub(super) fn timeline(told: &Told<'_>, scale: TimeScale, now: i64) -> Timeline {
+pub(super) fn timeline(told: &TimelineInput<'_>, scale: TimeScale, now: i64) -> Timeline {
     let all = blocks(told, now);
     let mut lanes = Lanes(Vec::new());
     zombies(&mut lanes, told.refused, &all, scale);
     for block in all {
         if let Some(block) = cut(block, scale) {
-            lanes.of(block.owner.as_ref()).blocks.push(block);
+            lanes.lane_mut(block.owner.as_ref()).blocks.push(block);
         }
     }
     let waits_left_out = waits(&mut lanes, told, scale, now);
     let mut lanes = lanes.0;
     lanes.retain(|lane| !(lane.blocks.is_empty() && lane.waits.is_empty() && lane.refused.is_empty()));
-    // Stable: of one moment, who came first stands first.
+    // Stable sort: at equal times the earlier arrival stays first.
     lanes.sort_by_key(|lane| (!lane.holds_now(), std::cmp::Reverse(lane.latest())));
     let more = lanes.len().saturating_sub(LANES_MAX);
     lanes.truncate(LANES_MAX);
@@ -50,8 +53,8 @@ pub(super) fn timeline(told: &Told<'_>, scale: TimeScale, now: i64) -> Timeline 
     }
 }
 
-/// Those that ended with a grant, the longest of them, then those that go on; how many are left out.
-fn waits(lanes: &mut Lanes, told: &Told<'_>, scale: TimeScale, now: i64) -> usize {
+/// The longest waits ended by a grant, then current waits; returns the number left out.
+fn waits(lanes: &mut Lanes, told: &TimelineInput<'_>, scale: TimeScale, now: i64) -> usize {
     let granted = told.events.iter().filter_map(|event| {
         let waited = event
             .waited_ms
@@ -64,7 +67,7 @@ fn waits(lanes: &mut Lanes, told: &Told<'_>, scale: TimeScale, now: i64) -> usiz
     granted.truncate(WAITS_MAX);
     granted.sort_by_key(|(_, from, _)| *from);
     for (owner, from, at) in granted {
-        lanes.of(owner).waits.push(Wait {
+        lanes.lane_mut(owner).waits.push(Wait {
             from: from.max(scale.from()),
             until: at.min(scale.until()),
             place: None,
@@ -75,7 +78,7 @@ fn waits(lanes: &mut Lanes, told: &Told<'_>, scale: TimeScale, now: i64) -> usiz
     for waiter in told.waiters {
         let since = waiter.since.unwrap_or(scale.from());
         if scale.meets(since, now) {
-            lanes.of(Some(&waiter.owner)).waits.push(Wait {
+            lanes.lane_mut(Some(&waiter.owner)).waits.push(Wait {
                 from: since.max(scale.from()),
                 until: now.min(scale.until()),
                 place: Some(waiter.place),
@@ -90,7 +93,7 @@ fn waits(lanes: &mut Lanes, told: &Told<'_>, scale: TimeScale, now: i64) -> usiz
 struct Lanes(Vec<Lane>);
 
 impl Lanes {
-    fn of(&mut self, owner: Option<&OwnerId>) -> &mut Lane {
+    fn lane_mut(&mut self, owner: Option<&OwnerId>) -> &mut Lane {
         let place = self.0.iter().position(|lane| lane.owner.as_ref() == owner);
         let place = place.unwrap_or_else(|| {
             self.0.push(Lane {
@@ -122,25 +125,27 @@ fn cut(mut block: Block, scale: TimeScale) -> Option<Block> {
     Some(block)
 }
 
-/// A refused write belongs to whoever was granted its token; the window begins when that one lost the lock.
+/// A rejected write belongs to the owner that was granted its token; the window begins when
+/// that owner lost the lock.
 fn zombies(lanes: &mut Lanes, refused: &[Refused], blocks: &[Block], scale: TimeScale) {
     for write in refused.iter().filter(|write| scale.contains(write.at)) {
         let granted = blocks.iter().find(|block| block.token == Some(write.token));
         let owner = write.owner.as_ref().or_else(|| granted?.owner.as_ref());
         let lost = match granted {
-            // What holds still has not lost it: the resource knows of a newer one than we do.
+            // A current holder has not lost the lock: the resource knows a newer token before
+            // the next scan.
             Some(block) if block.holds_now() => None,
             Some(block) => Some(block.until),
-            // Before the history: it was lost at the latest when a newer one was granted.
+            // Before the history: the loss is at the latest the grant of a newer token.
             None => blocks
                 .iter()
                 .filter(|block| block.token > Some(write.token))
                 .map(|block| block.from)
                 .min(),
         };
-        let lane = lanes.of(owner);
+        let lane = lanes.lane_mut(owner);
         lane.refused.push(write.clone());
-        // A newer token was out by then: it had lost the lock, though we look now and then and saw that a moment later.
+        // A newer token had been granted: the loss happened before the scan that observed it.
         let was_told = write.current > Some(write.token);
         let lost = lost.map(|lost| if was_told { lost.min(write.at) } else { lost });
         let Some(lost) = lost.filter(|lost| *lost <= write.at) else {
@@ -161,7 +166,7 @@ fn zombies(lanes: &mut Lanes, refused: &[Refused], blocks: &[Block], scale: Time
     }
 }
 
-/// Leases too narrow and too near to be told apart become one block, and more of them until there are few enough.
+/// Merges leases that are too narrow and close to be distinguished, until there are few enough.
 fn make_few(lanes: &mut [Lane], scale: TimeScale) {
     let mut width = BLOCK_WIDTH;
     loop {
@@ -201,7 +206,7 @@ fn together(blocks: Vec<Block>, scale: TimeScale, width: f64) -> Vec<Block> {
     out
 }
 
-/// As many ticks as can be told apart; the same number of renewals for each of them.
+/// Thins ticks until they are distinguishable; each represents the same number of renewals.
 fn thin(lanes: &mut [Lane], scale: TimeScale) -> usize {
     let blocks = || {
         lanes
@@ -233,12 +238,12 @@ fn thin(lanes: &mut [Lane], scale: TimeScale) -> usize {
     renewals.div_ceil(ticks.max(1)).max(keep_every)
 }
 
-fn gaps(told: &Told<'_>, scale: TimeScale) -> Vec<(i64, i64)> {
+fn gaps(told: &TimelineInput<'_>, scale: TimeScale) -> Vec<(i64, i64)> {
     let before = told
         .since
         .filter(|since| *since > scale.from())
         .map(|since| (scale.from(), since));
-    // An event first seen after an outage of its backend: that time is a gap as well.
+    // An event first seen after an outage of its backend: the outage is a gap as well.
     let outages = told
         .events
         .iter()
@@ -258,8 +263,8 @@ fn gaps(told: &Told<'_>, scale: TimeScale) -> Vec<(i64, i64)> {
     out
 }
 
-/// From one telling to the next; a gap ends what is known.
-fn queue(told: &Told<'_>, scale: TimeScale, now: i64) -> Vec<Queue> {
+/// Queue lengths hold until the next report; a gap ends them.
+fn queue(told: &TimelineInput<'_>, scale: TimeScale, now: i64) -> Vec<Queue> {
     let tellings: Vec<(i64, u32)> = told
         .events
         .iter()
@@ -289,14 +294,14 @@ fn queue(told: &Told<'_>, scale: TimeScale, now: i64) -> Vec<Queue> {
     }
     let mut width = BLOCK_WIDTH;
     while out.len() > QUEUE_MAX && width <= 100.0 {
-        out = lines_together(&out, scale, width);
+        out = merge_changes(&out, scale, width);
         width *= 2.0;
     }
     out
 }
 
-/// Neighbours become one, with the longest line among them.
-fn lines_together(queue: &[Queue], scale: TimeScale, width: f64) -> Vec<Queue> {
+/// Merges neighbours, with the longest queue among them.
+fn merge_changes(queue: &[Queue], scale: TimeScale, width: f64) -> Vec<Queue> {
     let mut out: Vec<Queue> = Vec::new();
     for next in queue {
         let near = out.last_mut().filter(|last| {

@@ -1,7 +1,7 @@
-//! Leases, their ends, gaps and zombies, drawn from rows of history.
+//! Timelines from rows of history: leases, their ends, gaps and zombie windows.
 
 use super::*;
-use crate::detail::EventKind;
+use crate::lock_detail::EventKind;
 use crate::names::{BackendName, Resource, Source};
 
 mod many;
@@ -53,11 +53,11 @@ fn hour() -> TimeScale {
     TimeScale::new(0, 60 * MINUTE)
 }
 
-fn draw(told: &Told<'_>) -> Timeline {
-    Timeline::of(told, hour(), 60 * MINUTE)
+fn draw(told: &TimelineInput<'_>) -> Timeline {
+    Timeline::new(told, hour(), 60 * MINUTE)
 }
 
-/// Owner, minutes, end of each block, in the order of the lanes.
+/// Owner, minutes and end of each block, in lane order.
 fn shown(timeline: &Timeline) -> Vec<(String, i64, i64, End)> {
     let blocks = timeline.lanes.iter().flat_map(|lane| &lane.blocks);
     blocks
@@ -74,8 +74,8 @@ fn shown(timeline: &Timeline) -> Vec<(String, i64, i64, End)> {
 }
 
 #[test]
-fn the_present_holder_comes_first_and_a_zombie_is_told() {
-    // w3 runs out at 20, w7 takes it over; w3 writes twice more and is refused.
+fn current_holder_comes_first_and_zombie_window_is_drawn() {
+    // w3 expires at 20, w7 acquires; w3 writes twice more and is rejected.
     let events = [
         event(5, EventKind::Acquired, "w9", 1),
         event(9, EventKind::Released, "w9", 1),
@@ -83,7 +83,7 @@ fn the_present_holder_comes_first_and_a_zombie_is_told() {
         event(20, EventKind::Expired, "w3", 2),
         event(20, EventKind::Reclaimed, "w7", 3),
     ];
-    let timeline = draw(&Told {
+    let timeline = draw(&TimelineInput {
         events: &events,
         refused: &[refused(22, 2), refused(24, 2)],
         holders: Some(&[holder("w7", 3, Some(20))]),
@@ -92,7 +92,7 @@ fn the_present_holder_comes_first_and_a_zombie_is_told() {
             since: Some(30 * MINUTE),
             place: 1,
         }],
-        ..Told::default()
+        ..TimelineInput::default()
     });
     assert_eq!(
         shown(&timeline),
@@ -120,7 +120,8 @@ fn the_present_holder_comes_first_and_a_zombie_is_told() {
 
 #[test]
 fn a_wait_that_ended_with_a_grant_is_drawn_up_to_it() {
-    // b waited ten minutes for a's lock, from before the range; then fifty short waits besides the one of b: the longest stay.
+    // b waited ten minutes for a's lock, from before the range; then fifty short waits besides
+    // b's: the longest stay.
     let waited = |at: i64, minutes: i64, who: &str, token| HistoryEvent {
         waited_ms: Some(minutes * MINUTE),
         ..event(at, EventKind::GrantedAfterWait, who, token)
@@ -130,16 +131,16 @@ fn a_wait_that_ended_with_a_grant_is_drawn_up_to_it() {
         event(5, EventKind::Released, "a", 1),
         event(5, EventKind::Acquired, "b", 2),
         waited(5, 10, "b", 2),
-        // The wait of a kind that has none.
+        // A wait of a kind without a duration.
         HistoryEvent {
             waited_ms: Some(MINUTE),
             ..event(6, EventKind::Renewed, "b", 2)
         },
     ];
-    let timeline = draw(&Told {
+    let timeline = draw(&TimelineInput {
         events: &events,
         holders: Some(&[holder("b", 2, None)]),
-        ..Told::default()
+        ..TimelineInput::default()
     });
     let waits: Vec<&Wait> = timeline.lanes.iter().flat_map(|lane| &lane.waits).collect();
     let expected = Wait {
@@ -152,9 +153,9 @@ fn a_wait_that_ended_with_a_grant_is_drawn_up_to_it() {
     assert_eq!((waits, timeline.waits_left_out), (vec![&expected], 0));
     assert_eq!(shown(&timeline)[0], ("b".to_owned(), 5, 60, End::Now));
     events.extend((0..50).map(|at| waited(8 + at, 1, "c", 3)));
-    let timeline = draw(&Told {
+    let timeline = draw(&TimelineInput {
         events: &events,
-        ..Told::default()
+        ..TimelineInput::default()
     });
     let drawn: usize = timeline.lanes.iter().map(|lane| lane.waits.len()).sum();
     assert_eq!((drawn, timeline.waits_left_out), (40, 11));
@@ -162,8 +163,9 @@ fn a_wait_that_ended_with_a_grant_is_drawn_up_to_it() {
 }
 
 #[test]
-fn a_write_refused_before_we_saw_the_end_is_a_zombies_all_the_same() {
-    // We look now and then: the lock was lost before 20, where we saw it. A newer token at 18 proves it; without one nothing does.
+fn a_rejection_before_the_observed_end_has_a_zombie_window() {
+    // The lock was lost before 20, when a scan observed it. A newer token at 18 proves the
+    // loss; without one there is no proof.
     let events = [
         event(10, EventKind::Acquired, "w3", 2),
         event(20, EventKind::Released, "w3", 2),
@@ -174,11 +176,11 @@ fn a_write_refused_before_we_saw_the_end_is_a_zombies_all_the_same() {
             current,
             ..refused(18, 2)
         };
-        let timeline = draw(&Told {
+        let timeline = draw(&TimelineInput {
             events: &events,
             refused: &[write],
             holders: Some(&[holder("w7", 3, Some(20))]),
-            ..Told::default()
+            ..TimelineInput::default()
         });
         timeline
             .worst_zombie()
@@ -190,18 +192,19 @@ fn a_write_refused_before_we_saw_the_end_is_a_zombies_all_the_same() {
 }
 
 #[test]
-fn a_gap_in_the_middle_ends_what_is_not_heard_of_again_and_not_what_is() {
-    // a and b are both open when watching stops; b is heard of again, then somebody else has it.
+fn a_gap_ends_only_leases_without_later_events() {
+    // a and b are both open when observation stops; b appears again, then another owner has the
+    // lock.
     let events = [
         event(5, EventKind::Acquired, "a", 1),
         event(40, EventKind::Acquired, "b", 2),
         event(55, EventKind::Renewed, "b", 2),
     ];
-    let timeline = draw(&Told {
+    let timeline = draw(&TimelineInput {
         events: &events,
         gaps: &[(10 * MINUTE, 30 * MINUTE), (45 * MINUTE, 50 * MINUTE)],
         holders: Some(&[holder("b", 2, None)]),
-        ..Told::default()
+        ..TimelineInput::default()
     });
     assert_eq!(
         shown(&timeline),
@@ -214,14 +217,14 @@ fn a_gap_in_the_middle_ends_what_is_not_heard_of_again_and_not_what_is() {
 }
 
 #[test]
-fn what_began_before_the_history_begins_at_its_edge_unseen() {
-    // A release and a renewal of leases whose grants nobody saw; and a holder of whom there is no row at all.
-    let told = Told {
+fn leases_from_before_the_history_begin_at_its_edge() {
+    // A release and a renewal of leases without observed grants; and a holder without any row.
+    let told = TimelineInput {
         since: Some(10 * MINUTE),
-        ..Told::default()
+        ..TimelineInput::default()
     };
     let events = [event(20, EventKind::Released, "a", 1)];
-    let timeline = draw(&Told {
+    let timeline = draw(&TimelineInput {
         events: &events,
         holders: Some(&[]),
         ..told
@@ -230,7 +233,7 @@ fn what_began_before_the_history_begins_at_its_edge_unseen() {
     assert_eq!(timeline.lanes[0].blocks[0].begin, Begin::Unseen);
     assert_eq!(timeline.gaps, [(0, 10 * MINUTE)]);
     let holders = [holder("b", 7, Some(-500))];
-    let timeline = draw(&Told {
+    let timeline = draw(&TimelineInput {
         holders: Some(&holders),
         ..told
     });
@@ -239,18 +242,18 @@ fn what_began_before_the_history_begins_at_its_edge_unseen() {
 }
 
 #[test]
-fn an_owner_that_is_not_told_has_a_lane_of_its_own() {
-    // Without tokens: the ends find their grants all the same.
+fn an_unreported_owner_has_its_own_lane() {
+    // Without tokens, ends still match their grants.
     let events = [
         event(5, EventKind::Acquired, "", 0),
         event(9, EventKind::Released, "", 0),
         event(10, EventKind::Acquired, "", 0),
         event(12, EventKind::Expired, "", 0),
     ];
-    let timeline = draw(&Told {
+    let timeline = draw(&TimelineInput {
         events: &events,
         holders: Some(&[]),
-        ..Told::default()
+        ..TimelineInput::default()
     });
     assert_eq!((timeline.lanes.len(), &timeline.lanes[0].owner), (1, &None));
     assert_eq!(
@@ -263,18 +266,18 @@ fn an_owner_that_is_not_told_has_a_lane_of_its_own() {
 }
 
 #[test]
-fn two_that_both_renew_stand_beside_each_other() {
-    // b is granted it while a goes on renewing until 30: both believed for ten minutes.
+fn two_renewing_owners_overlap() {
+    // b is granted the lock while a renews until 30: two owners for ten minutes.
     let events = [
         event(5, EventKind::Acquired, "a", 1),
         event(20, EventKind::Acquired, "b", 2),
         event(30, EventKind::Renewed, "a", 1),
         event(31, EventKind::Renewed, "b", 2),
     ];
-    let timeline = draw(&Told {
+    let timeline = draw(&TimelineInput {
         events: &events,
         holders: Some(&[holder("b", 2, None)]),
-        ..Told::default()
+        ..TimelineInput::default()
     });
     assert_eq!(
         shown(&timeline),
@@ -285,17 +288,17 @@ fn two_that_both_renew_stand_beside_each_other() {
     );
     assert_eq!(timeline.overlap_ms(), 10 * MINUTE);
     let both = [holder("a", 1, None), holder("b", 2, None)];
-    let timeline = draw(&Told {
+    let timeline = draw(&TimelineInput {
         events: &events,
         holders: Some(&both),
-        ..Told::default()
+        ..TimelineInput::default()
     });
     assert_eq!(timeline.overlap_ms(), 40 * MINUTE);
 }
 
 #[test]
-fn a_forced_unlock_ends_the_lease_that_it_was_about() {
-    // What watching saw was a release, a moment later.
+fn a_forced_unlock_ends_its_lease() {
+    // The scan observed a release, a moment later.
     let events = [
         event(5, EventKind::Acquired, "a", 1),
         event(20, EventKind::Released, "a", 1),
@@ -307,11 +310,11 @@ fn a_forced_unlock_ends_the_lease_that_it_was_about() {
         by: "oncall".to_owned(),
         id: "u_1".to_owned(),
     }];
-    let timeline = draw(&Told {
+    let timeline = draw(&TimelineInput {
         events: &events,
         revoked: &revoked,
         holders: Some(&[]),
-        ..Told::default()
+        ..TimelineInput::default()
     });
     let block = &timeline.lanes[0].blocks[0];
     assert_eq!(block.until, 20 * MINUTE - 400);
@@ -320,18 +323,18 @@ fn a_forced_unlock_ends_the_lease_that_it_was_about() {
 
 #[test]
 fn an_end_in_an_outage_is_a_window_and_the_hold_an_interval() {
-    // Acquired at minute 10; out of sight from 20 to 30, and gone then.
+    // Acquired at minute 10; unobserved from 20 to 30, and gone then.
     let mut gone = event(30, EventKind::Released, "a", 1);
     gone.not_before = Some(20 * MINUTE);
     let events = [event(10, EventKind::Acquired, "a", 1), gone];
-    let told = Told {
+    let told = TimelineInput {
         events: &events,
-        ..Told::default()
+        ..TimelineInput::default()
     };
     let found = blocks(&told, 60 * MINUTE);
     assert_eq!(found[0].length_range_ms(), (10 * MINUTE, 20 * MINUTE));
-    let timeline = Timeline::of(&told, TimeScale::new(0, 60 * MINUTE), 60 * MINUTE);
+    let timeline = Timeline::new(&told, TimeScale::new(0, 60 * MINUTE), 60 * MINUTE);
     assert_eq!(timeline.gaps, [(20 * MINUTE, 30 * MINUTE)]);
-    let holds = crate::charts::hold::Holds::of(&found);
+    let holds = crate::charts::hold_time::Holds::from_blocks(&found);
     assert_eq!((holds.uncertain(), holds.percentile(50)), (1, Some(15 * MINUTE)));
 }

@@ -1,19 +1,21 @@
-//! Renewal habits of client libraries: a healthy holder is never flagged, a dead one always is before its lease ends.
+//! Renewal habits of client libraries: a healthy holder is never flagged, a dead one always
+//! before its lease ends.
 //!
-//! The clock is simulated: a scan each default poll interval, and one more reading when the diagnosis says that the state
-//! would turn before the next scan. As on Redis, the TTL is the most that was ever left.
+//! The clock is simulated: a scan per default poll interval, and one more reading when the
+//! diagnosis predicts a change before the next scan. As on Redis, the TTL is the largest time
+//! left observed.
 
 use super::*;
-use crate::cadence::Cadence;
 use crate::observation::Tick;
+use crate::renewal_interval::Cadence;
 
 const POLL_MS: i64 = 2_000;
 
-/// A client library and what it does with a lease.
+/// A client library and its renewal habit.
 struct Client {
     name: &'static str,
     ttl_ms: i64,
-    /// Renews so long after the last renewal; none: never.
+    /// Interval between renewals; `None`: never renews.
     every_ms: Option<i64>,
 }
 
@@ -44,7 +46,7 @@ const CLIENTS: [Client; 12] = [
     client("a late holder, 30 s renewed after 25 s", 30_000, Some(25_000)),
 ];
 
-/// What the console has learnt of one lock.
+/// State learnt about one lock.
 struct Watched {
     track_ms: i64,
     deadline: i64,
@@ -102,7 +104,8 @@ impl Watched {
     }
 }
 
-/// Every reading until the lease has ended: the state, the renewals seen, and how long the holder has been dead.
+/// Every reading until the lease has ended: the state, the renewals observed, and how long the
+/// holder has been dead.
 fn observe(client: &Client, dies_at: i64, scans_from: i64) -> Vec<(LockState, u32, i64)> {
     let deadline = |at: i64| {
         let alive = at.min(dies_at);
@@ -114,7 +117,7 @@ fn observe(client: &Client, dies_at: i64, scans_from: i64) -> Vec<(LockState, u3
     while at < deadline(at) {
         let one = Watched::read(watched.take(), at, deadline(at));
         let facts = one.facts();
-        seen.push((judge(&facts).worst(), facts.renewals, at - dies_at));
+        seen.push((diagnose(&facts).worst(), facts.renewals, at - dies_at));
         let turn = turns_after_ms(&facts).map_or(i64::MAX, |ms| at + ms.max(50));
         watched = Some(one);
         if turn < scan_at {

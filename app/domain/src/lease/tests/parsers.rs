@@ -1,11 +1,11 @@
-//! What is a name, an id of a lease, and within a scope.
+//! Parsers of names, lease ids and scopes.
 
-use super::super::invalid::Invalid;
+use super::super::validation_error::Invalid;
 use super::*;
 
 #[test]
 fn names_are_refused_by_byte_length_control_and_edge() {
-    // Every refused class with the field named; what only looks odd is kept as it is.
+    // Every rejected class with its field; unusual but valid names are unchanged.
     let refused = |text: &str| names::resource(text).err().map(|error: Invalid| error.field);
     for bad in [
         "",
@@ -34,7 +34,7 @@ fn names_are_refused_by_byte_length_control_and_edge() {
 
 #[test]
 fn a_malformed_lease_id_is_no_id() {
-    // Upper case, braces, no hyphens, a multi-byte character at a hyphen's place.
+    // Upper case, braces, no hyphens, a multi-byte character in place of a hyphen.
     let good = "0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b";
     assert!(LeaseId::parse(good).is_some());
     for bad in [

@@ -1,25 +1,25 @@
-//! What the server writes by hand, beside what the components render: hydration walks the one and expects the other.
+//! Server-rendered rows equal those of the components: hydration expects the same nodes.
 
 use domain::names::OwnerId;
 use domain::query::InventoryPage;
-use domain::state::{Reason, StateCounts};
+use domain::state::{StateCounts, StateReason};
 use domain::token::FencingToken;
 
 use super::*;
-use crate::pages::locks::listing::tests::lock;
+use crate::pages::locks::row_buffer::tests::lock;
 
 const HOSTILE: &str = " <img src=x onerror='alert(1)'>&\"quoted\"\u{202e}\u{0} %2F\\x00 ";
 
-/// Known, unknown and absent in turn.
-fn known<T>(turn: usize, value: T) -> Known<T> {
+/// Value, unknown and not applicable in turn.
+fn known<T>(turn: usize, value: T) -> Reported<T> {
     match turn % 3 {
-        0 => Known::Known(value),
-        1 => Known::unknown("it was <not> told"),
-        _ => Known::absent("there is \"none\" & never was"),
+        0 => Reported::Value(value),
+        1 => Reported::unknown("it was <not> reported"),
+        _ => Reported::absent("there is \"none\" & never was"),
     }
 }
 
-/// Every state, with each of the other fields in all of its kinds somewhere.
+/// Every state, with each kind of value of the other fields.
 fn locks() -> Vec<Lock> {
     let names = [
         "",
@@ -55,14 +55,14 @@ fn locks() -> Vec<Lock> {
             held_ms: known(at / 5, 61_000),
             held_at_least_ms: 4_200,
             remaining_ms: known(at / 7, [-4_000, 0, 1, 12_345][at % 4]),
-            ttl_ms: Known::Known(30_000),
+            ttl_ms: Reported::Value(30_000),
             track_ms: [None, Some(30_000), Some(0)][at % 3],
             notch_ms: [None, Some(10_000), Some(0)][at / 4 % 3],
             low_marks_ms: marks[at / 6 % 3].clone(),
             session_bound: at % 11 == 0,
             waiter_count: known(at / 4, [0, 1, 1_200][at % 3]),
             reasons: vec![
-                Reason {
+                StateReason {
                     state,
                     why: [HOSTILE, ""][at % 2].into()
                 };
@@ -93,14 +93,14 @@ fn listing() -> Listing {
 }
 
 #[test]
-fn what_the_server_writes_is_what_the_components_render() {
-    // Each row of many, letter for letter; the number of the first row stands in it.
+fn server_rows_equal_component_rows() {
+    // Each row byte for byte; the number of the first row is in it.
     let owner = Owner::new_root(None);
     owner.with(|| {
         let (listing, from) = (RwSignal::new(listing()), Signal::stored(1_000));
         for index in 0..listing.with_untracked(Listing::len) {
             let placed = listing.with_untracked(|listing| placed(listing, index)).unwrap();
-            let written = written::row(&placed, index, aria_row(1_000, index));
+            let written = ssr::row(&placed, index, aria_row(1_000, index));
             assert_eq!(
                 written,
                 live_row(listing, index, from).to_html(),
@@ -112,14 +112,14 @@ fn what_the_server_writes_is_what_the_components_render() {
 }
 
 #[test]
-fn the_row_of_the_page_is_the_written_one() {
-    // The component gives what is written, wrapped in nothing; a row that is not there is an empty one.
+fn the_component_renders_the_server_row() {
+    // The component renders the text without a wrapper; a missing row is an empty one.
     let owner = Owner::new_root(None);
     owner.with(|| {
         let (listing, from) = (RwSignal::new(listing()), Signal::stored(0));
         let placed = listing.with_untracked(|listing| placed(listing, 2)).unwrap();
         let row = |index| view! { <LockRow listing index from/> }.into_any().to_html();
-        assert_eq!(row(2), written::row(&placed, 2, 4));
+        assert_eq!(row(2), ssr::row(&placed, 2, 4));
         assert!(row(100_000).starts_with("<tr "));
     });
 }

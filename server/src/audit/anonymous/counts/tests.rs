@@ -21,7 +21,7 @@ fn at(seconds: i64) -> Tick {
 
 #[test]
 fn the_first_is_written_at_once_and_the_rest_once_a_minute() {
-    // 100 guesses in a minute at three names; then one more minute without any.
+    // 100 guesses in a minute for three names; then a minute without any.
     let mut counts = Counts::default();
     assert_eq!(
         counts.add(entry(1, "wrong_password", "ada"), "", at(0)),
@@ -49,7 +49,7 @@ fn the_first_is_written_at_once_and_the_rest_once_a_minute() {
 
 #[test]
 fn kinds_and_sources_are_counted_apart() {
-    // A wrong password and a bad link from one source, a wrong password from another: each is a first.
+    // A wrong password and a bad link from one source, a wrong password from another: each is written at once.
     let mut counts = Counts::default();
     assert!(counts.add(entry(1, "wrong_password", "ada"), "", at(0)).is_some());
     assert!(counts.add(entry(1, "bad_link", "anonymous"), "", at(0)).is_some());
@@ -58,7 +58,7 @@ fn kinds_and_sources_are_counted_apart() {
 
 #[test]
 fn entries_and_memory_are_bounded_and_no_request_is_lost() {
-    // An hour of 2,000 sources a minute: the entries stay within the allowance and account for every request.
+    // An hour with 2,000 sources a minute: entries stay within the allowance and account for every request.
     let mut counts = Counts::default();
     let mut entries = Vec::new();
     for minute in 0..60 {
@@ -75,13 +75,13 @@ fn entries_and_memory_are_bounded_and_no_request_is_lost() {
     }
     entries.extend(counts.rest().into_iter().map(|(entry, _)| entry));
     assert_eq!(entries.iter().map(times).sum::<u64>(), 120_000);
-    // The burst, one every 10 s, one a minute for the others, and the end.
+    // The burst, one every 10 s, one a minute for the others, and the final flush.
     assert!(entries.len() <= 30 + 360 + 60 + 31, "{}", entries.len());
 }
 
 #[test]
 fn an_entry_that_was_not_written_is_counted_again() {
-    // The store refuses the first; the next entry of the source has its number, too.
+    // The store rejects the first; the next entry of the source includes its count.
     let mut counts = Counts::default();
     let first = counts.add(entry(1, "bad_link", "anonymous"), "", at(0)).unwrap();
     counts.put_back(first, "");

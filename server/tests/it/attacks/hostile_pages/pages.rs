@@ -1,7 +1,7 @@
 //! Every page, and every form that answers with one, with the text in each place that takes any.
 
+use super::hostile_console::HostileConsole;
 use super::servers::RECEIVER;
-use super::world::World;
 use crate::support::routes::segment;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ fn post(by: As, path: &str, fields: Vec<(&'static str, String)>, shows: Shows) -
     page(by, Ask::Post(path.to_owned(), fields), shows)
 }
 
-pub(super) fn pages(world: &World) -> Vec<Page> {
+pub(super) fn pages(world: &HostileConsole) -> Vec<Page> {
     let mut all: Vec<Page> = Vec::new();
     let text = world.shown_paths();
     all.extend(
@@ -59,8 +59,8 @@ pub(super) fn pages(world: &World) -> Vec<Page> {
     all
 }
 
-impl World {
-    /// Pages that show the text, because it was planted there or stands in their address.
+impl HostileConsole {
+    /// Pages that show the text, because it is in their data or URL.
     fn shown_paths(&self) -> Vec<String> {
         let p = segment(&self.payload);
         let mut paths: Vec<String> = self.locks.iter().map(|lock| format!("/locks{lock}")).collect();
@@ -85,10 +85,10 @@ impl World {
             format!("/unlocks?backend=builtin&prefix={p}"),
             self.several.clone(),
             "/settings".to_owned(),
-            "/settings/people".to_owned(),
-            format!("/settings/people/{}", self.admin_id),
-            format!("/settings/people/{p}"),
-            "/settings/tiers".to_owned(),
+            "/settings/users".to_owned(),
+            format!("/settings/users/{}", self.admin_id),
+            format!("/settings/users/{p}"),
+            "/settings/protected-prefixes".to_owned(),
             // What receivers answered: dead letters.
             "/alerts/receivers".to_owned(),
             format!("/alerts/receivers/{RECEIVER}"),
@@ -143,7 +143,7 @@ fn signed_out(payload: &str) -> Vec<Page> {
         get(format!("/sign-in?next=/{p}"), Shows::Anything),
         get(format!("/sign-in?link={p}"), Shows::Text),
         get(format!("/setup?link={p}"), Shows::Anything),
-        // The name of the identity provider, and what it sends back.
+        // The name of the identity provider, and its response.
         get("/sign-in".to_owned(), Shows::Text),
         get(format!("/sign-in/oidc?next=/{p}"), Shows::Text),
         get(format!("/sign-in/oidc/callback?error={p}&state={p}"), Shows::Text),
@@ -173,32 +173,32 @@ fn signed_out(payload: &str) -> Vec<Page> {
             Shows::Text,
         ),
         post(
-            "/settings/people",
+            "/settings/users",
             vec![("name", text()), ("password", text())],
             Shows::Text,
         ),
     ]
 }
 
-/// Forms that are refused, with what was typed.
-fn forms(world: &World) -> Vec<Page> {
+/// Rejected forms with their input.
+fn forms(world: &HostileConsole) -> Vec<Page> {
     let text = || world.payload.clone();
     let lock = world.unlockable().next().unwrap_or_default();
     let confirm = format!("/unlocks/{}/confirm", world.pending);
     let silence = vec![("comment", text()), (SMUGGLED, text())];
-    let person = vec![("name", text()), ("role", text())];
+    let user = vec![("name", text()), ("role", text())];
     let password = vec![("old", text()), ("password", "short".to_owned())];
     let token = vec![("name", text()), ("days", text())];
-    let tier = vec![("prefix", text()), ("backend", text()), ("tier", text())];
+    let protection = vec![("prefix", text()), ("backend", text()), ("protection", text())];
     let unlock = vec![("reason", text()), ("generation", text())];
     let several = vec![("item", text()), ("reason", text()), ("prefix", text())];
     let mut all = vec![
         post(As::Viewer, "/alerts/silences", silence, Shows::Text),
-        post(As::Admin, "/settings/people", person, Shows::Text),
+        post(As::Admin, "/settings/users", user, Shows::Text),
         post(As::Admin, "/settings/password", password, Shows::Anything),
         post(
             As::Admin,
-            &format!("/settings/people/{}/link", segment(&world.payload)),
+            &format!("/settings/users/{}/link", segment(&world.payload)),
             Vec::new(),
             Shows::Text,
         ),
@@ -209,7 +209,7 @@ fn forms(world: &World) -> Vec<Page> {
             Shows::Text,
         ),
         post(As::Admin, "/settings/tokens", token, Shows::Text),
-        post(As::Admin, "/settings/tiers", tier, Shows::Text),
+        post(As::Admin, "/settings/protected-prefixes", protection, Shows::Text),
         post(As::Admin, &format!("/unlock{lock}"), unlock, Shows::Text),
         post(
             As::Admin,

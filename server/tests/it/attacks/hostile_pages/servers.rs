@@ -1,12 +1,12 @@
 //! Real servers, with one text in every name, owner, value, label and error that they have.
 
-use leasehold::throwaway::{Etcd, EtcdOptions, Postgres, PostgresOptions, Redis, RedisOptions, Throwaway};
+use ::testkit::{Etcd, EtcdOptions, Postgres, PostgresOptions, Redis, RedisOptions, Throwaway};
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use tokio::task::JoinHandle;
 
-use crate::support::ear::{Ear, Reply};
 use crate::support::refusing::refusing_redis;
+use crate::support::webhook_sink::{Ear, Reply};
 
 /// The receiver of notifications, which refuses each with the text.
 pub(super) const RECEIVER: &str = "refusing";
@@ -66,14 +66,14 @@ impl Servers {
         );
         format!(
             "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{redis}\"]\nunlock_url = \"{redis}\"\n\
-             patterns = [\"*\"]\npoll = \"200ms\"\n\
-             [[backend]]\nname = \"coord\"\nkind = \"etcd\"\nendpoints = [\"{etcd}\"]\npoll = \"200ms\"\n\
+             patterns = [\"*\"]\npoll_interval = \"200ms\"\n\
+             [[backend]]\nname = \"coord\"\nkind = \"etcd\"\nendpoints = [\"{etcd}\"]\npoll_interval = \"200ms\"\n\
              [[backend]]\nname = \"orders-db\"\nkind = \"postgres\"\nurl = \"{postgres}\"\nunlock_url = \"{postgres}\"\n\
-             poll = \"200ms\"\nquery_text = \"full\"\n\
+             poll_interval = \"200ms\"\nquery_text = \"full\"\n\
              [[backend.lease_table]]\ntable = \"public.distributed_locks\"\n\
              [[backend.advisory_name]]\nkey = 42\nname = {}\n\
-             [[backend]]\nname = \"broken\"\nkind = \"redis\"\nurls = [\"redis://127.0.0.1:{broken}\"]\npoll = \"200ms\"\n\
-             [notify]\nallow = [\"127.0.0.1/32\"]\n\
+             [[backend]]\nname = \"broken\"\nkind = \"redis\"\nurls = [\"redis://127.0.0.1:{broken}\"]\npoll_interval = \"200ms\"\n\
+             [notify]\nallowed_networks = [\"127.0.0.1/32\"]\n\
              [oidc]\nname = {}\nissuer = \"http://127.0.0.1:9\"\nclient_id = \"leasehold\"\nclient_secret = \"s\"\n\
              [[oidc.role]]\nvalue = {}\nrole = \"viewer\"\n",
             quoted(&format!("known {p}")),

@@ -1,19 +1,19 @@
-//! A token that another token made, or a command, approves what its maker began.
+//! A token that another token or a command created approves an unlock of its creator.
 
+use super::protected_lock::{is_refused, make_token, scene};
+use crate::support::on;
 use domain::access::Role;
 
-use super::stage::{is_refused, make_token, scene};
-use crate::unlock::stage::on;
-
 #[tokio::test]
-async fn token_approves_its_maker() {
-    // Ada's token makes a token: nobody of that name is a user, so it once stood for itself. A command's token, too.
+async fn token_approves_its_creator() {
+    // Ada's token creates a token; no user has its name, so it once counted as a separate
+    // approver. Likewise a token created by a command.
     let scene = scene().await;
-    let stage = &scene.stage;
-    let first = make_token(stage, &scene.ada, "first", "admin").await;
-    let second = make_token(stage, &first, "second", "approver").await;
-    let id = stage.begun(&scene.ada, &scene.held).await;
+    let server = &scene.server;
+    let first = make_token(server, &scene.ada, "first", "admin").await;
+    let second = make_token(server, &first, "second", "approver").await;
+    let id = server.begun(&scene.ada, &scene.held).await;
     is_refused(&scene, &second, &id, "API token").await;
-    let other = stage.token("other", on(Role::Approver, None, None)).await;
+    let other = server.token("other", on(Role::Approver, None, None)).await;
     is_refused(&scene, &other, &id, "API token").await;
 }

@@ -25,7 +25,7 @@ struct Object {
 
 trait ObjectStore {
     async fn head(&self, name: &str) -> io::Result<Option<Object>>;
-    /// False when the object has another ETag, or is there at all with none expected.
+    /// False when the object has another ETag, or exists although none is expected.
     async fn put_if(&self, name: &str, etag: Option<&str>, token: u64, text: &str) -> io::Result<bool>;
 }
 
@@ -35,7 +35,7 @@ async fn put(store: &impl ObjectStore, name: &str, token: u64, text: &str) -> Re
         if seen.as_ref().is_some_and(|object| object.fence > token) {
             return Err(Refused::Stale);
         }
-        // None: only where there is no such object yet.
+        // None: the object must not exist yet.
         let etag = seen.map(|object| object.etag);
         if store.put_if(name, etag.as_deref(), token, text).await? {
             return Ok(());
@@ -86,7 +86,7 @@ impl ObjectStore for Folder {
     }
 }
 
-/// Stops a writer between what it read and its write, for as long as another takes to write.
+/// Pauses a writer between its read and its write while another client writes.
 struct Paused<'a> {
     store: &'a Folder,
     meanwhile: Mutex<Option<(u64, &'static str)>>,
@@ -107,8 +107,8 @@ impl ObjectStore for Paused<'_> {
 }
 
 #[tokio::test]
-async fn an_object_store_refuses_a_writer_that_was_paused_between_reading_and_writing() {
-    // Over an object, and where there was none; a pause over an older write only costs another round. Without the
+async fn object_store_rejects_a_writer_paused_before_its_write() {
+    // Over an existing object and over none; a pause over an older write only costs another round. Without the
     // condition the late write wins, although its token was compared.
     let folder = tempfile::tempdir().unwrap();
     let store = Folder(folder.path().to_owned());

@@ -1,10 +1,10 @@
 //! Rows in SQL, on SQLite and on a real Postgres.
 
-use leasehold::throwaway::{PostgresOptions, Throwaway};
+use ::testkit::{PostgresOptions, Throwaway};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, SqliteConnection};
 
+use crate::client::client_and_server::aside;
 use crate::client::docs::{FENCING, blocks};
-use crate::client::world::aside;
 
 /// The page's statements: table, write, fence table, fence.
 fn statements() -> [&'static str; 4] {
@@ -61,16 +61,16 @@ macro_rules! rows_are_fenced {
 }
 
 #[tokio::test]
-async fn rows_of_sqlite_refuse_a_token_that_was_overtaken() {
+async fn sqlite_rows_reject_a_stale_token() {
     // The page's own statements; the same holder writes twice.
     let mut connection = SqliteConnection::connect("sqlite::memory:").await.unwrap();
     rows_are_fenced!(&mut connection);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn rows_of_postgres_refuse_a_token_that_was_overtaken_even_while_it_waits() {
-    // As on SQLite; then the old holder's statement waits for the row of the new one's open transaction, and changes
-    // nothing when that commits.
+async fn postgres_rows_reject_a_token_that_goes_stale_in_the_queue() {
+    // As on SQLite; then the old holder's statement waits for the row lock of the new holder's open transaction, and
+    // changes no row after the commit.
     let postgres = Throwaway::postgres(PostgresOptions {
         fast: true,
         ..Default::default()

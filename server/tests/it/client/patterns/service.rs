@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::put as put_route;
 
-use crate::client::world::aside;
+use crate::client::client_and_server::aside;
 
 #[derive(Default)]
 pub(in crate::client) struct Document {
@@ -37,7 +37,7 @@ pub(in crate::client) async fn write(
     StatusCode::NO_CONTENT
 }
 
-/// The negative control: whoever writes last wins.
+/// The negative control: the last writer wins.
 pub(in crate::client) async fn write_unfenced(
     State(document): State<Arc<Mutex<Document>>>,
     text: String,
@@ -47,7 +47,7 @@ pub(in crate::client) async fn write_unfenced(
 }
 
 #[tokio::test]
-async fn an_http_service_refuses_a_token_that_was_overtaken() {
+async fn an_http_service_rejects_a_stale_token() {
     // 1, 1 again, 2, then the late 1: 412; without a token: 428. The text is the second holder's.
     let document = Arc::<Mutex<Document>>::default();
     let app = Router::new()

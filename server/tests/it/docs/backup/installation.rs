@@ -1,18 +1,19 @@
-//! A server as docs/operations.md knows it: the binary in the path, a configuration, a folder of its own, and somebody who
-//! types the commands of the page. What the page calls /var/lib/leasehold, /etc/leasehold and systemctl is ours here.
+//! A server as docs/operations.md describes it: the binary in the path, a configuration, a folder of its own, and an
+//! operator who runs the commands of the page. /var/lib/leasehold, /etc/leasehold and systemctl are replaced by test
+//! folders and functions.
 
 use std::path::Path;
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
-use leasehold::throwaway::free_port;
+use ::testkit::free_port;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tokio::process::{Child, Command};
 
-use crate::process::running::make_token;
-use crate::support::console;
-use crate::support::eventually::eventually;
+use crate::process::startup::make_token;
+use crate::support::caller;
+use testkit::eventually;
 
 const PAGE: &str = include_str!("../../../../../docs/operations.md");
 
@@ -45,7 +46,7 @@ impl Installation {
         let binary = folder.path().join("bin/leasehold");
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_leasehold"), binary).unwrap();
         Self {
-            http: console::client(token, Duration::from_secs(60)),
+            http: caller::client(token, Duration::from_secs(60)),
             variables: vec![("LEASEHOLD_STORE", store.to_owned())],
             folder,
             child: None,
@@ -125,7 +126,7 @@ impl Installation {
         assert!(child.wait().await.unwrap().success());
     }
 
-    /// A server that must not come up; what it says.
+    /// Starts a server that must fail to start; returns its error output.
     pub(super) async fn is_refused(&self) -> String {
         let mut command = self.command("bin/leasehold");
         command.args(["serve", "--config", "leasehold.toml"]);
@@ -139,7 +140,8 @@ impl Installation {
         String::from_utf8(output.stderr).unwrap()
     }
 
-    /// The commands as they stand on the page, one shell for what lies between two `systemctl`, which are done by us.
+    /// Runs the commands of the page unchanged, one shell for each part between two `systemctl` calls, which the test
+    /// performs.
     pub(super) async fn types(&mut self, block: &str) -> String {
         let here = self.path().display().to_string();
         let text = block

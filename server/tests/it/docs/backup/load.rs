@@ -1,5 +1,6 @@
-//! Clients that take and give back locks as fast as they can, and every token that they were given.
+//! Clients that acquire and release locks as fast as they can, and every token that they were granted.
 
+use crate::support::aside;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -8,12 +9,11 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use super::installation::Installation;
-use crate::doors::stage::aside;
-use crate::support::eventually::eventually;
+use testkit::eventually;
 
 const CLIENTS: usize = 4;
 
-/// The highest token that was seen of each resource.
+/// The highest token granted for each resource.
 pub(super) type Tokens = BTreeMap<String, u64>;
 
 pub(super) struct Load {
@@ -23,7 +23,7 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// Each token must be above all that `before` knows of its resource, above the one before it, and above `floor`.
+    /// Each token must be above all tokens in `before` of its resource, above the previous one, and above `floor`.
     pub(super) fn start(on: &Installation, before: Tokens, floor: u64) -> Self {
         let seen = Arc::new(Mutex::new((0, before)));
         let is_over = Arc::new(AtomicBool::new(false));
@@ -61,7 +61,7 @@ impl Load {
         }
     }
 
-    /// So many tokens more from now on.
+    /// Waits for this number of further tokens.
     pub(super) async fn goes_on(&self, more: u64) {
         let count = || self.seen.lock().unwrap().0;
         let before = count();
@@ -73,7 +73,7 @@ impl Load {
         .await;
     }
 
-    /// All clients have given back what they had.
+    /// All clients have released their locks.
     pub(super) async fn stop(self) -> Tokens {
         self.is_over.store(true, Ordering::Relaxed);
         for client in self.clients {

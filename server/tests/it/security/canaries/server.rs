@@ -1,4 +1,4 @@
-//! The real binary beside the canaries: its commands, and a server whose log is kept.
+//! The real binary for the canary test: its commands, and a server whose log is captured.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! One connection through the proxy: two directions that stop and go as the link says.
+//! One connection through the proxy: two directions, each controlled by the link.
 
 use std::{
     io,
@@ -58,7 +58,7 @@ pub(super) async fn carry(
         }
     };
     if ended.is_err() {
-        // A reset, not an orderly end: that is what a broken link, or a killed peer, looks like.
+        // A reset, not an orderly end: a broken link or a killed peer has the same effect.
         let _ = client.set_zero_linger();
         let _ = server.set_zero_linger();
         traffic.reset.fetch_add(1, Ordering::Relaxed);
@@ -89,6 +89,7 @@ async fn pump(
             len = from.read(&mut chunk) => len?,
         };
         if let Link::Slow(delay) = carried(&mut link, way).await? {
+            // The delay of a slow link.
             sleep(delay).await;
             // The link may have changed in the meantime.
             carried(&mut link, way).await?;

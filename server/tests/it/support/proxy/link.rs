@@ -1,15 +1,15 @@
-//! What a proxy's link does with what is sent over it.
+//! The state of a proxy's link.
 
 use std::time::Duration;
 
-/// What the link does. Applies to open connections and to new ones.
+/// The state of the link. Applies to open connections and to new ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Link {
     /// Carries everything.
     Pass,
-    /// Open connections are reset, new ones are refused (nobody listens).
+    /// Open connections are reset, new ones are refused (no listener).
     Cut,
-    /// Connections stay open and new ones are accepted, but nothing is carried, in either direction.
+    /// Connections stay open and new ones are accepted, but no data passes in either direction.
     Blackhole,
     /// Requests arrive, answers do not.
     OnlyToServer,

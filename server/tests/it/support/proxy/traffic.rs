@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What went through: a fault run counts only when there was traffic, and when the fault hit some of it.
+/// Bytes that passed: a fault run counts only when there was traffic, and when the fault hit some of it.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
     pub(super) accepted: AtomicU64,

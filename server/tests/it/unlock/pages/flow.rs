@@ -1,55 +1,59 @@
-//! What goes well, and outcomes: look, reason, name, and what came of it at the same address.
+//! Successful unlocks and results: review, reason, name, and the result at the same address.
 
+use crate::support::{TestServer, on};
+use crate::unlock::requests::{HeldLock, REASON};
 use domain::access::Role;
 
-use super::super::stage::{Held, REASON, Stage, on};
 use super::{address, begun, id, post, see};
 
 #[tokio::test]
-async fn a_lock_is_unlocked_by_three_pages_and_reloading_repeats_nothing() {
-    // Look, begin, type the name; every post leads on to a page. The outcome stays, and a second post changes nothing.
-    let stage = Stage::start().await;
-    let operator = stage.operator().await;
-    let ada = stage.person("ada", on(Role::Operator, None, None)).await;
-    let held = stage.hold(&operator, "jobs/close").await;
-    let look = see(&stage, &ada, &address(&held)).await;
+async fn three_pages_unlock_a_lock_and_reloads_repeat_nothing() {
+    // Review, begin, type the name; every post redirects to a page. The result stays, and a second post changes
+    // nothing.
+    let server = TestServer::start().await;
+    let operator = server.operator().await;
+    let ada = server.user("ada", on(Role::Operator, None, None)).await;
+    let held = server.hold(&operator, "jobs/close").await;
+    let look = see(&server, &ada, &address(&held)).await;
     look.is(200)
         .has("worker-7")
-        .has("What dies with it")
-        .has("Nobody waits")
+        .has("Also released")
+        .has("reports no waiters")
         .has("read fresh at");
     assert_eq!(look.hidden("generation"), held.generation);
-    let step = begun(&stage, &ada, &held).await;
-    let confirm = see(&stage, &ada, &step).await;
+    let step = begun(&server, &ada, &held).await;
+    let confirm = see(&server, &ada, &step).await;
     confirm
         .is(200)
         .has("Type the name of the resource")
         .has(REASON)
         .has("valid for 2 minutes, until");
-    assert!(stage.is_held(&operator, &held).await);
+    assert!(server.is_held(&operator, &held).await);
     let path = format!("{step}/confirm");
-    let done = post(&stage, &ada, &path, &[("resource", "jobs/close")]).await;
+    let done = post(&server, &ada, &path, &[("resource", "jobs/close")]).await;
     assert_eq!(done.is(303).to, step);
     for _ in 0..2 {
-        let outcome = see(&stage, &ada, &step).await;
+        let outcome = see(&server, &ada, &step).await;
         outcome
             .is(200)
             .has("Released")
             .has("does not hold it any more")
             .has("nobody");
     }
-    assert!(!stage.is_held(&operator, &held).await);
-    // Somebody takes it; the form is sent once more.
-    let lease = stage.acquire(&operator, "jobs/close", "worker-9").await;
-    let again = Held {
+    assert!(!server.is_held(&operator, &held).await);
+    // Another owner acquires it; the form is sent once more.
+    let lease = server.acquire(&operator, "jobs/close", "worker-9").await;
+    let again = HeldLock {
         lease: lease["leaseId"].as_str().unwrap().to_owned(),
         generation: format!("token:{}:", lease["fencingToken"]),
         ..held
     };
-    let replayed = post(&stage, &ada, &path, &[("resource", "jobs/close")]).await;
-    replayed.is(409).has("This intent is released and works no more");
-    assert!(stage.is_held(&operator, &again).await);
-    let told = stage.told(id(&step)).await;
+    let replayed = post(&server, &ada, &path, &[("resource", "jobs/close")]).await;
+    replayed
+        .is(409)
+        .has("This intent is released and cannot be used again");
+    assert!(server.is_held(&operator, &again).await);
+    let told = server.unlock_phases(id(&step)).await;
     assert_eq!(
         told,
         [
@@ -62,99 +66,100 @@ async fn a_lock_is_unlocked_by_three_pages_and_reloading_repeats_nothing() {
 }
 
 #[tokio::test]
-async fn another_holder_is_told_before_and_at_the_act_and_is_not_touched() {
+async fn a_new_holder_is_shown_and_not_touched() {
     // It changes hands between the lock's page and the look, between look and intent, and between intent and act.
-    let stage = Stage::start().await;
-    let operator = stage.operator().await;
-    let ada = stage.person("ada", on(Role::Operator, None, None)).await;
-    let first = stage.hold(&operator, "r").await;
-    let change_hands = async |before: &Held| {
+    let server = TestServer::start().await;
+    let operator = server.operator().await;
+    let ada = server.user("ada", on(Role::Operator, None, None)).await;
+    let first = server.hold(&operator, "r").await;
+    let change_hands = async |before: &HeldLock| {
         let path = format!("/v1/locks/{}", before.lease);
-        let release = stage.request(&operator, reqwest::Method::DELETE, &path);
+        let release = server.as_user(&operator).request(reqwest::Method::DELETE, &path);
         assert!(release.send().await.unwrap().status().is_success());
-        let lease = stage.acquire(&operator, "r", "worker-9").await;
+        let lease = server.acquire(&operator, "r", "worker-9").await;
         let mut now = before.clone();
         while now.generation == before.generation {
-            now = stage.seen(&operator, "builtin", "r").await;
+            now = server.inventory_lock(&operator, "builtin", "r").await;
         }
         now.lease = lease["leaseId"].as_str().unwrap().to_owned();
         now
     };
     let second = change_hands(&first).await;
     let came = format!("{}?generation={}", address(&first), first.generation);
-    see(&stage, &ada, &came).await.is(200).has("The holder changed.");
+    see(&server, &ada, &came).await.is(200).has("The holder changed.");
     let old = post(
-        &stage,
+        &server,
         &ada,
         &address(&first),
         &[("generation", &first.generation), ("reason", REASON)],
     )
     .await;
-    old.is(409).has("Another holding stands there now").has(REASON);
-    let step = begun(&stage, &ada, &second).await;
+    old.is(409).has("Another lease holds this lock now").has(REASON);
+    let step = begun(&server, &ada, &second).await;
     let third = change_hands(&second).await;
-    let done = post(&stage, &ada, &format!("{step}/confirm"), &[("resource", "r")]).await;
+    let done = post(&server, &ada, &format!("{step}/confirm"), &[("resource", "r")]).await;
     assert_eq!(done.is(303).to, step);
-    let outcome = see(&stage, &ada, &step).await;
+    let outcome = see(&server, &ada, &step).await;
     outcome
         .is(200)
         .has("Holder changed")
         .has("it was not touched")
-        .has("Begin again with the new holder");
-    assert!(stage.is_held(&operator, &third).await);
+        .has("Restart with the new holder");
+    assert!(server.is_held(&operator, &third).await);
 }
 
 #[tokio::test]
-async fn giving_up_and_running_out_release_nothing_and_say_so() {
-    // Cancelled by its owner; and one whose two minutes are over, confirmed too late.
-    let stage = Stage::start().await;
-    let operator = stage.operator().await;
-    let ada = stage.person("ada", on(Role::Operator, None, None)).await;
-    let held = stage.hold(&operator, "r").await;
-    let step = begun(&stage, &ada, &held).await;
+async fn cancelled_and_expired_intents_release_nothing() {
+    // Cancelled by its requester; and one confirmed after its two minutes.
+    let server = TestServer::start().await;
+    let operator = server.operator().await;
+    let ada = server.user("ada", on(Role::Operator, None, None)).await;
+    let held = server.hold(&operator, "r").await;
+    let step = begun(&server, &ada, &held).await;
     assert_eq!(
-        post(&stage, &ada, &format!("{step}/cancel"), &[])
+        post(&server, &ada, &format!("{step}/cancel"), &[])
             .await
             .is(303)
             .to,
         step
     );
-    see(&stage, &ada, &step)
+    see(&server, &ada, &step)
         .await
         .is(200)
         .has("Cancelled")
         .has("The lock was not touched");
-    let late = post(&stage, &ada, &format!("{step}/confirm"), &[("resource", "r")]).await;
+    let late = post(&server, &ada, &format!("{step}/confirm"), &[("resource", "r")]).await;
     late.is(409).has("This intent is cancelled");
-    let step = begun(&stage, &ada, &held).await;
+    let step = begun(&server, &ada, &held).await;
     let over = format!("UPDATE unlocks SET expires_at = 1 WHERE id = '{}'", id(&step));
-    stage.home.sql(&over).await;
-    see(&stage, &ada, &step)
+    server.store.sql(&over).await;
+    see(&server, &ada, &step)
         .await
         .is(200)
-        .has("Ran out")
-        .has("begin again");
-    let late = post(&stage, &ada, &format!("{step}/confirm"), &[("resource", "r")]).await;
-    late.is(410).has("good for two minutes, which are over");
-    assert!(stage.is_held(&operator, &held).await);
+        .has("Expired")
+        .has("Review again");
+    let late = post(&server, &ada, &format!("{step}/confirm"), &[("resource", "r")]).await;
+    late.is(410).has("expired after two minutes");
+    assert!(server.is_held(&operator, &held).await);
 }
 
 #[tokio::test]
-async fn what_is_not_known_is_not_dressed_up_and_looks_again() {
-    // An act whose server went away: neither released nor refused, and the page asks to be loaded again.
-    let stage = Stage::start().await;
-    let operator = stage.operator().await;
-    let ada = stage.person("ada", on(Role::Operator, None, None)).await;
-    let held = stage.hold(&operator, "r").await;
-    let step = begun(&stage, &ada, &held).await;
+async fn an_unknown_outcome_is_shown_and_read_again() {
+    // A release whose server was killed: neither released nor refused, and the page asks the user to reload.
+    let server = TestServer::start().await;
+    let operator = server.operator().await;
+    let ada = server.user("ada", on(Role::Operator, None, None)).await;
+    let held = server.hold(&operator, "r").await;
+    let step = begun(&server, &ada, &held).await;
     let cut = format!(
-        "UPDATE unlocks SET state = 'outcome_unknown', act_row = intent_row, acted_at = {0}, act_deadline = {0} + 60000 WHERE id = '{1}'",
-        leasehold::clock::Clock::start().now().wall.timestamp_millis(),
+        "UPDATE unlocks SET state = 'outcome_unknown', act_entry = intent_entry, acted_at = {0}, act_deadline = {0} + 60000 WHERE id = '{1}'",
+        runtime::clock::Clock::start().now().wall.timestamp_millis(),
         id(&step)
     );
-    stage.home.sql(&cut).await;
-    let answer = stage
-        .request(&ada, reqwest::Method::GET, &step)
+    server.store.sql(&cut).await;
+    let answer = server
+        .as_user(&ada)
+        .request(reqwest::Method::GET, &step)
         .send()
         .await
         .unwrap();
@@ -171,32 +176,37 @@ async fn what_is_not_known_is_not_dressed_up_and_looks_again() {
 }
 
 #[tokio::test]
-async fn the_locks_page_has_the_way_or_says_why_not() {
+async fn the_lock_page_links_the_unlock_or_the_reason() {
     // An operator, a viewer, and an operator while everything is read-only.
-    let stage = Stage::start().await;
-    let operator = stage.operator().await;
-    let ada = stage.person("ada", on(Role::Operator, None, None)).await;
-    let vera = stage.person("vera", on(Role::Viewer, None, None)).await;
-    let held = stage.hold(&operator, "a/b").await;
+    let server = TestServer::start().await;
+    let operator = server.operator().await;
+    let ada = server.user("ada", on(Role::Operator, None, None)).await;
+    let vera = server.user("vera", on(Role::Viewer, None, None)).await;
+    let held = server.hold(&operator, "a/b").await;
     let lock = "/locks/builtin/a%2Fb?source=lease";
     let way = format!(
         "/unlock/builtin/a/b?source=lease&amp;generation={}",
         held.generation
     );
-    see(&stage, &ada, lock).await.is(200).has(&way).has("data-unlock");
-    let seen = see(&stage, &vera, lock).await;
-    seen.is(200).has("this needs the right unlock on this resource");
+    see(&server, &ada, lock)
+        .await
+        .is(200)
+        .has(&way)
+        .has("data-unlock");
+    let seen = see(&server, &vera, lock).await;
+    seen.is(200)
+        .has("this needs the permission `unlock` on this resource");
     assert!(!seen.text.contains("data-unlock"));
-    let look = see(&stage, &vera, &address(&held)).await;
+    let look = see(&server, &vera, &address(&held)).await;
     look.is(200)
         .has("Not now:")
-        .has("This needs the right unlock on this resource.");
-    assert!(!look.text.contains("What dies with it"));
-    let system = leasehold::identity::Who::system("test");
-    stage.identity().set_read_only(&system, true).await.unwrap();
-    see(&stage, &ada, lock)
+        .has("This needs the permission `unlock` on this resource.");
+    assert!(!look.text.contains("Also released"));
+    let system = leasehold::identity::Principal::system("test");
+    server.identity().set_read_only(&system, true).await.unwrap();
+    see(&server, &ada, lock)
         .await
         .is(200)
         .has("the console is read-only for now");
-    see(&stage, &ada, &address(&held)).await.is(200).has("Not now:");
+    see(&server, &ada, &address(&held)).await.is(200).has("Not now:");
 }

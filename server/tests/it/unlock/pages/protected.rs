@@ -1,192 +1,192 @@
-//! Protected names by page: proved again, a second person by a link, and acting alone.
+//! Protected names by page: proved again, a second approver by a link, and acting alone.
 
+use crate::support::{TestCaller, TestServer, on};
+use crate::unlock::requests::HeldLock;
 use domain::access::{Grant, Role};
-use domain::unlock::Tier;
-use leasehold::identity::{NewPerson, Who};
+use leasehold::identity::{NewUser, Principal};
 
-use super::super::stage::{Caller, Held, Stage, on};
 use super::{address, begun, id, post, see};
 
 const PASSWORD: &str = "correct horse battery";
 
 struct Scene {
-    stage: Stage,
-    operator: Caller,
-    held: Held,
+    server: TestServer,
+    operator: TestCaller,
+    held: HeldLock,
 }
 
 async fn scene() -> Scene {
-    let stage = Stage::start().await;
-    let unlocks = &stage.serving.unlocks;
-    let system = Who::system("test");
-    unlocks
-        .set_tier(&system, None, "jobs", Tier::Protected)
-        .await
-        .unwrap();
-    let operator = stage.operator().await;
-    let held = stage.hold(&operator, "jobs/close").await;
+    let server = TestServer::start().await;
+    server.protect("jobs").await;
+    let operator = server.operator().await;
+    let held = server.hold(&operator, "jobs/close").await;
     Scene {
-        stage,
+        server,
         operator,
         held,
     }
 }
 
 #[tokio::test]
-async fn the_link_is_handed_over_and_the_second_person_approves_by_the_same_page() {
-    // Without: the name is not asked for, the page looks again, and a forged confirmation is refused. With: released.
+async fn second_approver_approves_on_the_linked_page() {
+    // Without approval: the page has no name field and refreshes, and a forged confirmation is refused. With it:
+    // released.
     let Scene {
-        stage,
+        server,
         operator,
         held,
     } = scene().await;
-    let ada = stage.person("ada", on(Role::Operator, None, None)).await;
-    let bob = stage.person("bob", on(Role::Approver, None, Some("jobs"))).await;
-    see(&stage, &ada, &address(&held))
+    let ada = server.user("ada", on(Role::Operator, None, None)).await;
+    let bob = server.user("bob", on(Role::Approver, None, Some("jobs"))).await;
+    see(&server, &ada, &address(&held))
         .await
         .has("This name is protected.");
-    let step = begun(&stage, &ada, &held).await;
-    let answer = stage
-        .request(&ada, reqwest::Method::GET, &step)
+    let step = begun(&server, &ada, &held).await;
+    let answer = server
+        .as_user(&ada)
+        .request(reqwest::Method::GET, &step)
         .send()
         .await
         .unwrap();
     assert_eq!(answer.headers()["refresh"], "10");
-    let waiting = see(&stage, &ada, &step).await;
+    let waiting = see(&server, &ada, &step).await;
     waiting
-        .has("A second person approves")
+        .has("A second approver approves")
         .has("may: bob")
-        .has(&stage.url(&step));
+        .has(&server.url(&step));
     assert!(!waiting.text.contains("name=\"resource\""), "{}", waiting.text);
     let path = format!("{step}/confirm");
-    let early = post(&stage, &ada, &path, &[("resource", "jobs/close")]).await;
-    early.is(403).has("a second person must approve first");
-    let own = post(&stage, &ada, &format!("{step}/approve"), &[]).await;
+    let early = post(&server, &ada, &path, &[("resource", "jobs/close")]).await;
+    early.is(403).has("a second approver must approve first");
+    let own = post(&server, &ada, &format!("{step}/approve"), &[]).await;
     own.is(403);
-    let asked = see(&stage, &bob, &step).await;
+    let asked = see(&server, &bob, &step).await;
     asked
-        .has("You are asked to be the second person")
+        .has("Your approval is requested")
         .has("worker-7")
-        .has("What dies with it");
+        .has("Also released");
     assert_eq!(
-        post(&stage, &bob, &format!("{step}/approve"), &[])
+        post(&server, &bob, &format!("{step}/approve"), &[])
             .await
             .is(303)
             .to,
         step
     );
-    see(&stage, &bob, &step).await.has("can confirm this intent");
-    let ready = see(&stage, &ada, &step).await;
-    ready.has("A second person approved").has("name=\"resource\"");
-    post(&stage, &ada, &path, &[("resource", "jobs/close")])
+    see(&server, &bob, &step).await.has("can confirm this intent");
+    let ready = see(&server, &ada, &step).await;
+    ready
+        .has("Approved by a second approver")
+        .has("name=\"resource\"");
+    post(&server, &ada, &path, &[("resource", "jobs/close")])
         .await
         .is(303);
-    see(&stage, &ada, &step)
+    see(&server, &ada, &step)
         .await
         .has("Released")
         .has("bob approved it");
-    assert!(!stage.is_held(&operator, &held).await);
+    assert!(!server.is_held(&operator, &held).await);
 }
 
 #[tokio::test]
-async fn who_has_not_proved_who_they_are_for_a_while_does_so_on_the_page() {
-    // The password once more, wrong at first; then it waits for the second person. Without a password: signing in again.
-    let Scene { stage, held, .. } = scene().await;
-    let new = NewPerson {
+async fn an_old_sign_in_is_renewed_on_the_page() {
+    // The password once more, wrong at first; then it waits for the second approver. Without a password: signing in again.
+    let Scene { server, held, .. } = scene().await;
+    let new = NewUser {
         name: "ada".to_owned(),
         grants: on(Role::Operator, None, None),
         password: Some(PASSWORD.into()),
     };
-    stage
+    server
         .identity()
-        .add_person(&Who::system("test"), new)
+        .add_user(&Principal::system("test"), new)
         .await
         .unwrap();
-    let ada = stage.sign_in("ada").await;
-    let lin = stage.person("lin", on(Role::Operator, None, None)).await;
-    stage
-        .home
+    let ada = server.sign_in("ada").await;
+    let lin = server.user("lin", on(Role::Operator, None, None)).await;
+    server
+        .store
         .sql("UPDATE sessions SET authenticated_at = authenticated_at - 1000000")
         .await;
-    let step = begun(&stage, &ada, &held).await;
-    see(&stage, &ada, &step)
+    let step = begun(&server, &ada, &held).await;
+    see(&server, &ada, &step)
         .await
-        .has("Prove again who you are")
+        .has("Authenticate again")
         .has("name=\"password\"");
     let path = format!("{step}/confirm");
-    let early = post(&stage, &ada, &path, &[("resource", "jobs/close")]).await;
-    early.is(403).has("prove again who you are");
+    let early = post(&server, &ada, &path, &[("resource", "jobs/close")]).await;
+    early.is(403).has("sign in again or give your password");
     let prove = format!("{step}/prove");
-    let wrong = post(&stage, &ada, &prove, &[("password", "not it at all")]).await;
+    let wrong = post(&server, &ada, &prove, &[("password", "not it at all")]).await;
     wrong
         .is(401)
         .has("That is not your password.")
         .has("aria-invalid");
     assert!(!wrong.text.contains("not it at all"));
     assert_eq!(
-        post(&stage, &ada, &prove, &[("password", PASSWORD)])
+        post(&server, &ada, &prove, &[("password", PASSWORD)])
             .await
             .is(303)
             .to,
         step
     );
-    see(&stage, &ada, &step)
+    see(&server, &ada, &step)
         .await
-        .has("You proved who you are")
-        .has("A second person approves");
-    let other = begun(&stage, &lin, &held).await;
+        .has("Authenticated")
+        .has("A second approver approves");
+    let other = begun(&server, &lin, &held).await;
     let link = format!("/sign-in?next={other}");
-    see(&stage, &lin, &other).await.has("Sign in again").has(&link);
+    see(&server, &lin, &other).await.has("Sign in again").has(&link);
 }
 
 #[tokio::test]
-async fn acting_alone_asks_for_a_second_reason_and_stays_flagged_until_reviewed() {
-    // The same reason twice is refused at its field with the name kept; then released, flagged, reviewed by another.
+async fn break_glass_needs_a_second_reason_and_a_review() {
+    // The same reason twice is refused at its field with the name kept; then released, flagged, reviewed by another
+    // user.
     let Scene {
-        stage,
+        server,
         operator,
         held,
     } = scene().await;
-    let ada = stage.person("ada", on(Role::Operator, None, None)).await;
+    let ada = server.user("ada", on(Role::Operator, None, None)).await;
     let both = vec![
         Grant::everywhere(Role::Approver),
         Grant::everywhere(Role::Operator),
     ];
-    let bob = stage.person("bob", both).await;
-    let step = begun(&stage, &ada, &held).await;
-    see(&stage, &ada, &step).await.has(&format!("{step}?alone"));
-    see(&stage, &ada, &format!("{step}?alone"))
+    let bob = server.user("bob", both).await;
+    let step = begun(&server, &ada, &held).await;
+    see(&server, &ada, &step).await.has(&format!("{step}?alone"));
+    see(&server, &ada, &format!("{step}?alone"))
         .await
-        .has("You are about to act alone")
-        .has("Release alone");
+        .has("You are about to act without a second approver")
+        .has("Release (break-glass)");
     let path = format!("{step}/confirm");
     let same = [("breakGlassReason", super::REASON), ("resource", "jobs/close")];
-    let same = post(&stage, &ada, &path, &same).await;
+    let same = post(&server, &ada, &path, &same).await;
     same.is(422)
         .has("needs a second reason")
         .has("value=\"jobs/close\"")
         .has("breakGlassReason-note");
-    assert!(stage.is_held(&operator, &held).await);
+    assert!(server.is_held(&operator, &held).await);
     let second = [
         ("breakGlassReason", "nobody answers the pager at night"),
         ("resource", "jobs/close"),
     ];
-    post(&stage, &ada, &path, &second).await.is(303);
-    let flagged = see(&stage, &ada, &step).await;
+    post(&server, &ada, &path, &second).await.is(303);
+    let flagged = see(&server, &ada, &step).await;
     flagged
         .has("not reviewed yet")
         .has("nobody answers the pager at night");
-    assert!(!flagged.text.contains("I have reviewed it"));
-    see(&stage, &bob, &step).await.has("I have reviewed it");
+    assert!(!flagged.text.contains("Mark as reviewed"));
+    see(&server, &bob, &step).await.has("Mark as reviewed");
     assert_eq!(
-        post(&stage, &bob, &format!("{step}/review"), &[])
+        post(&server, &bob, &format!("{step}/review"), &[])
             .await
             .is(303)
             .to,
         step
     );
-    see(&stage, &ada, &step).await.has("Reviewed by ").has("bob");
-    let told = stage.told(id(&step)).await;
+    see(&server, &ada, &step).await.has("Reviewed by ").has("bob");
+    let told = server.unlock_phases(id(&step)).await;
     assert!(
         told.ends_with(&["outcome released".to_owned(), "approval reviewed".to_owned()]),
         "{told:?}"

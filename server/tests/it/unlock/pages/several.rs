@@ -1,12 +1,13 @@
 //! Several at once, by the page: ticked one by one, each by its own name, each with its own outcome.
 
+use crate::support::{TestServer, on};
+use crate::unlock::requests::{HeldLock, REASON};
 use domain::access::Role;
 
-use super::super::stage::{Held, REASON, Stage, on};
 use super::{Page, address, post, see};
 
-/// The value of the tick that stands for this holding.
-fn tick(page: &Page, held: &Held) -> String {
+/// The checkbox value of this holding.
+fn tick(page: &Page, held: &HeldLock) -> String {
     let label = format!("aria-label=\"unlock {} on", held.resource);
     let line = page.text.split("<input").find(|input| input.contains(&label));
     let value = line.and_then(|input| input.split("value=\"").nth(1));
@@ -23,26 +24,26 @@ fn ids(path: &str) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn what_is_ticked_goes_on_and_each_ends_by_its_own_name() {
-    // Two of three are ticked; one name is right and one is the other's; then that one too. The third is never touched,
-    // however often the page is looked at.
-    let stage = Stage::start().await;
-    let operator = stage.operator().await;
-    let ada = stage.person("ada", on(Role::Operator, None, None)).await;
+async fn ticked_locks_are_confirmed_each_by_its_name() {
+    // Two of three are selected; one typed name is right and one is wrong; then both are right. The third is never
+    // released, however often the page is loaded.
+    let server = TestServer::start().await;
+    let operator = server.operator().await;
+    let ada = server.user("ada", on(Role::Operator, None, None)).await;
     let mut held = Vec::new();
     for name in ["job:a", "job:b", "job:c"] {
-        held.push(stage.hold(&operator, name).await);
+        held.push(server.hold(&operator, name).await);
     }
-    let look = see(&stage, &ada, &address(&held[0])).await;
+    let look = see(&server, &ada, &address(&held[0])).await;
     look.is(200).has("/unlocks?backend=builtin");
-    let list = see(&stage, &ada, "/unlocks?backend=builtin&prefix=job:").await;
+    let list = see(&server, &ada, "/unlocks?backend=builtin&prefix=job:").await;
     list.is(200).has("Held now").has("job:c");
     let (a, b) = (tick(&list, &held[0]), tick(&list, &held[1]));
     let form = [("item", a.as_str()), ("item", &b), ("reason", REASON)];
-    let begun = post(&stage, &ada, "/unlocks", &form).await;
+    let begun = post(&server, &ada, "/unlocks", &form).await;
     let to = begun.is(303).to.clone();
-    let page = see(&stage, &ada, &to).await;
-    page.is(200).has("Confirm 2 unlocks").has("What dies with it");
+    let page = see(&server, &ada, &to).await;
+    page.is(200).has("Confirm 2 unlocks").has("Also released");
     assert!(!page.text.contains("job:c"), "{}", page.text);
     let ids = ids(&to);
     let fields: Vec<String> = ids.iter().map(|id| format!("resource-{id}")).collect();
@@ -51,49 +52,53 @@ async fn what_is_ticked_goes_on_and_each_ends_by_its_own_name() {
         both.chain([(fields[0].as_str(), "job:a"), (fields[1].as_str(), second)])
             .collect::<Vec<_>>()
     };
-    let half = post(&stage, &ada, "/unlocks/several", &typed("job:a")).await;
+    let half = post(&server, &ada, "/unlocks/several", &typed("job:a")).await;
     half.is(422)
         .has("Confirm 1 unlock")
         .has("aria-invalid=\"true\"")
         .has("value=\"job:a\"")
         .has("Released");
-    assert!(!stage.is_held(&operator, &held[0]).await && stage.is_held(&operator, &held[1]).await);
+    assert!(!server.is_held(&operator, &held[0]).await && server.is_held(&operator, &held[1]).await);
     let both: Vec<(&str, &str)> = typed("job:b")
         .into_iter()
         .filter(|(name, _)| *name != fields[0])
         .collect();
-    let done = post(&stage, &ada, "/unlocks/several", &both).await;
+    let done = post(&server, &ada, "/unlocks/several", &both).await;
     assert_eq!(done.is(303).to, to);
-    see(&stage, &ada, &to).await.is(200).has("2 of 2 released");
-    assert!(!stage.is_held(&operator, &held[1]).await && stage.is_held(&operator, &held[2]).await);
+    see(&server, &ada, &to).await.is(200).has("2 of 2 released");
+    assert!(!server.is_held(&operator, &held[1]).await && server.is_held(&operator, &held[2]).await);
 }
 
 #[tokio::test]
-async fn what_cannot_be_begun_is_told_one_by_one_and_nothing_typed_is_lost() {
-    // Nothing ticked; a weak reason; a tick whose holder has changed beside a good one; a protected one; a viewer.
-    let stage = Stage::start().await;
-    let operator = stage.operator().await;
-    let ada = stage.person("ada", on(Role::Operator, None, None)).await;
-    let vera = stage.person("vera", on(Role::Viewer, None, None)).await;
-    let (one, two) = (stage.hold(&operator, "a").await, stage.hold(&operator, "b").await);
-    see(&stage, &vera, "/unlocks").await.is(403);
-    let list = see(&stage, &ada, "/unlocks").await;
+async fn refused_items_are_listed_and_input_is_kept() {
+    // No selection; a weak reason; a selected lock whose holder has changed with an unchanged one; a protected one; a
+    // viewer.
+    let server = TestServer::start().await;
+    let operator = server.operator().await;
+    let ada = server.user("ada", on(Role::Operator, None, None)).await;
+    let vera = server.user("vera", on(Role::Viewer, None, None)).await;
+    let (one, two) = (
+        server.hold(&operator, "a").await,
+        server.hold(&operator, "b").await,
+    );
+    see(&server, &vera, "/unlocks").await.is(403);
+    let list = see(&server, &ada, "/unlocks").await;
     let good = tick(&list, &one);
-    post(&stage, &ada, "/unlocks", &[("reason", REASON)])
+    post(&server, &ada, "/unlocks", &[("reason", REASON)])
         .await
         .is(422)
         .has("Tick at least one lock")
         .has(REASON);
-    let weak = post(&stage, &ada, "/unlocks", &[("item", &good), ("reason", "....")]).await;
+    let weak = post(&server, &ada, "/unlocks", &[("item", &good), ("reason", "....")]).await;
     weak.is(422).has("A reason is made of words");
     assert!(weak.text.matches("checked").count() == 1, "{}", weak.text);
     let stale = tick(&list, &two).replace(two.generation.as_str(), "lse_01ARZ3NDEKTSV4RRFFQ69G5FAV");
     let mixed = [("item", good.as_str()), ("item", &stale), ("reason", REASON)];
-    let begun = post(&stage, &ada, "/unlocks", &mixed).await;
+    let begun = post(&server, &ada, "/unlocks", &mixed).await;
     begun.is(200).has("1 lock has no intent").has("Confirm 1 unlock");
-    assert!(stage.is_held(&operator, &one).await && stage.is_held(&operator, &two).await);
+    assert!(server.is_held(&operator, &one).await && server.is_held(&operator, &two).await);
     // A number that is no tick of ours is not acted on.
-    post(&stage, &ada, "/unlocks", &[("item", "on"), ("reason", REASON)])
+    post(&server, &ada, "/unlocks", &[("item", "on"), ("reason", REASON)])
         .await
         .is(422);
 }

@@ -1,4 +1,4 @@
-//! Many rows drawn as few marks, nothing at all, and any rows in whatever order.
+//! Many rows drawn as few marks, an empty timeline, and rows in any order.
 
 use proptest::prelude::*;
 
@@ -22,10 +22,10 @@ fn renewals_are_ticks_and_runs_of_them_are_thinned_out() {
         event(30, EventKind::Renewed, "a", 1),
     ];
     let told = |events: &[HistoryEvent]| {
-        draw(&Told {
+        draw(&TimelineInput {
             events,
             holders: Some(&[holder("a", 1, None)]),
-            ..Told::default()
+            ..TimelineInput::default()
         })
     };
     let timeline = told(&few);
@@ -58,10 +58,10 @@ fn ten_thousand_rows_become_few_blocks_and_lanes() {
         let end = event(0, EventKind::Released, &who, token);
         events.push(HistoryEvent { at: at + 500, ..end });
     }
-    let timeline = draw(&Told {
+    let timeline = draw(&TimelineInput {
         events: &events,
         holders: Some(&[]),
-        ..Told::default()
+        ..TimelineInput::default()
     });
     assert_eq!((timeline.lanes.len(), timeline.more), (LANES_MAX, 30));
     let blocks: usize = timeline.lanes.iter().map(|lane| lane.blocks.len()).sum();
@@ -76,16 +76,16 @@ fn ten_thousand_rows_become_few_blocks_and_lanes() {
 }
 
 #[test]
-fn who_waits_is_a_line_between_two_tellings_and_ends_where_nobody_watched() {
+fn queue_length_holds_between_reports_and_ends_at_a_gap() {
     let waiting = |at, count| HistoryEvent {
         waiters: Some(count),
         ..event(at, EventKind::Waiting, "a", 1)
     };
     let events = [waiting(5, 2), waiting(10, 2), waiting(15, 0), waiting(20, 4)];
-    let timeline = draw(&Told {
+    let timeline = draw(&TimelineInput {
         events: &events,
         gaps: &[(30 * MINUTE, 40 * MINUTE)],
-        ..Told::default()
+        ..TimelineInput::default()
     });
     let told: Vec<(i64, i64, u32)> = timeline
         .queue
@@ -96,12 +96,12 @@ fn who_waits_is_a_line_between_two_tellings_and_ends_where_nobody_watched() {
 }
 
 #[test]
-fn nothing_known_is_nothing_drawn() {
-    assert!(draw(&Told::default()).is_empty());
-    // A refused write of an unknown time and owner is a mark without a window.
-    let timeline = draw(&Told {
+fn no_history_draws_no_marks() {
+    assert!(draw(&TimelineInput::default()).is_empty());
+    // A rejected write of unknown time and owner is a mark without a window.
+    let timeline = draw(&TimelineInput {
         refused: &[refused(10, 4)],
-        ..Told::default()
+        ..TimelineInput::default()
     });
     assert_eq!(
         (timeline.lanes[0].refused.len(), timeline.lanes[0].zombies.len()),
@@ -135,22 +135,23 @@ fn any_event() -> impl Strategy<Value = HistoryEvent> {
 
 proptest! {
     #[test]
-    fn whatever_happened_is_drawn_inside_the_range(mut events in proptest::collection::vec(any_event(), 0..60), now in -10_i64..70, writes in proptest::collection::vec((-10_i64..70, 0_u64..4), 0..6), has_since: bool, is_held in 0_usize..3) {
-        // Any rows in order of time, refused writes, with and without a holder and a beginning.
+    fn any_events_are_drawn_inside_the_range(mut events in proptest::collection::vec(any_event(), 0..60), now in -10_i64..70, writes in proptest::collection::vec((-10_i64..70, 0_u64..4), 0..6), has_since: bool, is_held in 0_usize..3) {
+        // Any rows in order of time, rejected writes, with and without a holder and a
+        // beginning.
         events.sort_by_key(|event| event.at);
         let mut refusals: Vec<Refused> = writes.into_iter().map(|(at, token)| refused(at, token)).collect();
         refusals.sort_by_key(|write| write.at);
         let holders = [holder("a", 3, None)];
-        let told = Told {
+        let told = TimelineInput {
             events: &events,
             gaps: &[(10 * MINUTE, 12 * MINUTE)],
             refused: &refusals,
             since: has_since.then_some(5 * MINUTE),
             holders: [None, Some(&holders[..]), Some(&[])][is_held],
-            ..Told::default()
+            ..TimelineInput::default()
         };
         let scale = hour();
-        let timeline = Timeline::of(&told, scale, now * MINUTE);
+        let timeline = Timeline::new(&told, scale, now * MINUTE);
         for lane in &timeline.lanes {
             for block in &lane.blocks {
                 prop_assert!(block.from <= block.until, "{block:?}");

@@ -1,0 +1,164 @@
+//! Aggregates of past events: usual hold times per lock and recent events per prefix. Fed with
+//! rows of the history by the live rules; the preview uses the same functions for holdings.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::hold_times::HoldTimes;
+use super::holdings::{Entry, Holdings, Occurrence};
+use super::limits::WINDOW_MS_MAX;
+use super::refusal_counts::RefusalCounts;
+use crate::history::HistoryEvent;
+use crate::history::template::template;
+use crate::names::{BackendName, LockId, Resource};
+
+/// Limits: entries per prefix, number of locks, number of prefixes.
+const ENTRIES_MAX: usize = 20_000;
+pub(super) const LOCKS_MAX: usize = 100_000;
+pub(super) const PREFIXES_MAX: usize = 5_000;
+
+#[derive(Debug, Default)]
+pub struct Baseline {
+    pub(super) locks: HashMap<LockId, Track>,
+    pub(super) prefixes: HashMap<(BackendName, String), Window>,
+    refused: HashMap<(BackendName, String), RefusalCounts>,
+    /// How often old locks were evicted.
+    forgotten: u64,
+}
+
+/// Acquires that were not granted, per template. Only the lease service reports them; they
+/// leave no other trace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    pub at: i64,
+    pub backend: BackendName,
+    pub prefix: String,
+    pub times: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Track {
+    /// Time of the last event.
+    touched_at: i64,
+    pub(super) holdings: Holdings,
+    pub(super) holds: HoldTimes,
+}
+
+/// Recent events of one prefix of one backend, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Window {
+    pub(super) entries: VecDeque<(i64, Entry, Resource)>,
+}
+
+impl Baseline {
+    /// Applies one event. Events arrive sorted by time.
+    pub fn apply(&mut self, event: &HistoryEvent) {
+        let id = LockId {
+            backend: event.backend.clone(),
+            source: event.source.clone(),
+            resource: event.resource.clone(),
+        };
+        if self.locks.len() >= LOCKS_MAX && !self.locks.contains_key(&id) {
+            self.forget_half();
+        }
+        let prefix = (event.backend.clone(), template(event.resource.as_bytes()));
+        let track = self.locks.entry(id).or_default();
+        track.touched_at = event.at;
+        let mut entries = Vec::with_capacity(3);
+        let held_ms = track
+            .holdings
+            .apply(&Occurrence::from(event), &mut |entry| entries.push(entry));
+        if let Some(ms) = held_ms {
+            track.holds.add(ms);
+        }
+        self.record(prefix, event, entries);
+    }
+
+    fn record(&mut self, prefix: (BackendName, String), event: &HistoryEvent, entries: Vec<Entry>) {
+        if entries.is_empty() || (self.prefixes.len() >= PREFIXES_MAX && !self.prefixes.contains_key(&prefix))
+        {
+            return;
+        }
+        let window = self.prefixes.entry(prefix).or_default();
+        let at = event.at;
+        let named = entries
+            .into_iter()
+            .map(|entry| (at, entry, event.resource.clone()));
+        window.entries.extend(named);
+        while window.entries.len() > ENTRIES_MAX
+            || window
+                .entries
+                .front()
+                .is_some_and(|(then, ..)| *then < at - WINDOW_MS_MAX)
+        {
+            window.entries.pop_front();
+        }
+    }
+
+    /// Evicts the half with the oldest events, preferring locks that are free. Names that are
+    /// used once (jobs, orders) would otherwise grow without bound.
+    fn forget_half(&mut self) {
+        self.forgotten += 1;
+        let free = self.locks.values().filter(|track| !track.holdings.is_open());
+        let mut times: Vec<i64> = free.map(|track| track.touched_at).collect();
+        let are_held_kept = times.len() > LOCKS_MAX / 4;
+        if !are_held_kept {
+            times = self.locks.values().map(|track| track.touched_at).collect();
+        }
+        let middle = times.len() / 2;
+        let (_, oldest_kept, _) = times.select_nth_unstable(middle);
+        let oldest_kept = *oldest_kept;
+        self.locks
+            .retain(|_, track| track.touched_at > oldest_kept || (are_held_kept && track.holdings.is_open()));
+    }
+
+    /// Replaces the refusals from `since` on. `all` is sorted by time.
+    pub fn refused(&mut self, since: i64, all: Vec<Refused>) {
+        self.refused.retain(|_, counts| {
+            counts.truncate(since);
+            !counts.is_empty()
+        });
+        for one in all.into_iter().filter(|one| one.at >= since) {
+            let of = self.refused.entry((one.backend, one.prefix)).or_default();
+            of.add(one.at, one.times);
+        }
+    }
+
+    /// Removes refusals before `from`: no window reaches that far.
+    pub fn forget_refused(&mut self, from: i64) {
+        self.refused.retain(|_, counts| {
+            counts.forget(from);
+            !counts.is_empty()
+        });
+    }
+
+    /// Refusals after `since` and up to `now`.
+    pub(super) fn refused_in(&self, key: &(BackendName, String), since: i64, now: i64) -> i64 {
+        let count = self
+            .refused
+            .get(key)
+            .map_or(0, |counts| counts.between(since, now));
+        i64::try_from(count).unwrap_or(i64::MAX / 2_000)
+    }
+
+    /// Every prefix, including those with refusals only.
+    pub(super) fn windows(&self) -> impl Iterator<Item = (&(BackendName, String), &Window)> {
+        static NONE: Window = Window {
+            entries: VecDeque::new(),
+        };
+        let alone = self
+            .refused
+            .keys()
+            .filter(|key| !self.prefixes.contains_key(*key));
+        self.prefixes.iter().chain(alone.map(|key| (key, &NONE)))
+    }
+
+    /// Rises when the hold times of many locks are evicted.
+    pub const fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    /// Usual hold time of this lock; `None` until it was observed often enough.
+    pub fn p95_ms(&self, id: &LockId) -> Option<i64> {
+        self.locks.get(id)?.holds.p95_ms()
+    }
+}

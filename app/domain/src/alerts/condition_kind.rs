@@ -1,0 +1,348 @@
+//! All conditions: wording, thresholds with bounds, and defaults of the built-in rules.
+
+use super::rule::AlertSeverity;
+use super::unit::Unit;
+
+crate::wire_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum ConditionKind {
+        NearExpiry = "near_expiry",
+        NotRenewing = "not_renewing",
+        LongHeld = "long_held",
+        HoldNearTtl = "hold_near_ttl",
+        FencingRejections = "fencing_rejections",
+        Contention = "contention",
+        WaiterAge = "waiter_age",
+        WaitP95 = "wait_p95",
+        RenewalFailures = "renewal_failures",
+        ReleaseFailures = "release_failures",
+        LeaseLosses = "lease_losses",
+        DualOwner = "dual_owner",
+        NoTtl = "no_ttl",
+        Expired = "expired",
+        Orphaned = "orphaned",
+        Leaked = "leaked",
+        BackendUnreachable = "backend_unreachable",
+        Coverage = "coverage",
+        ClockOffset = "clock_offset",
+        RelistDifference = "relist_difference",
+        ForcedUnlocks = "forced_unlocks",
+        BreakGlass = "break_glass",
+    }
+}
+
+/// Subject of an alert.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum About {
+    Lock,
+    Prefix,
+    Backend,
+}
+
+/// Where a preview reads the past of a condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HistorySource {
+    Events,
+    Rejections,
+    Unlocks,
+    /// Failed calls, counted per second by each server.
+    Counted,
+    /// No history; the clause says why.
+    NotKept(&'static str),
+}
+
+/// One threshold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Param {
+    pub name: &'static str,
+    /// Label of the value in the form.
+    pub words: &'static str,
+    /// Wording inside a sentence, with `…` in place of the value. `None`: the label followed by
+    /// the value.
+    pub said: Option<&'static str>,
+    pub unit: Unit,
+    /// `None`: the threshold is optional.
+    pub default: Option<i64>,
+    pub min: i64,
+    pub max: i64,
+    /// The threshold that the chart shows.
+    pub is_main: bool,
+}
+
+/// Texts and defaults of a condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KindInfo {
+    pub title: &'static str,
+    /// Completes "fires when".
+    pub when: &'static str,
+    pub about: About,
+    pub severity: AlertSeverity,
+    pub for_ms: i64,
+    pub keep_ms: i64,
+    pub past: HistorySource,
+    pub params: &'static [Param],
+}
+
+const S: i64 = 1_000;
+const M: i64 = 60 * S;
+const H: i64 = 60 * M;
+
+const fn param(
+    name: &'static str,
+    words: &'static str,
+    unit: Unit,
+    default: Option<i64>,
+    bounds: (i64, i64),
+) -> Param {
+    Param {
+        name,
+        words,
+        said: None,
+        unit,
+        default,
+        min: bounds.0,
+        max: bounds.1,
+        is_main: false,
+    }
+}
+
+const fn main(param: Param) -> Param {
+    Param {
+        is_main: true,
+        ..param
+    }
+}
+
+const fn with_text(said: &'static str, param: Param) -> Param {
+    Param {
+        said: Some(said),
+        ..param
+    }
+}
+
+const fn window(default: i64) -> Param {
+    param(
+        "window",
+        "within",
+        Unit::Duration,
+        Some(default),
+        (super::limits::WINDOW_MS_MIN, super::limits::WINDOW_MS_MAX),
+    )
+}
+
+const fn number(default: i64) -> Param {
+    main(param(
+        "count",
+        "at least",
+        Unit::Count,
+        Some(default),
+        (1, 1_000_000),
+    ))
+}
+
+const NEAR: &[Param] = &[main(with_text(
+    "less than … of the TTL left, of holders that never renew",
+    param(
+        "share",
+        "of holders that never renew: left below",
+        Unit::Share,
+        Some(125),
+        (1, 900),
+    ),
+))];
+const RENEWING: &[Param] = &[main(with_text(
+    "silent for more than … its own interval",
+    param(
+        "intervals",
+        "silent for more intervals than",
+        Unit::Times,
+        Some(250),
+        (150, 2_000),
+    ),
+))];
+const HELD: &[Param] = &[
+    main(with_text(
+        "longer than … its own p95",
+        param(
+            "times_p95",
+            "longer than its own p95 times",
+            Unit::Times,
+            Some(300),
+            (110, 10_000),
+        ),
+    )),
+    param(
+        "longer_than",
+        "or longer than",
+        Unit::Duration,
+        Some(2 * H),
+        (S, 365 * 24 * H),
+    ),
+    param("at_least", "but not below", Unit::Duration, Some(M), (0, 24 * H)),
+];
+const HOLD_TTL: &[Param] = &[
+    main(with_text(
+        "p99 of the hold times above … of the TTL",
+        param(
+            "share",
+            "p99 of the hold times above this share of the TTL",
+            Unit::Share,
+            Some(800),
+            (100, 1_000),
+        ),
+    )),
+    with_text(
+        "of at least … holds",
+        param("at_least", "of holds", Unit::Count, Some(20), (5, 10_000)),
+    ),
+    window(24 * H),
+];
+const CONTENDED: &[Param] = &[
+    main(with_text(
+        "more than … of attempts waited or were refused",
+        param(
+            "share",
+            "share of attempts that waited or were refused above",
+            Unit::Share,
+            Some(500),
+            (10, 1_000),
+        ),
+    )),
+    with_text(
+        "of at least … attempts",
+        param("at_least", "of attempts", Unit::Count, Some(5), (1, 100_000)),
+    ),
+    window(5 * M),
+];
+const OLDER: &[Param] = &[main(param(
+    "longer_than",
+    "waiting longer than",
+    Unit::Duration,
+    Some(M),
+    (S, 24 * H),
+))];
+const WAITS: &[Param] = &[
+    main(param(
+        "longer_than",
+        "p95 of the waits above",
+        Unit::Duration,
+        Some(30 * S),
+        (100, 24 * H),
+    )),
+    with_text(
+        "of at least … waits",
+        param("at_least", "of waits", Unit::Count, Some(5), (1, 100_000)),
+    ),
+    window(15 * M),
+];
+const LOSSES: &[Param] = &[number(3), window(5 * M)];
+const ANY: &[Param] = &[number(1), window(5 * M)];
+const COVERAGE: &[Param] = &[main(with_text(
+    "less than … is seen",
+    param("below", "seen share below", Unit::Share, Some(1_000), (10, 1_000)),
+))];
+const OFFSET: &[Param] = &[main(param(
+    "above",
+    "away from our clock by more than",
+    Unit::Duration,
+    Some(5 * S),
+    (100, 24 * H),
+))];
+
+const NOW_ONLY: HistorySource = HistorySource::NotKept("history has lock events, not lock states");
+const BACKENDS: HistorySource = HistorySource::NotKept("history has lock events, not backend health");
+
+impl ConditionKind {
+    pub fn about(self) -> About {
+        self.info().about
+    }
+
+    pub fn info(self) -> KindInfo {
+        match self {
+            Self::NearExpiry
+            | Self::NotRenewing
+            | Self::LongHeld
+            | Self::WaiterAge
+            | Self::DualOwner
+            | Self::NoTtl
+            | Self::Expired
+            | Self::Orphaned
+            | Self::Leaked => self.of_locks(),
+            Self::HoldNearTtl | Self::Contention | Self::WaitP95 | Self::LeaseLosses => self.of_prefixes(),
+            Self::FencingRejections | Self::ForcedUnlocks | Self::BreakGlass => self.of_records(),
+            Self::RenewalFailures
+            | Self::ReleaseFailures
+            | Self::BackendUnreachable
+            | Self::Coverage
+            | Self::ClockOffset
+            | Self::RelistDifference => self.of_backends(),
+        }
+    }
+
+    #[rustfmt::skip]
+    fn of_locks(self) -> KindInfo {
+        use AlertSeverity::{Critical, Info, Warning};
+        let row = |title, when, severity, for_ms, past, params| KindInfo {
+            title, when, about: About::Lock, severity, for_ms, keep_ms: 0, past, params,
+        };
+        match self {
+            Self::NearExpiry => row("Near expiry", "a holder missed a renewal, or a lease that never renews is about to expire", Warning, 0, HistorySource::Events, NEAR),
+            Self::NotRenewing => row("Not renewing", "a holder with a known renewal interval has stopped renewing", Critical, 0, HistorySource::Events, RENEWING),
+            Self::LongHeld => row("Long-held", "a lock is held much longer than it usually is, or too long altogether", Warning, 0, HistorySource::Events, HELD),
+            Self::WaiterAge => row("Waiter too old", "the first waiter waits too long", Warning, 0, NOW_ONLY, OLDER),
+            Self::DualOwner => row("Two owners", "two owners act as if they held the same lock", Critical, 0, NOW_ONLY, &[]),
+            Self::NoTtl => row("No TTL", "a lock has no expiry and stays held after a crash", Info, 5 * M, NOW_ONLY, &[]),
+            Self::Expired => row("Expired", "a lease has run out and its record is still there", Warning, 30 * S, NOW_ONLY, &[]),
+            Self::Orphaned => row("Orphaned", "a lock outlives its owner", Critical, 0, NOW_ONLY, &[]),
+            _ => row("Leaked through a pooler", "a session lock may belong to a client that has gone back to the pool", Warning, M, NOW_ONLY, &[]),
+        }
+    }
+
+    #[rustfmt::skip]
+    fn of_prefixes(self) -> KindInfo {
+        let row = |title, when, for_ms, keep_ms, params| KindInfo {
+            title, when, about: About::Prefix, severity: AlertSeverity::Warning, for_ms, keep_ms, past: HistorySource::Events, params,
+        };
+        match self {
+            Self::HoldNearTtl => row("Holds close to the TTL", "work takes nearly as long as the lease TTL", 0, 5 * M, HOLD_TTL),
+            Self::Contention => row("Contention", "many attempts on locks of a prefix wait or are refused", 30 * S, M, CONTENDED),
+            Self::WaitP95 => row("Waits too long", "waits for locks of a prefix are long", 0, M, WAITS),
+            _ => row("Lease losses", "leases of a prefix run out while they are held", 0, 0, LOSSES),
+        }
+    }
+
+    #[rustfmt::skip]
+    fn of_records(self) -> KindInfo {
+        let row = |title, when, severity, past, params| KindInfo {
+            title, when, about: About::Lock, severity, for_ms: 0, keep_ms: 0, past, params,
+        };
+        match self {
+            Self::FencingRejections => row("Fencing rejections", "writes with a stale token are rejected: a former owner still writes", AlertSeverity::Critical, HistorySource::Rejections, ANY),
+            Self::ForcedUnlocks => row("Forced unlock", "a lock is force-released", AlertSeverity::Info, HistorySource::Unlocks, ANY),
+            _ => row("Break-glass unlock", "a protected lock is force-released without a second approver", AlertSeverity::Critical, HistorySource::Unlocks, ANY),
+        }
+    }
+
+    #[rustfmt::skip]
+    fn of_backends(self) -> KindInfo {
+        let row = |title, when, severity, for_ms, past, params| KindInfo {
+            title, when, about: About::Backend, severity, for_ms, keep_ms: 0, past, params,
+        };
+        match self {
+            Self::RenewalFailures => row("Renewal failures", "renewals are refused or fail", AlertSeverity::Warning, 0, HistorySource::Counted, LOSSES),
+            Self::ReleaseFailures => row("Release failures", "releases are refused or fail", AlertSeverity::Warning, 0, HistorySource::Counted, LOSSES),
+            Self::BackendUnreachable => row("Backend stale or unreachable", "a backend does not answer", AlertSeverity::Critical, 0, BACKENDS, &[]),
+            Self::Coverage => row("Coverage too low", "coverage of a backend is partial", AlertSeverity::Warning, M, BACKENDS, COVERAGE),
+            Self::ClockOffset => row("Clock offset", "a backend's clock differs from the console's", AlertSeverity::Warning, M, BACKENDS, OFFSET),
+            _ => row("Resync difference", "a resync finds changes that the watch missed", AlertSeverity::Warning, 0, BACKENDS, &[]),
+        }
+    }
+
+    pub fn param(self, name: &str) -> Option<&'static Param> {
+        self.info().params.iter().find(|param| param.name == name)
+    }
+
+    pub fn main_param(self) -> Option<&'static Param> {
+        self.info().params.iter().find(|param| param.is_main)
+    }
+}

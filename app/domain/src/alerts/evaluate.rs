@@ -1,0 +1,222 @@
+//! One evaluation round: applies the results of the conditions to the existing alerts. Pure.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::limits::ALERTS_PER_RULE_MAX;
+use super::omitted_groups::LeftOut;
+use super::rule::{Rule, RuleId};
+use super::state_machine::{AlertPhase, AlertTransition, ConditionResult, step};
+use crate::names::{BackendName, LockId};
+
+/// Subject of an alert.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Subject {
+    Lock(LockId),
+    Prefix { backend: BackendName, prefix: String },
+    Backend(BackendName),
+}
+
+impl Subject {
+    pub const fn backend(&self) -> &BackendName {
+        match self {
+            Self::Lock(lock) => &lock.backend,
+            Self::Prefix { backend, .. } => backend,
+            Self::Backend(backend) => backend,
+        }
+    }
+
+    pub fn display_name(&self) -> String {
+        match self {
+            Self::Lock(lock) => lock.resource.text(),
+            Self::Prefix { prefix, .. } => prefix.clone(),
+            Self::Backend(backend) => backend.to_string(),
+        }
+    }
+}
+
+/// A condition that holds for one subject.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EvaluationResult {
+    /// Index of the rule.
+    pub rule: usize,
+    pub subject: Subject,
+    pub owner: Option<String>,
+    /// Identifies the acquisition of the lock; another acquisition is another alert. Empty: not
+    /// significant.
+    pub holding: String,
+    pub measure: i64,
+    /// One sentence.
+    pub why: String,
+}
+
+/// A pending or firing alert.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Active {
+    /// Id in the store; 0 until stored.
+    pub id: i64,
+    pub rule: RuleId,
+    pub subject: Subject,
+    pub owner: Option<String>,
+    pub holding: String,
+    pub phase: AlertPhase,
+    pub measure: i64,
+    pub why: String,
+    /// A notification of its firing was sent.
+    pub is_notified: bool,
+    /// The silence that has already counted it.
+    pub silenced_by: Option<String>,
+}
+
+impl Active {
+    pub const fn is_firing(&self) -> bool {
+        matches!(self.phase, AlertPhase::Firing { .. })
+    }
+
+    /// Start of the current phase.
+    pub const fn since(&self) -> i64 {
+        match self.phase {
+            AlertPhase::Pending { since, .. } => since,
+            AlertPhase::Firing { fired_at, .. } => fired_at,
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Alerts that are pending or firing after the round.
+    pub active: Vec<Active>,
+    /// Alerts that ended: resolved, or dropped before they fired.
+    pub over: Vec<(Active, AlertTransition)>,
+    /// Indexes in `active` of alerts whose phase changed, including new ones.
+    pub changed: Vec<usize>,
+    /// Alerts beyond the limit, counted and not stored.
+    pub left_out: LeftOut,
+}
+
+type Key<'a> = (&'a RuleId, &'a Subject);
+
+/// Applies the results. `unknown` returns true for subjects whose state cannot be determined
+/// now.
+pub fn round(
+    rules: &[Rule],
+    before: Vec<Active>,
+    found: Vec<EvaluationResult>,
+    unknown: &dyn Fn(&Rule, &Active) -> bool,
+    now: i64,
+) -> Outcome {
+    let mut news: HashMap<(RuleId, Subject), EvaluationResult> = HashMap::with_capacity(found.len());
+    let mut order = Vec::with_capacity(found.len());
+    for one in found {
+        let Some(rule) = rules.get(one.rule) else { continue };
+        let key = (rule.id.clone(), one.subject.clone());
+        if let Entry::Vacant(place) = news.entry(key) {
+            order.push(place.key().clone());
+            place.insert(one);
+        }
+    }
+    let by_id: HashMap<&RuleId, &Rule> = rules.iter().map(|rule| (&rule.id, rule)).collect();
+    let mut outcome = Outcome::default();
+    for alert in before {
+        outcome.carry_on(&by_id, alert, &mut news, unknown, now);
+    }
+    let mut counts: HashMap<RuleId, usize> = HashMap::new();
+    for alert in &outcome.active {
+        *counts.entry(alert.rule.clone()).or_default() += 1;
+    }
+    for key in order {
+        let Some(one) = news.remove(&key) else { continue };
+        let count = counts.entry(key.0.clone()).or_default();
+        if *count >= ALERTS_PER_RULE_MAX {
+            outcome
+                .left_out
+                .add(&rules[one.rule], &one.subject, one.owner.as_deref());
+            continue;
+        }
+        *count += 1;
+        outcome.begin(&rules[one.rule], one, now);
+    }
+    debug_assert!(is_distinct(&outcome.active));
+    outcome
+}
+
+fn is_distinct(active: &[Active]) -> bool {
+    let keys: HashSet<Key<'_>> = active.iter().map(|alert| (&alert.rule, &alert.subject)).collect();
+    keys.len() == active.len()
+}
+
+impl Outcome {
+    fn carry_on(
+        &mut self,
+        rules: &HashMap<&RuleId, &Rule>,
+        mut alert: Active,
+        news: &mut HashMap<(RuleId, Subject), EvaluationResult>,
+        unknown: &dyn Fn(&Rule, &Active) -> bool,
+        now: i64,
+    ) {
+        // A deleted or disabled rule has no `for` and no keep-firing time.
+        let Some(rule) = rules.get(&alert.rule).filter(|rule| rule.is_enabled) else {
+            let change = if alert.is_firing() {
+                AlertTransition::Resolved
+            } else {
+                AlertTransition::Dropped
+            };
+            return self.over.push((alert, change));
+        };
+        let key = (alert.rule.clone(), alert.subject.clone());
+        let is_same = news.get(&key).map(|one| one.holding == alert.holding);
+        let mut timing = rule.timing;
+        let sign = match is_same {
+            Some(true) => {
+                if let Some(one) = news.remove(&key) {
+                    alert.owner = one.owner.or(alert.owner);
+                    alert.measure = one.measure;
+                    alert.why = one.why;
+                }
+                ConditionResult::Holds
+            }
+            // The lock was acquired again and the condition holds for the new holding too: a
+            // new alert.
+            Some(false) => {
+                timing.keep_ms = 0;
+                ConditionResult::Clear
+            }
+            None if unknown(rule, &alert) => ConditionResult::Unknown,
+            None => ConditionResult::Clear,
+        };
+        let (phase, change) = step(Some(alert.phase), sign, timing, now);
+        match (phase, change) {
+            (Some(phase), _) => {
+                if phase != alert.phase {
+                    self.changed.push(self.active.len());
+                }
+                alert.phase = phase;
+                self.active.push(alert);
+            }
+            (None, change) => self
+                .over
+                .push((alert, change.unwrap_or(AlertTransition::Dropped))),
+        }
+    }
+
+    fn begin(&mut self, rule: &Rule, one: EvaluationResult, now: i64) {
+        if let (Some(phase), _) = step(None, ConditionResult::Holds, rule.timing, now) {
+            self.changed.push(self.active.len());
+            self.active.push(Active {
+                id: 0,
+                rule: rule.id.clone(),
+                subject: one.subject,
+                owner: one.owner,
+                holding: one.holding,
+                phase,
+                measure: one.measure,
+                why: one.why,
+                is_notified: false,
+                silenced_by: None,
+            });
+        }
+    }
+}

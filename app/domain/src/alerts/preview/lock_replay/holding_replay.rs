@@ -1,0 +1,325 @@
+//! Replay of one holding: when the condition of a rule begins and stops to hold.
+
+use super::super::lock_table::LockRef;
+use super::super::preview_track::{FiringNumber, PreviewTrack};
+use super::super::{PastEvent, last_evaluation, next_evaluation};
+use crate::alerts::condition_kind::ConditionKind;
+use crate::alerts::evaluate::{EvaluationResult, Subject};
+use crate::alerts::hold_times::HoldTimes;
+use crate::alerts::limits::EVALUATE_EVERY_MS;
+use crate::alerts::lock_conditions::{LockSnapshot, evaluate_lock, lock_sentence};
+use crate::alerts::rule::Rule;
+use crate::alerts::state_machine::{AlertPhase, AlertTransition, ConditionResult, step};
+use crate::diagnosis::{self, CadenceFacts, Facts, LifetimeFacts};
+use crate::lock_detail::EventKind;
+use crate::observation::Tick;
+use crate::renewal_interval::Cadence;
+
+/// Additional delay with which a renewal may be observed, besides the scan times of its
+/// backend, in milliseconds.
+const SAMPLING_MS: i64 = 250;
+/// Renewals of one run that are replayed one by one; the interval is known by then.
+const FOLLOWED: u32 = 9;
+
+pub(super) struct Life {
+    /// Evaluated up to this moment.
+    at: i64,
+    acquired_at: i64,
+    ttl_ms: Option<i64>,
+    /// Without a TTL: silence longer than this counts as not renewing.
+    stale_after_ms: Option<i64>,
+    /// The TTL was recorded, not derived from the time left.
+    is_ttl_recorded: bool,
+    /// Time of the last renewal, or of the acquisition.
+    renewed_at: i64,
+    renewals: u32,
+    cadence: Option<Cadence>,
+    phase: Option<AlertPhase>,
+    firing: Option<FiringNumber>,
+    /// Index of the first gap that is not yet behind it.
+    next_gap: usize,
+    /// False after a gap, in which it may have been renewed.
+    is_deadline_known: bool,
+}
+
+/// Inputs of the evaluation of a holding.
+pub(super) struct Judging<'a> {
+    pub(super) rule: &'a Rule,
+    pub(super) lock: &'a LockRef<'a>,
+    pub(super) holds: &'a HoldTimes,
+    pub(super) owner: &'a str,
+}
+
+impl Life {
+    pub(super) fn of(event: &PastEvent<'_>, next_gap: usize) -> Self {
+        Self {
+            at: event.at,
+            acquired_at: event.at,
+            ttl_ms: event.ttl_ms.or(event.ttl_seen_ms),
+            stale_after_ms: event.stale_after_ms,
+            is_ttl_recorded: event.ttl_ms.is_some(),
+            renewed_at: event.at,
+            renewals: 0,
+            cadence: None,
+            phase: None,
+            firing: None,
+            next_gap,
+            is_deadline_known: true,
+        }
+    }
+
+    /// The renewal does not belong to the holding before.
+    pub(super) fn is_renewed_by(&self, event: &PastEvent<'_>) -> bool {
+        event.run.map_or(event.at, |run| run.until) >= self.acquired_at
+    }
+
+    /// One row of renewals, evenly spaced from its time on.
+    pub(super) fn renew(&mut self, event: &PastEvent<'_>) {
+        // If no TTL is recorded, the largest time left that was observed counts as TTL.
+        let seen_ms = event
+            .ttl_seen_ms
+            .max(self.ttl_ms.filter(|_| !self.is_ttl_recorded));
+        self.is_ttl_recorded |= event.ttl_ms.is_some();
+        self.ttl_ms = event.ttl_ms.or(seen_ms).or(self.ttl_ms);
+        let ttl_ms = self.ttl_ms.unwrap_or(0);
+        let (count, until) = event
+            .run
+            .map_or((1, event.at), |run| (run.count.max(1), run.until));
+        let pace = match i64::from(count - 1) {
+            0 => 0,
+            intervals => (until - event.at) / intervals,
+        };
+        let skipped = count.saturating_sub(FOLLOWED);
+        let mut before = self.renewed_at;
+        for index in (0..count).filter(|index| *index == 0 || *index >= skipped) {
+            let at = match index + 1 == count {
+                true => until,
+                false => event.at + pace * i64::from(index),
+            };
+            // The newest intervals count: those left out are as long as those that follow.
+            let interval = if index > 0 { pace } else { at - before };
+            let low_ms = ttl_ms - interval;
+            match &mut self.cadence {
+                Some(cadence) => cadence.renewed(Tick(at), low_ms, interval),
+                None => self.cadence = Some(Cadence::begin(Tick(at), low_ms, interval)),
+            }
+            before = at;
+        }
+        self.renewals = self.renewals.saturating_add(count);
+        self.renewed_at = until;
+        self.is_deadline_known = true;
+        self.at = self.at.max(until);
+    }
+
+    /// The deadline, as far as it is known after a gap.
+    pub(super) fn learn_deadline(&mut self, event: &PastEvent<'_>) {
+        if let Some(ttl_ms) = self.ttl_ms.filter(|_| event.kind == EventKind::Expired) {
+            self.renewed_at = self.renewed_at.max(event.at - ttl_ms);
+            self.is_deadline_known = true;
+        }
+    }
+
+    pub(super) fn close(&mut self, judging: &Judging<'_>, at: i64, board: &mut PreviewTrack) {
+        self.advance(judging, at, board);
+        self.resolve(judging, at, board);
+    }
+
+    fn resolve(&mut self, judging: &Judging<'_>, at: i64, board: &mut PreviewTrack) {
+        if let (Some(AlertPhase::Firing { .. }), Some(firing)) = (self.phase, self.firing) {
+            board.resolved(firing, next_evaluation(at) + judging.rule.timing.keep_ms);
+        }
+    }
+
+    /// A gap lies between the last evaluation and now.
+    pub(super) const fn is_over_gap(&self, gaps: &[(i64, i64)]) -> bool {
+        self.next_gap < gaps.len()
+    }
+
+    /// The same holder held it through the gaps.
+    pub(super) fn go_on(&mut self, judging: &Judging<'_>, gaps: &[(i64, i64)], board: &mut PreviewTrack) {
+        for (began, ended) in &gaps[self.next_gap..] {
+            self.advance(judging, *began, board);
+            let timing = judging.rule.timing;
+            if self.phase.is_some() {
+                (self.phase, _) = step(self.phase, ConditionResult::Unknown, timing, *began);
+            }
+            // A server that restarts does not know the earlier renewal interval.
+            self.cadence = None;
+            self.is_deadline_known = false;
+            self.at = self.at.max(*ended);
+        }
+        self.next_gap = gaps.len();
+    }
+
+    /// It ended in the first of the gaps.
+    pub(super) fn end_unseen(
+        &mut self,
+        judging: &Judging<'_>,
+        gaps: &[(i64, i64)],
+        board: &mut PreviewTrack,
+    ) {
+        if let Some((_, ended)) = gaps.get(self.next_gap).copied() {
+            self.stop(judging, gaps, board);
+            self.resolve(judging, ended, board);
+        }
+    }
+
+    /// Its state is unknown from the first of the gaps on.
+    pub(super) fn stop(&mut self, judging: &Judging<'_>, gaps: &[(i64, i64)], board: &mut PreviewTrack) {
+        if let Some((began, _)) = gaps.get(self.next_gap) {
+            self.advance(judging, *began, board);
+        }
+    }
+
+    fn deadline(&self) -> Option<i64> {
+        let ttl_ms = self.ttl_ms.filter(|_| self.is_deadline_known)?;
+        Some(self.renewed_at + ttl_ms)
+    }
+
+    /// Advances to `to` without an event.
+    pub(super) fn advance(&mut self, judging: &Judging<'_>, to: i64, board: &mut PreviewTrack) {
+        let from = self.at;
+        if to <= from {
+            return;
+        }
+        self.at = to;
+        let first = next_evaluation(from);
+        if self.phase.is_some() && first < to {
+            let (sign, _) = self.evaluate(judging, first, board);
+            self.step(judging, sign, first, board);
+        }
+        // After its deadline, another condition covers the lease.
+        let ends = matches!(
+            judging.rule.condition.kind,
+            ConditionKind::NearExpiry | ConditionKind::NotRenewing
+        );
+        let deadline = self.deadline().filter(|_| ends).unwrap_or(i64::MAX);
+        let end = deadline.min(to) - 1;
+        if end <= from {
+            return;
+        }
+        for at in board.ends_between(from, end) {
+            let (_, measure) = self.evaluate(judging, at, board);
+            board.measured(at, measure);
+        }
+        let (sign, measure) = self.evaluate(judging, end, board);
+        board.measured(end, measure);
+        let last = last_evaluation(end);
+        if sign != ConditionResult::Holds
+            || last < first
+            || self.evaluate(judging, last, board).0 != ConditionResult::Holds
+        {
+            return;
+        }
+        let begins = self.first_hold(judging, first, last, board);
+        self.step(judging, ConditionResult::Holds, begins, board);
+        let due = self
+            .phase
+            .and_then(|phase| phase.due(ConditionResult::Holds, judging.rule.timing));
+        if let Some(due) = due.map(next_evaluation).filter(|due| *due <= last) {
+            self.step(judging, ConditionResult::Holds, due, board);
+        }
+    }
+
+    /// The first evaluation at which the condition holds, given that it holds at `last`.
+    fn first_hold(&self, judging: &Judging<'_>, first: i64, last: i64, board: &mut PreviewTrack) -> i64 {
+        let (mut low, mut high) = (first, last);
+        while low < high {
+            let middle = last_evaluation(low + (high - low) / 2);
+            if self.evaluate(judging, middle, board).0 == ConditionResult::Holds {
+                high = middle;
+            } else {
+                low = middle + EVALUATE_EVERY_MS;
+            }
+        }
+        high
+    }
+
+    fn step(&mut self, judging: &Judging<'_>, sign: ConditionResult, at: i64, board: &mut PreviewTrack) {
+        let (phase, change) = step(self.phase, sign, judging.rule.timing, at);
+        self.phase = phase;
+        match (change, self.firing) {
+            (Some(AlertTransition::Fired), _) => {
+                self.firing = Some(board.fired(at, || self.found(judging, at)));
+            }
+            (Some(AlertTransition::Resolved), Some(firing)) => board.resolved(firing, at),
+            _ => {}
+        }
+    }
+
+    fn found(&self, judging: &Judging<'_>, at: i64) -> EvaluationResult {
+        let (condition, p95) = (&judging.rule.condition, judging.holds.p95_ms());
+        let sight = self.sight(judging, at);
+        let (_, measure) = evaluate_lock(condition, &sight, &|_| p95);
+        EvaluationResult {
+            rule: 0,
+            subject: Subject::Lock(judging.lock.id()),
+            owner: sight.owner.map(str::to_owned),
+            holding: String::new(),
+            measure,
+            why: lock_sentence(condition, &sight, measure, p95),
+        }
+    }
+
+    fn evaluate(&self, judging: &Judging<'_>, at: i64, board: &mut PreviewTrack) -> (ConditionResult, i64) {
+        board.evaluated();
+        let p95 = |_: &LockSnapshot<'_>| judging.holds.p95_ms();
+        evaluate_lock(&judging.rule.condition, &self.sight(judging, at), &p95)
+    }
+
+    /// The lock as it would have been observed at a moment.
+    fn sight<'a>(&self, judging: &Judging<'a>, at: i64) -> LockSnapshot<'a> {
+        let cadence = self.cadence.as_ref().and_then(|cadence| {
+            Some(CadenceFacts {
+                interval_ms: cadence.interval_ms()?,
+                longest_ms: cadence.longest_ms()?,
+                silent_ms: at - self.renewed_at,
+            })
+        });
+        let (lock, times) = (judging.lock, judging.lock.scan_times);
+        // If the TTL is not reported, a renewal lies between two scans.
+        let scan_ms = if self.is_ttl_recorded {
+            0
+        } else {
+            times.poll_interval_ms
+        };
+        let sampling_ms = SAMPLING_MS + times.grain_ms + scan_ms;
+        let near_below_ms = self.cadence.as_ref().zip(self.ttl_ms).map(|(cadence, ttl_ms)| {
+            diagnosis::near_below_ms(cadence.used_max_ms(), ttl_ms, sampling_ms, times.grain_ms)
+        });
+        LockSnapshot {
+            backend: lock.backend,
+            source: lock.source,
+            name: lock.name,
+            owner: Some(judging.owner).filter(|owner| !owner.is_empty()),
+            safety: None,
+            facts: Facts {
+                lifetime: match (self.ttl_ms, self.deadline()) {
+                    (Some(track_ms), Some(deadline)) => LifetimeFacts::Leased {
+                        remaining_ms: deadline - at,
+                        track_ms,
+                    },
+                    _ if let Some(stale_after_ms) = self.stale_after_ms => LifetimeFacts::Heartbeat {
+                        silent_ms: at - self.renewed_at,
+                        stale_after_ms,
+                    },
+                    _ => LifetimeFacts::Unknown {
+                        why: "its TTL was not recorded",
+                    },
+                },
+                cadence,
+                renewals: self.renewals,
+                near_below_ms,
+                sampling_ms,
+                waiters: None,
+                oldest_waiter_ms: None,
+                condition: None,
+                is_long_held: false,
+            },
+            token: None,
+            acquired_at: Some(self.acquired_at),
+            held_ms: at - self.acquired_at,
+            lag_ms: times.poll_interval_ms + EVALUATE_EVERY_MS,
+        }
+    }
+}

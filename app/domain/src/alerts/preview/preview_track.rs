@@ -1,0 +1,145 @@
+//! Output of a preview: firings, series of the worst measure, gaps.
+
+use super::{Firing, Preview, SeriesPoint};
+use crate::alerts::condition_kind::ConditionKind;
+use crate::alerts::evaluate::EvaluationResult;
+use crate::alerts::rule::Rule;
+
+/// Points of the series.
+const POINTS: i64 = 240;
+/// Firings that are listed; the rest is counted.
+const FIRINGS_MAX: usize = 1_000;
+
+pub(super) struct PreviewTrack {
+    preview: Preview,
+    /// Lower values are worse.
+    is_falling: bool,
+    /// Without an event the measure is 0.
+    is_of_windows: bool,
+    /// Length of one point, in milliseconds.
+    step: i64,
+}
+
+/// Index of a firing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FiringNumber(usize);
+
+impl PreviewTrack {
+    pub(super) fn new(rule: &Rule, from: i64, to: i64) -> Self {
+        let point = |index| SeriesPoint {
+            at: from + (to - from) * (index + 1) / POINTS,
+            measure: None,
+        };
+        let preview = Preview {
+            from,
+            to,
+            series: (0..POINTS).map(point).collect(),
+            ..Preview::default()
+        };
+        Self {
+            preview,
+            is_falling: rule.condition.kind == ConditionKind::NearExpiry,
+            is_of_windows: rule.condition.kind.about() == crate::alerts::About::Prefix,
+            step: ((to - from) / POINTS).max(1),
+        }
+    }
+
+    pub(super) const fn to(&self) -> i64 {
+        self.preview.to
+    }
+
+    pub(super) const fn read(&mut self, events: u64) {
+        self.preview.events += events;
+    }
+
+    pub(super) const fn evaluated(&mut self) {
+        self.preview.evaluations += 1;
+    }
+
+    pub(super) fn acquired(&mut self, has_ttl: bool) {
+        self.preview.acquisitions += 1;
+        self.preview.without_ttl += u64::from(!has_ttl);
+    }
+
+    pub(super) fn fired(&mut self, at: i64, found: impl FnOnce() -> EvaluationResult) -> FiringNumber {
+        let number = self.preview.firings.len();
+        self.preview.count += 1;
+        if number < FIRINGS_MAX {
+            let found = found();
+            self.preview.firings.push(Firing {
+                at,
+                until: None,
+                subject: found.subject,
+                owner: found.owner,
+                measure: found.measure,
+                why: found.why,
+            });
+        }
+        FiringNumber(number)
+    }
+
+    pub(super) fn resolved(&mut self, number: FiringNumber, at: i64) {
+        if let Some(firing) = self.preview.firings.get_mut(number.0) {
+            firing.until = Some(at);
+        }
+    }
+
+    /// Keeps the worst measure of each point.
+    pub(super) fn measured(&mut self, at: i64, measure: i64) {
+        let is_falling = self.is_falling;
+        let Some(index) = self.point_of(at) else { return };
+        if let Some(point) = self.preview.series.get_mut(index) {
+            let worst = point.measure.map_or(measure, |known| {
+                if is_falling {
+                    known.min(measure)
+                } else {
+                    known.max(measure)
+                }
+            });
+            point.measure = Some(worst);
+        }
+    }
+
+    fn point_of(&self, at: i64) -> Option<usize> {
+        let (from, to) = (self.preview.from, self.preview.to);
+        if at < from || at >= to {
+            return None;
+        }
+        usize::try_from((at - from) / self.step)
+            .ok()
+            .map(|index| index.min(self.preview.series.len().saturating_sub(1)))
+    }
+
+    /// Ends of the points between two moments.
+    pub(super) fn ends_between(&self, from: i64, to: i64) -> impl Iterator<Item = i64> + use<> {
+        let (start, end, step) = (self.preview.from, self.preview.to, self.step);
+        let first = (from.max(start) - start) / step + 1;
+        let last = (to.min(end) - start) / step;
+        (first..=last).map(move |index| start + index * step - 1)
+    }
+
+    pub(super) fn gap(&mut self, began: i64, ended: i64) {
+        let (from, to) = (self.preview.from, self.preview.to);
+        if ended > from && began < to {
+            self.preview.gaps.push((began.max(from), ended.min(to)));
+        }
+    }
+
+    pub(super) fn finish(self, locks: u64) -> Preview {
+        let mut preview = self.preview;
+        preview.locks = locks;
+        preview.firings.sort_by_key(|firing| firing.at);
+        if self.is_of_windows {
+            let gaps = &preview.gaps;
+            let is_watched = |at: i64| {
+                !gaps
+                    .iter()
+                    .any(|(began, ended)| (*began..*ended).contains(&(at - 1)))
+            };
+            for point in preview.series.iter_mut().filter(|point| is_watched(point.at)) {
+                point.measure.get_or_insert(0);
+            }
+        }
+        preview
+    }
+}

@@ -1,0 +1,147 @@
+//! Everything that the page of one lock shows.
+
+use serde::{Deserialize, Serialize};
+
+use crate::backend::{BackendFailure, BackendStatus};
+use crate::blockers::Blocker;
+use crate::lock::Lock;
+use crate::names::OwnerId;
+use crate::observation::{RawField, Session, Waiter};
+use crate::reported::Reported;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LockDetail {
+    pub lock: Lock,
+    pub backend_status: BackendStatus,
+    pub backend_fault: Option<BackendFailure>,
+    /// Why the reader cannot unlock it by force; `None` if they can.
+    pub no_unlock: Option<String>,
+    /// Read for this request. `Unknown` with the reason if the backend could not be read;
+    /// `NotApplicable` if the lock is no longer held, and `lock` is then its last observation.
+    pub fresh: Reported<Fresh>,
+    /// Recent observed events, newest first.
+    pub seen: Vec<SeenEvent>,
+    /// No known holder: all fields are of the last observation, and `fresh` is not applicable
+    /// (the lock is free) or unknown, with the reason.
+    #[serde(default)]
+    pub is_past: bool,
+    /// Rendered by the server for the page only.
+    #[serde(default)]
+    pub charts: LockCharts,
+}
+
+/// Parts of a lock's page as HTML, inserted by the browser as they are.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LockCharts {
+    /// Ownership timeline.
+    pub ownership: String,
+    /// Hold time distribution.
+    pub hold_time: String,
+    /// Recent events.
+    pub seen: String,
+    /// All of them in one, for a lock without a holder.
+    pub past: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Fresh {
+    pub waiters: Vec<Waiter>,
+    pub owners: Vec<OwnerId>,
+    pub blockers: Vec<Blocker>,
+    pub session: Option<Session>,
+    pub raw: Vec<RawField>,
+    pub shares_fate_with: Vec<String>,
+    pub read_at: chrono::DateTime<chrono::Utc>,
+}
+
+impl LockDetail {
+    /// No known holder now.
+    pub fn is_gone(&self) -> bool {
+        self.is_past || self.fresh.is_absent()
+    }
+
+    /// Next in the queue, if the backend keeps a queue order.
+    pub fn next_waiter(&self) -> Option<&Waiter> {
+        let waiters = &self.fresh.known()?.waiters;
+        if self.lock.kind.keeps_order() {
+            waiters.iter().min_by_key(|waiter| waiter.position)
+        } else {
+            None
+        }
+    }
+}
+
+/// A change of this lock that the console observed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SeenEvent {
+    pub kind: EventKind,
+    pub at: chrono::DateTime<chrono::Utc>,
+    /// First seen after an outage of its backend: it happened between this time and `at`. Not
+    /// sent to browsers.
+    #[serde(skip)]
+    pub not_before: Option<chrono::DateTime<chrono::Utc>>,
+    pub owner_id: Option<OwnerId>,
+    pub fencing_token: Option<crate::token::FencingToken>,
+    /// For [`EventKind::GrantedAfterWait`]: length of the wait. Not sent to browsers: the
+    /// page's HTML has it.
+    #[serde(skip)]
+    pub waited_ms: Option<i64>,
+    /// Trace id of the change, if known. Not sent to browsers: the page's HTML has it.
+    #[serde(skip)]
+    pub trace_id: Option<String>,
+}
+
+crate::wire_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum EventKind {
+        Acquired = "acquired",
+        Renewed = "renewed",
+        /// Gone before its TTL ran out.
+        Released = "released",
+        /// Gone, or still present, after its TTL had run out.
+        Expired = "expired",
+        /// Acquired by a new owner after the old owner's lease had expired.
+        Reclaimed = "reclaimed",
+        Waiting = "waiting",
+        /// Fewer waiters than before: one acquired the lock or gave up.
+        FewerWaiting = "fewer_waiting",
+        /// The new holder had waited for the lock. Recorded in addition to the grant, with the
+        /// length of the wait.
+        GrantedAfterWait = "granted_after_wait",
+        /// Forced unlock through this console.
+        Revoked = "revoked",
+        /// A write with a stale token was rejected.
+        Rejected = "rejected",
+        /// A late renewal was rejected.
+        Lost = "lost",
+        /// Observation stopped: the console was not running, or more happened than it could
+        /// record.
+        Unwatched = "unwatched",
+        /// Observation resumed.
+        WatchedAgain = "watched_again",
+    }
+}
+
+impl EventKind {
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Acquired => "acquired",
+            Self::Renewed => "renewed",
+            Self::Released => "released",
+            Self::Expired => "expired",
+            Self::Reclaimed => "reclaimed",
+            Self::Waiting => "waiting",
+            Self::FewerWaiting => "fewer waiters",
+            Self::GrantedAfterWait => "granted after wait",
+            Self::Revoked => "released by force",
+            Self::Rejected => "write rejected",
+            Self::Lost => "lost",
+            Self::Unwatched => "no data from here",
+            Self::WatchedAgain => "data again",
+        }
+    }
+}

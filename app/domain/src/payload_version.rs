@@ -1,0 +1,89 @@
+//! Version stamp of the payload types: two builds with the same stamp can read each other's
+//! payloads.
+//!
+//! Page payloads carry no field names, so that an old tab could misread a new server's response
+//! without an error. The stamp hashes the source of the types; a changed comment changes it
+//! too, which is harmless.
+
+const SOURCES: &[&str] = &[
+    include_str!("access.rs"),
+    include_str!("alerts/rule_input.rs"),
+    include_str!("alerts/state_machine.rs"),
+    include_str!("alerts/evaluate.rs"),
+    include_str!("alerts/silence.rs"),
+    include_str!("audit.rs"),
+    include_str!("backend.rs"),
+    include_str!("blockers.rs"),
+    include_str!("lock_detail.rs"),
+    include_str!("generation.rs"),
+    include_str!("reported.rs"),
+    include_str!("lease/id.rs"),
+    include_str!("lease/metadata.rs"),
+    include_str!("lease/store_time.rs"),
+    include_str!("lock.rs"),
+    include_str!("names.rs"),
+    include_str!("notification.rs"),
+    include_str!("observation.rs"),
+    include_str!("overview.rs"),
+    include_str!("query.rs"),
+    include_str!("force_release.rs"),
+    include_str!("safety.rs"),
+    include_str!("name_tree.rs"),
+    include_str!("state.rs"),
+    include_str!("token.rs"),
+    include_str!("unlock.rs"),
+];
+
+/// Stamp of the types here and in `sources` (contents of source files).
+pub const fn hash_sources(sources: &[&str]) -> [u8; 4] {
+    fnv1a(fnv1a(OFFSET, SOURCES), sources).to_le_bytes()
+}
+
+const OFFSET: u32 = 0x811c_9dc5;
+
+/// FNV-1a, the 32 bit one: <http://www.isthe.com/chongo/tech/comp/fnv/>.
+const fn fnv1a(mut hash: u32, texts: &[&str]) -> u32 {
+    let mut text = 0;
+    while text < texts.len() {
+        let bytes = texts[text].as_bytes();
+        let mut at = 0;
+        while at < bytes.len() {
+            hash = (hash ^ bytes[at] as u32).wrapping_mul(0x0100_0193);
+            at += 1;
+        }
+        text += 1;
+    }
+    hash
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn every_file_with_a_payload_type_is_in_the_stamp() {
+        // Finds the sources of this crate that derive Deserialize.
+        let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                let text = std::fs::read_to_string(&path).unwrap();
+                let travels = text
+                    .lines()
+                    .any(|line| line.starts_with("#[derive(") && line.contains("Deserialize"));
+                assert!(
+                    !travels || SOURCES.contains(&text.as_str()),
+                    "{} is missing",
+                    path.display()
+                );
+            }
+        }
+        assert_eq!(fnv1a(OFFSET, &["foo", "bar"]), 0xbf9c_f968);
+    }
+}

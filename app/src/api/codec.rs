@@ -1,0 +1,87 @@
+//! Encoding of server function responses, also inside a page's first HTML: postcard, which
+//! carries no field names. JSON readers for the same types would add 100 kB of wasm. Lock
+//! clients and scripts use the REST API, in JSON.
+//!
+//! Each payload begins with the version stamp of the types, so that a tab of another build gets
+//! an error instead of wrong data.
+
+use domain::payload_version;
+use leptos::server_fn::codec::Post;
+use leptos::server_fn::{Bytes, ContentType, Decodes, Encodes, Format, FormatType};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+const STAMP: [u8; 4] =
+    payload_version::hash_sources(&[include_str!("error.rs"), include_str!("../console.rs")]);
+
+pub struct Payload;
+
+/// Output encoding of all server functions.
+pub type EncodedResponse = Post<Payload>;
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PayloadError {
+    #[error("the console is another version by now; reload this page")]
+    OtherBuild,
+    #[error("what it sent cannot be read")]
+    Malformed,
+}
+
+pub(crate) fn write<T: Serialize>(value: &T) -> Result<Vec<u8>, PayloadError> {
+    postcard::to_extend(value, STAMP.to_vec()).map_err(|_| PayloadError::Malformed)
+}
+
+pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, PayloadError> {
+    let value = bytes.strip_prefix(&STAMP).ok_or(PayloadError::OtherBuild)?;
+    postcard::from_bytes(value).map_err(|_| PayloadError::Malformed)
+}
+
+impl ContentType for Payload {
+    const CONTENT_TYPE: &'static str = "application/octet-stream";
+}
+
+impl FormatType for Payload {
+    const FORMAT_TYPE: Format = Format::Binary;
+}
+
+impl<T: Serialize> Encodes<T> for Payload {
+    type Error = PayloadError;
+
+    fn encode(value: &T) -> Result<Bytes, PayloadError> {
+        write(value).map(Bytes::from)
+    }
+}
+
+impl<T: DeserializeOwned> Decodes<T> for Payload {
+    type Error = PayloadError;
+
+    fn decode(bytes: Bytes) -> Result<T, PayloadError> {
+        read(&bytes)
+    }
+}
+
+/// Text form inside HTML.
+pub(crate) fn to_text<T: Serialize>(value: &T) -> Result<String, PayloadError> {
+    write(value).map(|bytes| Payload::into_encoded_string(bytes.into()))
+}
+
+pub(crate) fn of_text<T: DeserializeOwned>(text: &str) -> Result<T, PayloadError> {
+    let bytes = Payload::from_encoded_string(text).map_err(|_| PayloadError::Malformed)?;
+    read(&bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payload_of_another_build_is_refused() {
+        // The same bytes with another stamp, truncated, and complete.
+        let mut bytes = write(&("a".to_owned(), 7_u32)).unwrap();
+        assert_eq!(read(&bytes), Ok(("a".to_owned(), 7_u32)));
+        assert_eq!(read::<(String, u32)>(&bytes[..5]), Err(PayloadError::Malformed));
+        bytes[0] ^= 1;
+        assert_eq!(read::<(String, u32)>(&bytes), Err(PayloadError::OtherBuild));
+    }
+}

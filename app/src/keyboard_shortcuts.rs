@@ -1,0 +1,179 @@
+//! Keyboard shortcuts: one listener per tab, and the dialog that lists them.
+//!
+//! Tables listen for `j` and `k` themselves, because they own their rows.
+
+use leptos::ev;
+use leptos::prelude::*;
+use wasm_bindgen::JsCast;
+use web_sys::{HtmlElement, HtmlInputElement, KeyboardEvent};
+
+use crate::components::legend::ExpiryBarLegend;
+use crate::links;
+use crate::live::use_live;
+
+/// Content of the dialog.
+const KEYS: &str = "<dt><kbd>/</kbd></dt><dd>search</dd>\
+    <dt><kbd>j</kbd><kbd>k</kbd></dt><dd>next and previous row</dd>\
+    <dt><kbd>↵</kbd></dt><dd>open the row</dd>\
+    <dt><kbd>u</kbd></dt><dd>unlock the lock, or the row</dd>\
+    <dt><kbd>p</kbd></dt><dd>pause, and go on</dd>\
+    <dt><kbd>g</kbd><kbd>o</kbd></dt><dd>Overview</dd>\
+    <dt><kbd>g</kbd><kbd>l</kbd></dt><dd>Locks</dd>\
+    <dt><kbd>g</kbd><kbd>c</kbd></dt><dd>Contention</dd>\
+    <dt><kbd>g</kbd><kbd>f</kbd></dt><dd>Fencing</dd>\
+    <dt><kbd>g</kbd><kbd>b</kbd></dt><dd>Backends</dd>\
+    <dt><kbd>g</kbd><kbd>a</kbd></dt><dd>Alerts</dd>\
+    <dt><kbd>g</kbd><kbd>s</kbd></dt><dd>Settings</dd>\
+    <dt><kbd>?</kbd></dt><dd>this list</dd>";
+
+/// The letters after `g`: each is the `data-g` of a link in the bar.
+const PAGES: &str = "olcfbas";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Command {
+    Search,
+    Pause,
+    Unlock,
+    Page,
+    List,
+}
+
+/// `before` is the previous key, for two-key shortcuts.
+fn command(before: Option<char>, key: &str) -> Option<Command> {
+    match (before, key) {
+        (Some('g'), letter) if letter.len() == 1 && PAGES.contains(letter) => Some(Command::Page),
+        (_, "/") => Some(Command::Search),
+        (_, "p") => Some(Command::Pause),
+        (_, "u") => Some(Command::Unlock),
+        (_, "?") => Some(Command::List),
+        _ => None,
+    }
+}
+
+/// The key, unless a field, a dialog or the browser handles it.
+pub fn plain_key(event: &KeyboardEvent) -> Option<String> {
+    if event.ctrl_key() || event.meta_key() || event.alt_key() || event.is_composing() {
+        return None;
+    }
+    let element = event.target()?.dyn_into::<web_sys::Element>().ok()?;
+    let taken = element.closest("input:not([type=checkbox]), textarea, select, dialog, [contenteditable]");
+    matches!(taken, Ok(None)).then(|| event.key())
+}
+
+fn focus_search() {
+    // The page's own search takes precedence over the bar's.
+    let found = ["main [data-search]", "[data-search]"]
+        .into_iter()
+        .find_map(|selector| {
+            let element = document().query_selector(selector).ok().flatten()?;
+            element
+                .dyn_into::<HtmlInputElement>()
+                .ok()
+                .filter(|input| input.offset_parent().is_some())
+        });
+    if let Some(input) = found {
+        let _ = input.focus();
+        input.select();
+    }
+}
+
+/// Clicks its link in the bar, which need not be visible.
+fn go_to_page(letter: &str) {
+    let found = document().query_selector(&format!("[data-g={letter}]"));
+    if let Some(link) = found
+        .ok()
+        .flatten()
+        .and_then(|link| link.dyn_into::<HtmlElement>().ok())
+    {
+        link.click();
+    }
+}
+
+/// From a lock's page, or from the focused row; the unlock page is a server page.
+fn go_to_unlock() {
+    let found = |selector: &str| document().query_selector(selector).ok().flatten();
+    let link = found("a[data-unlock]").or_else(|| found("[data-row]:focus-within a"));
+    if let Some(href) = link.and_then(|link| link.get_attribute("href")) {
+        let _ = window().location().set_href(&links::unlock(&href));
+    }
+}
+
+/// The listener. Once per tab.
+#[component]
+pub fn Keys() -> impl IntoView {
+    let live = use_live();
+    let before = StoredValue::new(None::<char>);
+    Effect::new(move |_| {
+        let listener = window_event_listener(ev::keydown, move |event| {
+            let Some(key) = plain_key(&event) else { return };
+            let last = before.get_value();
+            before.set_value((key == "g").then_some('g'));
+            let Some(command) = command(last, &key) else {
+                return;
+            };
+            event.prevent_default();
+            match command {
+                Command::Search => focus_search(),
+                Command::Pause => live.toggle_pause(),
+                Command::Unlock => go_to_unlock(),
+                Command::Page => go_to_page(&key),
+                Command::List => open_dialog(),
+            }
+        });
+        on_cleanup(move || listener.remove());
+    });
+}
+
+/// The dialog, outside the hydrated tree: needs no browser code.
+#[component]
+pub fn KeysDialog() -> impl IntoView {
+    view! {
+        <dialog class="keys" id="keys" aria-labelledby="keys-title" closedby="any">
+            <header>
+                <h2 id="keys-title">"Keys"</h2>
+                <form method="dialog"><button class="btn s">"Close"</button></form>
+            </header>
+            <dl inner_html=KEYS></dl>
+            <ExpiryBarLegend/>
+        </dialog>
+    }
+}
+
+fn open_dialog() {
+    let dialog = document()
+        .get_element_by_id("keys")
+        .and_then(|found| found.dyn_into::<web_sys::HtmlDialogElement>().ok());
+    if let Some(dialog) = dialog.filter(|dialog| !dialog.open()) {
+        let _ = dialog.show_modal();
+    }
+}
+
+/// The button that opens the dialog.
+#[component]
+pub fn KeysOpen() -> impl IntoView {
+    view! {
+        <button class="icon keys-open" type="button" aria-label="Keys" aria-keyshortcuts="?" title="Keys" on:click=|_| open_dialog()>
+            <kbd aria-hidden="true">"?"</kbd>
+        </button>
+    }
+}
+
+/// Focuses an element if it is focusable.
+pub fn focus(element: &web_sys::Element) {
+    if let Some(element) = element.dyn_ref::<HtmlElement>() {
+        let _ = element.focus();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_need_the_g_before_their_letter() {
+        assert_eq!(command(Some('g'), "l"), Some(Command::Page));
+        assert_eq!(command(None, "l"), None);
+        assert_eq!(command(Some('g'), "ol"), None);
+        assert_eq!(command(Some('g'), "p"), Some(Command::Pause));
+    }
+}

@@ -1,0 +1,109 @@
+//! Data of one event of the stream.
+
+use domain::backend::BackendStatus;
+use js_sys::{Array, JSON, Reflect};
+use wasm_bindgen::{JsCast, JsValue};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveEvent {
+    pub revision: u64,
+    /// Changed rows since the previous event.
+    pub changes: u32,
+    pub held_total: u64,
+    pub attention_total: u64,
+    /// No server evaluates the alert rules.
+    pub alerts_overdue: bool,
+    pub backends: Vec<BackendPulse>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackendPulse {
+    pub name: String,
+    pub status: BackendStatus,
+    /// `None`: never observed.
+    pub age_ms: Option<i64>,
+    pub poll_interval_ms: i64,
+}
+
+impl LiveEvent {
+    /// Parses the JSON of an event with the browser's parser: the only JSON in the wasm, where
+    /// a parser of its own would be a twentieth of the size.
+    pub(super) fn read(json: &str) -> Option<Self> {
+        let event = JSON::parse(json).ok()?;
+        let backends: Array = get(&event, "backends")?.dyn_into().ok()?;
+        Some(Self {
+            revision: whole(&event, "revision")?.try_into().ok()?,
+            changes: u32::try_from(whole(&event, "changes")?).unwrap_or(u32::MAX),
+            held_total: whole(&event, "heldTotal")?.try_into().ok()?,
+            attention_total: whole(&event, "attentionTotal")?.try_into().ok()?,
+            alerts_overdue: get(&event, "alertsOverdue")?.as_bool().unwrap_or_default(),
+            backends: backends
+                .iter()
+                .map(|backend| BackendPulse::read(&backend))
+                .collect::<Option<_>>()?,
+        })
+    }
+
+    /// The backends `ms` later.
+    pub fn grown(&self, ms: i64) -> Vec<BackendPulse> {
+        let grow = |backend: &BackendPulse| BackendPulse {
+            age_ms: backend.age_ms.map(|age| age + ms),
+            ..backend.clone()
+        };
+        self.backends.iter().map(grow).collect()
+    }
+}
+
+impl BackendPulse {
+    fn read(backend: &JsValue) -> Option<Self> {
+        Some(Self {
+            name: get(backend, "name")?.as_string()?,
+            status: BackendStatus::parse(&get(backend, "status")?.as_string()?)?,
+            age_ms: whole(backend, "ageMs"),
+            poll_interval_ms: whole(backend, "pollIntervalMs")?,
+        })
+    }
+}
+
+fn get(object: &JsValue, name: &str) -> Option<JsValue> {
+    Reflect::get(object, &name.into()).ok()
+}
+
+fn whole(object: &JsValue, name: &str) -> Option<i64> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "numbers of JSON are whole up to 2^53"
+    )]
+    let whole = get(object, name)?.as_f64()? as i64;
+    Some(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_ages_grow_and_unknown_ones_stay_unknown() {
+        // Two backends, one never observed, half a second later.
+        let backend = |age_ms| BackendPulse {
+            name: "coord".to_owned(),
+            status: BackendStatus::Stale,
+            age_ms,
+            poll_interval_ms: 2_000,
+        };
+        let pulse = LiveEvent {
+            revision: 7,
+            changes: 2,
+            held_total: 12_847,
+            attention_total: 11,
+            alerts_overdue: false,
+            backends: vec![backend(Some(14_000)), backend(None)],
+        };
+        let ages: Vec<_> = pulse
+            .grown(500)
+            .into_iter()
+            .map(|backend| backend.age_ms)
+            .collect();
+        assert_eq!(ages, [Some(14_500), None]);
+    }
+}

@@ -1,0 +1,176 @@
+//! Opens the event stream in the browser, detects silence, and reopens a closed stream.
+
+use std::time::Duration;
+
+use leptos::prelude::*;
+use wasm_bindgen::JsCast;
+use wasm_bindgen::prelude::Closure;
+use web_sys::{EventSource, MessageEvent};
+
+use super::event::LiveEvent;
+use super::{Live, SILENCE_MS_MAX, Stream};
+
+const ADDRESS: &str = "/v1/events";
+const TICK: Duration = Duration::from_millis(250);
+const TICK_CALM: Duration = Duration::from_secs(1);
+/// Interval between attempts to reopen a stream that the browser gave up.
+const REOPEN_MS: i64 = 3_000;
+
+/// The browser's monotonic clock in milliseconds; 0 on the server.
+pub fn now_ms() -> i64 {
+    if !is_browser() {
+        return 0;
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a page is not open for 285 million years"
+    )]
+    let now = window()
+        .performance()
+        .map_or(0, |performance| performance.now() as i64);
+    now
+}
+
+fn is_browser() -> bool {
+    leptos::reactive::owner::Owner::current_shared_context().is_none_or(|context| context.is_browser())
+}
+
+type Handler = Closure<dyn FnMut(MessageEvent)>;
+
+/// The open stream with its callbacks. Dropping it closes it.
+struct Source {
+    source: EventSource,
+    /// Stored because the browser calls them while the source lives.
+    _handlers: [Handler; 4],
+    opened_at: i64,
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        self.source.close();
+    }
+}
+
+pub(super) fn open_in_browser(live: Live) {
+    // Effects do not run on the server.
+    Effect::new(move |_| {
+        // Removes what only pages without script need.
+        if let Some(root) = document().document_element() {
+            let _ = root.set_attribute("data-hydrated", "");
+        }
+        let source = StoredValue::new_local(open(live));
+        live.now.set(Some(now_ms()));
+        live.awake.set(true);
+        let tick = if wants_calm() { TICK_CALM } else { TICK };
+        let ticker = set_interval_with_handle(move || on_tick(live, source), tick);
+        on_cleanup(move || {
+            if let Ok(ticker) = ticker {
+                ticker.clear();
+            }
+            source.try_update_value(|source| *source = None);
+        });
+    });
+    // The notice is outside this tree: the server's HTML has it too, for pages without script.
+    Effect::new(move |_| {
+        if let (Some(root), Some(overdue)) = (document().document_element(), live.alerts_overdue()) {
+            let _ = if overdue {
+                root.set_attribute("data-alerts", "overdue")
+            } else {
+                root.remove_attribute("data-alerts")
+            };
+        }
+    });
+    // On the whole document, including parts outside this tree.
+    Effect::new(move |_| {
+        if let Some(root) = document().document_element() {
+            let _ = root.class_list().toggle_with_force("is-cut", live.is_cut());
+        }
+    });
+}
+
+fn wants_calm() -> bool {
+    matches!(window().match_media("(prefers-reduced-motion: reduce)"), Ok(Some(query)) if query.matches())
+}
+
+fn open(live: Live) -> Option<Source> {
+    let source = EventSource::new(ADDRESS).ok()?;
+    let on_pulse = move |event: MessageEvent| {
+        if let Some(pulse) = event.data().as_string().and_then(|json| LiveEvent::read(&json)) {
+            on_event(live, pulse);
+        }
+    };
+    let handlers: [Handler; 4] = [
+        Closure::new(on_pulse),
+        Closure::new(on_pulse),
+        Closure::new(move |_| live.news()),
+        Closure::new(move |_| cut(live)),
+    ];
+    for (name, handler) in ["hello", "revision", "resync", "error"]
+        .into_iter()
+        .zip(&handlers)
+    {
+        source
+            .add_event_listener_with_callback(name, handler.as_ref().unchecked_ref())
+            .ok()?;
+    }
+    Some(Source {
+        source,
+        _handlers: handlers,
+        opened_at: now_ms(),
+    })
+}
+
+fn on_event(live: Live, pulse: LiveEvent) {
+    let was_cut = matches!(live.stream.try_get_untracked(), Some(Stream::Cut { .. }));
+    let revision = pulse.revision;
+    let shown = live
+        .shown
+        .try_get_untracked()
+        .flatten()
+        .map(|(revision, _)| revision);
+    if live.paused.try_get_untracked() == Some(true) {
+        live.unseen
+            .try_update(|unseen| *unseen = unseen.saturating_add(pulse.changes));
+    }
+    live.heard_at.try_set(now_ms());
+    live.pulse.try_set(Some(pulse));
+    live.stream.try_set(Stream::Open);
+    // A restarted server starts its revisions again: compare for difference, not for order.
+    if was_cut || shown.is_some_and(|shown| shown != revision) {
+        live.news();
+    }
+}
+
+fn cut(live: Live) {
+    // Silence counts from the last event, not from its detection.
+    if !matches!(live.stream.try_get_untracked(), Some(Stream::Cut { .. })) {
+        let heard = live.heard_at.try_get_untracked().filter(|at| *at > 0);
+        live.stream.try_set(Stream::Cut {
+            since: heard.unwrap_or_else(now_ms),
+        });
+    }
+}
+
+fn on_tick(live: Live, source: StoredValue<Option<Source>, LocalStorage>) {
+    let now = now_ms();
+    live.now.try_set(Some(now));
+    let (opened_at, closed) = source
+        .try_with_value(|source| {
+            source.as_ref().map(|source| {
+                (
+                    source.opened_at,
+                    source.source.ready_state() == EventSource::CLOSED,
+                )
+            })
+        })
+        .flatten()
+        .unwrap_or((0, true));
+    let silent = now - live.heard_at.try_get_untracked().unwrap_or(0).max(opened_at) > SILENCE_MS_MAX;
+    if silent || closed {
+        cut(live);
+    }
+    // A half-open connection reports no error; a refused one is given up by the browser.
+    if silent || (closed && now - opened_at > REOPEN_MS) {
+        source.try_set_value(open(live));
+    }
+}

@@ -1,0 +1,190 @@
+//! A page's data, refetched on changes. The resource is independent of the request and data
+//! types, so that the wasm has the fetching code once and not once per page.
+
+use std::any::Any;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use leptos::prelude::*;
+use leptos::server::codee::{Decoder, Encoder};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{FetchGuard, Live};
+use crate::api::ApiError;
+use crate::api::codec::{self, Payload, PayloadError};
+
+type Answer = Result<Data, ApiError>;
+type Fetch = dyn Fn(Vec<String>) -> Pin<Box<dyn Future<Output = Answer> + Send>> + Send + Sync;
+
+/// Data of type `T`.
+pub struct Load<T> {
+    resource: Resource<Answer, Payload>,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for Load<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Load<T> {}
+
+/// Request of a page, as text.
+pub trait Question {
+    fn texts(self) -> Vec<String>;
+    fn of(texts: Vec<String>) -> Self;
+}
+
+impl Question for () {
+    fn texts(self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn of(_: Vec<String>) -> Self {}
+}
+
+impl Question for String {
+    fn texts(self) -> Vec<String> {
+        vec![self]
+    }
+
+    fn of(texts: Vec<String>) -> Self {
+        texts.into_iter().next().unwrap_or_default()
+    }
+}
+
+impl Question for (String, String, String, String) {
+    fn texts(self) -> Vec<String> {
+        vec![self.0, self.1, self.2, self.3]
+    }
+
+    fn of(texts: Vec<String>) -> Self {
+        let mut texts = texts.into_iter();
+        let mut next = || texts.next().unwrap_or_default();
+        (next(), next(), next(), next())
+    }
+}
+
+impl Live {
+    /// Data that is refetched when an event announces a change.
+    pub fn refreshing<Q, T, Fut>(
+        self,
+        question: impl Fn() -> Q + Send + Sync + 'static,
+        fetch: impl Fn(Q) -> Fut + Send + Sync + 'static,
+    ) -> Load<T>
+    where
+        Q: Question,
+        T: Serialize + DeserializeOwned + Send + Sync + 'static,
+        Fut: Future<Output = Result<T, ApiError>> + Send + 'static,
+    {
+        let fetch = move |texts| -> Pin<Box<dyn Future<Output = Answer> + Send>> {
+            let answer = fetch(Q::of(texts));
+            Box::pin(async move { answer.await.and_then(Data::of) })
+        };
+        Load {
+            resource: self.resource(Box::new(move || question().texts()), Arc::new(fetch)),
+            of: PhantomData,
+        }
+    }
+
+    fn resource(
+        self,
+        question: Box<dyn Fn() -> Vec<String> + Send + Sync>,
+        fetch: Arc<Fetch>,
+    ) -> Resource<Answer, Payload> {
+        Resource::new_with_options(
+            move || (question(), self.epoch.get()),
+            move |(texts, _)| {
+                let answer = fetch(texts);
+                async move {
+                    let guard = FetchGuard::begin(self);
+                    let answer = answer.await;
+                    drop(guard);
+                    answer
+                }
+            },
+            false,
+        )
+    }
+}
+
+impl<T: Clone + DeserializeOwned + 'static> Load<T> {
+    /// Tracked read; `None` before the first response.
+    pub fn get(self) -> Option<Result<T, ApiError>> {
+        self.resource
+            .get()
+            .map(|answer| answer.and_then(|data| data.open()))
+    }
+
+    pub fn failure(self) -> Option<ApiError> {
+        self.resource.get().and_then(Result::err)
+    }
+
+    pub fn refetch(self) {
+        self.resource.refetch();
+    }
+}
+
+/// Data with its type erased.
+#[derive(Clone)]
+pub enum Data {
+    /// As embedded in the first HTML.
+    Packed(Arc<[u8]>),
+    /// As returned by a server function in the browser.
+    Made(Arc<dyn Any + Send + Sync>),
+}
+
+impl Data {
+    fn of<T: Serialize + Send + Sync + 'static>(value: T) -> Result<Self, ApiError> {
+        // The browser does not encode, and needs no code for it.
+        if cfg!(feature = "ssr") {
+            let packed = codec::write(&value).map_err(broken)?;
+            Ok(Self::Packed(packed.into()))
+        } else {
+            Ok(Self::Made(Arc::new(value)))
+        }
+    }
+
+    fn open<T: Clone + DeserializeOwned + 'static>(self) -> Result<T, ApiError> {
+        match self {
+            Self::Packed(bytes) => codec::read(&bytes).map_err(broken),
+            Self::Made(value) => value
+                .downcast_ref::<T>()
+                .cloned()
+                .ok_or_else(|| broken(PayloadError::Malformed)),
+        }
+    }
+}
+
+fn broken(error: PayloadError) -> ApiError {
+    ApiError::Unreachable(error.to_string())
+}
+
+/// Only the server encodes, and its data is already encoded.
+impl Encoder<Answer> for Payload {
+    type Error = PayloadError;
+    type Encoded = String;
+
+    fn encode(answer: &Answer) -> Result<String, PayloadError> {
+        let answer = match answer {
+            Ok(Data::Packed(bytes)) => Ok(&bytes[..]),
+            Ok(Data::Made(_)) => return Err(PayloadError::Malformed),
+            Err(error) => Err(error),
+        };
+        codec::to_text(&answer)
+    }
+}
+
+impl Decoder<Answer> for Payload {
+    type Error = PayloadError;
+    type Encoded = str;
+
+    fn decode(text: &str) -> Result<Answer, PayloadError> {
+        let answer: Result<Vec<u8>, ApiError> = codec::of_text(text)?;
+        Ok(answer.map(|bytes| Data::Packed(bytes.into())))
+    }
+}

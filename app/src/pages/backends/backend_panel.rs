@@ -1,0 +1,152 @@
+//! One backend: heading, current failure with its remedy, health, tables.
+
+use domain::backend::{BackendFailure, BackendView};
+use domain::escape::visible;
+use domain::observation::Coverage;
+use domain::reported::Reported;
+use leptos::prelude::*;
+
+use super::health::Health;
+use super::tables::{Capabilities, PastFaults, Rights, Sources};
+use crate::components::state_badge::{BackendBadge, Shape};
+use crate::components::time::Time;
+use crate::links;
+
+#[component]
+pub fn OneBackend(backend: BackendView) -> impl IntoView {
+    let name = backend.name.to_string();
+    let version = match &backend.version {
+        Reported::Value(version) => {
+            let said = visible(version).into_owned();
+            let names_itself = said.to_ascii_lowercase().contains(backend.kind.as_str());
+            if names_itself {
+                said.into_any()
+            } else {
+                format!("{} {said}", backend.kind.as_str()).into_any()
+            }
+        }
+        Reported::Unknown(why) | Reported::NotApplicable(why) => {
+            let words = format!("{}, version unknown", backend.kind.as_str());
+            view! { <span title=why.to_string()>{words}</span> }.into_any()
+        }
+    };
+    let locks = links::with_query("/locks", [("backend", name.as_str())]);
+    let class = if backend.status.blinds_rows() {
+        "sec backend is-blind"
+    } else {
+        "sec backend"
+    };
+    let (head, labelled_by) = (format!("{name}-head"), format!("{name}-head"));
+    view! {
+        <section class=class id=name.clone() aria-labelledby=labelled_by tabindex="-1">
+            <header>
+                <h2 id=head>{name.clone()}</h2>
+                <BackendBadge status=backend.status/>
+                <span class="note">{version}</span>
+                <span class="note mono address"><bdi>{visible(&backend.address).into_owned()}</bdi></span>
+                <a class="end link" href=locks>"Its locks"</a>
+            </header>
+            {notice(&backend)}
+            <div class="backend-parts">
+                <Health backend=backend.clone()/>
+                {of_the_whole(&backend)}
+                <div class="stack">
+                    {(!backend.is_limited).then(|| view! { <Rights rights=backend.rights.clone()/> }.into_any())}
+                    <Capabilities capabilities=backend.capabilities.clone()/>
+                </div>
+            </div>
+        </section>
+    }
+    .into_any()
+}
+
+/// Sources and past failures, or why the reader may not see them.
+fn of_the_whole(backend: &BackendView) -> AnyView {
+    if backend.is_limited {
+        return view! {
+            <p class="notice limited">
+                <Shape name="unknown"/>
+                <span>
+                    <b>"Limited view. "</b>
+                    "Counts are of the locks in your scope. Address, sources, errors, coverage and the account's permissions are shown to roles that cover the whole backend."
+                </span>
+            </p>
+        }
+        .into_any();
+    }
+    view! {
+        <div class="stack">
+            <Sources sources=backend.sources.clone() is_seen=backend.age_ms.is_some()/>
+            <PastFaults faults=backend.past_faults.clone()/>
+        </div>
+    }
+    .into_any()
+}
+
+/// The current failure, or the reason for partial coverage.
+fn notice(backend: &BackendView) -> Option<AnyView> {
+    if let Some(fault) = &backend.fault {
+        return Some(view! { <Present fault=fault.clone() blind=backend.status.blinds_rows()/> }.into_any());
+    }
+    match &backend.coverage {
+        Coverage::Partial { .. } if backend.is_limited => None,
+        Coverage::Partial { seen, of, why } => {
+            let much = match of {
+                Some(of) => format!(
+                    "{} of about {} were read.",
+                    domain::format::count(*seen),
+                    domain::format::count(*of)
+                ),
+                None => format!("{} were read.", domain::format::count(*seen)),
+            };
+            let why = visible(why).into_owned();
+            Some(
+                view! {
+                    <p class="notice warning">
+                        <Shape name="near_expiry"/>
+                        <span><b>"Partial coverage. "</b><bdi>{why}</bdi>". "{much}</span>
+                    </p>
+                }
+                .into_any(),
+            )
+        }
+        Coverage::Complete => None,
+    }
+}
+
+#[component]
+fn Present(fault: BackendFailure, blind: bool) -> impl IntoView {
+    let hue = if blind {
+        "notice critical is-stale"
+    } else {
+        "notice warning"
+    };
+    let times = (fault.times > 1).then(|| format!(", {} times in a row", fault.times));
+    let remedy = (!fault.remedy.is_empty()).then(|| {
+        // Text between backticks is to be typed; the command line prints the same text.
+        let parts = visible(&fault.remedy)
+            .split('`')
+            .enumerate()
+            .map(|(at, part)| {
+                let part = part.to_owned();
+                if at % 2 == 0 {
+                    part.into_any()
+                } else {
+                    view! { <code>{part}</code> }.into_any()
+                }
+            })
+            .collect_view();
+        view! { <span class="remedy"><b>"Remedy: "</b><bdi>{parts}</bdi></span> }.into_any()
+    });
+    view! {
+        <p class=hue>
+            <Shape name="x"/>
+            <span>
+                <b><bdi>{visible(&fault.message).into_owned()}</bdi></b>
+                <span class="ink2">" at "<Time at=fault.at/>{times}"."</span>
+                {remedy}
+            </span>
+        </p>
+    }
+    .into_any()
+}

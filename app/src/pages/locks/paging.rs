@@ -1,0 +1,139 @@
+//! Feeds the rows on screen: the first page, pages added by scrolling, and refetches after
+//! events.
+
+use domain::query::InventoryPage;
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+
+use super::Loaded;
+use super::row_buffer::Listing;
+use super::scroll::{PORTION, Scroll};
+use super::url_state::Address;
+use crate::api::inventory::inventory;
+use crate::live::{Live, event_source};
+
+#[derive(Clone, Copy)]
+pub struct LockPaging {
+    pub listing: RwSignal<Listing>,
+    pub scroll: Scroll,
+    live: Live,
+    address: Memo<Address>,
+    /// A next page is being fetched.
+    fetching: StoredValue<bool>,
+}
+
+impl LockPaging {
+    pub fn new(loaded: Signal<Loaded>, address: Memo<Address>, live: Live) -> Self {
+        let first = loaded.get_untracked();
+        let listing = Listing::new(first.query, first.page);
+        let scroll = Scroll::new(listing.len());
+        let feed = Self {
+            listing: RwSignal::new(listing),
+            scroll,
+            live,
+            address,
+            fetching: StoredValue::new(false),
+        };
+        feed.follow(loaded);
+        feed
+    }
+
+    /// In the browser only: effects do not run on the server.
+    fn follow(self, loaded: Signal<Loaded>) {
+        let Self {
+            listing,
+            scroll,
+            live,
+            ..
+        } = self;
+        scroll.watch(listing);
+        Effect::new(move |before: Option<()>| {
+            let loaded = loaded.get();
+            live.set_shown(loaded.page.revision);
+            // The listing was created from the first one.
+            if before.is_some() {
+                self.take(loaded);
+            }
+        });
+        Effect::new(move |before: Option<u64>| {
+            let flushes = live.flushes();
+            if before.is_some_and(|before| before != flushes) {
+                listing.update(|listing| listing.release(event_source::now_ms()));
+                scroll.measure(listing);
+            }
+            flushes
+        });
+        Effect::new(move |_| {
+            scroll.seen();
+            let rows = listing.with(Listing::len);
+            if scroll.window().is_near_end(rows) {
+                self.fetch_next();
+            }
+        });
+        on_cleanup(move || live.hold_back(0));
+    }
+
+    fn take(self, loaded: Loaded) {
+        let Self {
+            listing,
+            scroll,
+            live,
+            ..
+        } = self;
+        if listing.with_untracked(|listing| listing.query() != loaded.query) {
+            listing.set(Listing::new(loaded.query, loaded.page));
+            window().scroll_to_with_x_and_y(0.0, 0.0);
+        } else {
+            listing.update(|listing| listing.refresh(0, loaded.page, event_source::now_ms()));
+            self.refresh_in_sight();
+        }
+        live.hold_back(listing.with_untracked(Listing::waiting));
+        scroll.measure(listing);
+    }
+
+    /// The first page comes with the URL; the other visible pages are fetched here.
+    fn refresh_in_sight(self) {
+        let seen = self.scroll.window().seen;
+        let pages = self
+            .listing
+            .with_untracked(|listing| listing.pages_within(seen.start, seen.end));
+        for (index, cursor) in pages {
+            self.fetch(cursor, move |listing, page| {
+                listing.refresh(index, page, event_source::now_ms())
+            });
+        }
+    }
+
+    fn fetch_next(self) {
+        let cursor = self
+            .listing
+            .with_untracked(|listing| listing.next_cursor().map(str::to_owned));
+        let Some(cursor) = cursor.filter(|_| !self.fetching.get_value()) else {
+            return;
+        };
+        self.fetching.set_value(true);
+        self.fetch(cursor.clone(), move |listing, page| listing.append(&cursor, page));
+    }
+
+    /// Fetches one page and applies it, unless the query changed meanwhile.
+    fn fetch(self, cursor: String, take: impl FnOnce(&mut Listing, InventoryPage) + 'static) {
+        let query = self
+            .address
+            .with_untracked(|address| address.query_from(Some(&cursor), PORTION));
+        let belongs_to = self.listing.with_untracked(|listing| listing.query().to_owned());
+        spawn_local(async move {
+            let answer = inventory(query).await;
+            self.fetching.try_set_value(false);
+            let same = self
+                .listing
+                .try_with_untracked(|listing| listing.query() == belongs_to);
+            if let (Ok(page), Some(true)) = (answer, same) {
+                self.listing.try_update(|listing| take(listing, page));
+                if let Some(waiting) = self.listing.try_with_untracked(Listing::waiting) {
+                    self.live.hold_back(waiting);
+                }
+                self.scroll.measure(self.listing);
+            }
+        });
+    }
+}

@@ -1,0 +1,115 @@
+//! Signing in again: before a page whose changes require it, or to resend a rejected form.
+
+use leptos::prelude::*;
+
+use super::field::{Field, alert};
+use super::layout::{Chrome, Page, page};
+use super::rejected_form::Typed;
+use super::unlock::Proof;
+use crate::links;
+
+/// Next step after the sign-in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Then {
+    /// A page of the console.
+    Open(String),
+    /// A rejected form, with its URL.
+    Send(String),
+}
+
+#[derive(Debug, Clone)]
+pub struct Prove {
+    pub proof: Proof,
+    /// Name of the password field.
+    pub field: &'static str,
+    pub fault: Option<String>,
+    pub then: Then,
+    /// Input of the rejected form.
+    pub typed: Typed,
+}
+
+const WHY: &str = "Changes to users, tokens, protected prefixes and receivers need authentication within the last 15 minutes.";
+
+/// Before a page.
+pub fn prove(chrome: &Chrome, prove: &Prove) -> String {
+    let next = match &prove.then {
+        Then::Open(path) | Then::Send(path) => path.as_str(),
+    };
+    let action = links::with_query("/prove", [("next", next)]);
+    let content = match prove.proof {
+        Proof::SignIn { at_provider } => sign_in(at_provider, next, false),
+        _ => by_password(prove, &action, ().into_any()),
+    };
+    around(chrome, "Authenticate again", content)
+}
+
+/// In place of a page: the form was not executed and is resent from here.
+pub fn resend(chrome: &Chrome, prove: &Prove, action: &str) -> String {
+    let kept = prove.typed.has_secret().then(|| {
+        view! { <p class="small ink2">"Secrets are not stored: enter them again on the next page."</p> }
+    });
+    let content = match prove.proof {
+        Proof::SignIn { at_provider } => view! {
+            {sign_in(at_provider, "/", true)}
+            {prove.typed.send_again(action)}
+        }
+        .into_any(),
+        _ => {
+            let by = links::with_query("/prove", [("send", action)]);
+            by_password(prove, &by, prove.typed.hidden())
+        }
+    };
+    let content = view! { {prove.typed.view()}{kept}{content} };
+    around(chrome, "Not done yet: authenticate again", content.into_any())
+}
+
+fn around(chrome: &Chrome, title: &str, content: AnyView) -> String {
+    let content = view! { <section class="sheet">{content}</section> };
+    page(
+        chrome,
+        Page {
+            title: title.to_owned(),
+            lead: Some(WHY.to_owned()),
+            content: content.into_any(),
+        },
+    )
+}
+
+fn by_password(prove: &Prove, action: &str, hidden: AnyView) -> AnyView {
+    if prove.proof == Proof::Never {
+        return alert(Some(
+            "An API token cannot authenticate again: sign in as a user.".to_owned(),
+        ));
+    }
+    let field = Field {
+        fault: prove.fault.clone(),
+        ..Field::password(prove.field, "Your password", "current-password")
+    };
+    let word = match prove.then {
+        Then::Open(_) => "Authenticate again",
+        Then::Send(_) => "Authenticate and submit",
+    };
+    view! {
+        <form class="type" method="post" action=action.to_owned()>
+            {hidden}
+            {field.view()}
+            <div class="do"><button class="btn solid" r#type="submit">{word}</button></div>
+        </form>
+    }
+    .into_any()
+}
+
+/// At the provider, or by a new link: in another tab if a form waits here.
+fn sign_in(at_provider: bool, next: &str, is_beside: bool) -> AnyView {
+    let href = if at_provider {
+        links::with_query("/sign-in/oidc", [("again", "1"), ("next", next)])
+    } else {
+        links::with_query("/sign-in", [("next", next)])
+    };
+    let (target, word) = match is_beside {
+        true => (Some("_blank"), "Sign in again, in a new tab"),
+        false => (None, "Sign in again"),
+    };
+    view! { <div class="do"><a class="btn solid" href=href target=target rel="noopener">{word}</a></div> }
+        .into_any()
+}

@@ -1,0 +1,157 @@
+//! Result of a forced unlock: one panel per final state, and one for an unknown outcome.
+
+use domain::escape::visible;
+use domain::format;
+use domain::unlock::{Unlock, UnlockState};
+use leptos::prelude::*;
+
+use super::layout::{badge, holders_table, name, notice, record, time};
+use super::{Step, id_of};
+use crate::links;
+
+pub(super) fn panel(step: &Step) -> AnyView {
+    let unlock = &step.unlock;
+    let (hue, head, note) = head(unlock.state);
+    let row = unlock
+        .outcome_entry
+        .or(unlock.act_entry)
+        .unwrap_or(unlock.intent_entry);
+    view! {
+        <section class=format!("panel out {hue}") aria-labelledby="outcome-title">
+            <header><h2 id="outcome-title">{head}</h2><span class="small ink3">{note}</span></header>
+            {body(unlock)}
+            {ways_on(unlock)}
+            <footer class="small">
+                <a class="link" href=links::lock_path(&id_of(unlock))>"Back to the lock"</a>
+                {record(&unlock.id, step.may_read_record, row)}
+            </footer>
+        </section>
+    }
+    .into_any()
+}
+
+/// Hue, badge and remark of a state.
+pub(super) fn head(state: UnlockState) -> (&'static str, AnyView, &'static str) {
+    match state {
+        UnlockState::Pending => (
+            "blind",
+            badge("pending", "blind", "Not confirmed"),
+            "nothing was released",
+        ),
+        UnlockState::Released => (
+            "healthy",
+            badge("ok", "healthy", "Released"),
+            "exactly the reviewed holding",
+        ),
+        UnlockState::AlreadyFree => (
+            "healthy",
+            badge("ok", "healthy", "Already free"),
+            "nothing was released",
+        ),
+        UnlockState::HolderChanged => (
+            "warning",
+            badge("x", "warning", "Holder changed"),
+            "nothing was released",
+        ),
+        UnlockState::Refused => (
+            "critical",
+            badge("x", "critical", "Refused"),
+            "nothing was released",
+        ),
+        UnlockState::OutcomeUnknown => (
+            "blind",
+            badge("unknown", "blind", "Outcome unknown"),
+            "not final yet",
+        ),
+        UnlockState::Expired => (
+            "blind",
+            badge("pending", "blind", "Expired"),
+            "nothing was released",
+        ),
+        UnlockState::Cancelled => ("blind", badge("x", "blind", "Cancelled"), "nothing was released"),
+    }
+}
+
+fn body(unlock: &Unlock) -> AnyView {
+    let before = unlock.observed.holding();
+    let ending = &unlock.ending;
+    let why = ending.why.as_deref().map(|why| view! { <p>{notice(why)}</p> });
+    let remedy = ending
+        .remedy
+        .as_deref()
+        .map(|remedy| view! { <p>{notice(remedy)}</p> });
+    let at = unlock.acted_at.map(|at| view! { ", at "{time(at)} });
+    match unlock.state {
+        UnlockState::Released => {
+            let after = ending.is_read.then(|| holders_table(Some(&before), ending.now.as_ref(), "before", "after"));
+            let unread = (!ending.is_read).then(|| view! { <p class="ink2">"The current holder is unknown."</p> });
+            view! { <p>"The reviewed holding has ended"{at}". "<b>{owner(unlock)}" does not hold it any more."</b></p>{why}{unread}{after} }.into_any()
+        }
+        UnlockState::AlreadyFree => {
+            view! { <p>{owner(unlock)}" released it before the confirmation. The lock was free; "<b>"nothing was touched."</b></p>{why} }.into_any()
+        }
+        UnlockState::HolderChanged => view! {
+            <p>{owner(unlock)}" released it before the confirmation. Another holder has it now; "<b>"it was not touched."</b></p>
+            {why}
+            {holders_table(Some(&before), ending.now.as_ref(), "reviewed", "now")}
+        }
+        .into_any(),
+        UnlockState::Refused => view! { <p><b>"It was not released. "</b></p>{why}{remedy} }.into_any(),
+        UnlockState::OutcomeUnknown => unknown(unlock),
+        UnlockState::Expired => view! { <p>"Not confirmed within 2 minutes. "<b>"The lock was not touched."</b></p> }.into_any(),
+        UnlockState::Cancelled => view! { {why}<p><b>"The lock was not touched."</b></p> }.into_any(),
+        UnlockState::Pending => ().into_any(),
+    }
+}
+
+fn owner(unlock: &Unlock) -> AnyView {
+    match unlock.observed.owner_id.known() {
+        Some(owner) => name(owner.as_str()),
+        None => view! { "Its holder" }.into_any(),
+    }
+}
+
+fn unknown(unlock: &Unlock) -> AnyView {
+    let why = unlock.ending.why.as_deref();
+    let why = why.map(|why| view! { <p>{notice(why)}</p> });
+    let reread = match unlock.rereads {
+        0 => "not yet".to_owned(),
+        times => format!(
+            "{}, still unknown",
+            format::counted(u64::from(times), "time", "times")
+        ),
+    };
+    let backend = visible(unlock.backend.as_str()).into_owned();
+    view! {
+        <p>{backend}" did not report the result. The lock "<b>"may or may not be released"</b>". Do not assume that it is."</p>
+        {why}
+        <dl class="ba">
+            <div><dt>"sent"</dt><dd>{unlock.acted_at.map(time)}</dd></div>
+            <div><dt>"read again"</dt><dd>{reread}</dd></div>
+            <div><dt>"next"</dt><dd>"within 5 s, until it is known"</dd></div>
+        </dl>
+        <p class="small ink2">"This page checks every 5 seconds and shows the result when it is known."</p>
+    }
+    .into_any()
+}
+
+fn ways_on(unlock: &Unlock) -> AnyView {
+    let again = links::unlock(&links::lock_path(&id_of(unlock)));
+    let word = match unlock.state {
+        UnlockState::HolderChanged => "Restart with the new holder",
+        UnlockState::Refused | UnlockState::Expired | UnlockState::Cancelled => "Review again",
+        UnlockState::Released => {
+            let token = unlock.observed.fencing_token.known();
+            let with_it = token
+                .map(|token| format!(" with token {token}"))
+                .unwrap_or_default();
+            let words =
+                format!("A holder that does not check may still write: watch for late writes{with_it}.");
+            return view! { <p class="small ink2">{words}</p> }.into_any();
+        }
+        UnlockState::AlreadyFree | UnlockState::OutcomeUnknown | UnlockState::Pending => {
+            return ().into_any();
+        }
+    };
+    view! { <p><a class="btn" href=again>{word}</a></p> }.into_any()
+}

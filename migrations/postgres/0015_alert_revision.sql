@@ -1,3 +1,0 @@
--- Rises with every change of rules, silences and open alerts: who keeps them in memory asks for it alone.
-
-ALTER TABLE alert_evaluator ADD COLUMN revision BIGINT NOT NULL DEFAULT 0;

@@ -1,1 +1,0 @@
--- SQLite has one writer: appenders of the audit log need no lock of their own.

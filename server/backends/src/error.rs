@@ -1,0 +1,35 @@
+//! Errors of backend calls with their remedies. The code that creates an error removes
+//! credentials from it: the text reaches pages and logs.
+
+use thiserror::Error;
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum BackendError {
+    #[error("cannot connect: {detail}")]
+    Unreachable { detail: String },
+    #[error("no answer within {after_ms} ms")]
+    NoAnswer { after_ms: u64 },
+    #[error("access denied: {detail}")]
+    Denied { detail: String, remedy: String },
+    #[error("{detail}")]
+    Misconfigured { detail: String, remedy: String },
+    #[error("unexpected answer: {detail}")]
+    Protocol { detail: String },
+}
+
+impl BackendError {
+    /// What a user can do.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::Unreachable { .. } => {
+                "Check that the server runs and that this host may connect to the address in the configuration."
+                    .to_owned()
+            }
+            Self::NoAnswer { .. } => {
+                "Check the network and the load of the server; raise `timeout` if it is known to be slow.".to_owned()
+            }
+            Self::Denied { remedy, .. } | Self::Misconfigured { remedy, .. } => remedy.clone(),
+            Self::Protocol { .. } => "Check that the address is of the configured kind and version.".to_owned(),
+        }
+    }
+}

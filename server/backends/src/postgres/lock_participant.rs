@@ -1,0 +1,356 @@
+//! A holder or waiter: a session of `pg_stat_activity`, or a prepared transaction that outlived
+//! its session.
+
+use chrono::{DateTime, Utc};
+use domain::generation::Generation;
+use domain::names::OwnerId;
+use domain::observation::{Condition, Session};
+use domain::reported::{Reported, Why};
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use super::query_text;
+use config::postgres::QueryText;
+
+/// Idle for longer than this with a session-level lock looks like a leak, in seconds.
+const IDLE_LEAK_S: i64 = 600;
+/// Poolers by application name or role.
+const POOLERS: [&str; 6] = ["pgbouncer", "pgcat", "odyssey", "pgpool", "supavisor", "pgagroal"];
+pub(super) const HIDDEN: &str = "this account is not a member of pg_monitor or pg_read_all_stats";
+
+pub(super) const SESSIONS: &str = "
+SELECT pid, coalesce(application_name, '') AS application_name, usename::text AS account, host(client_addr) AS client,
+       state, CASE WHEN $3 THEN left(query, 4000) END AS query, datname::text AS database, backend_start, xact_start, query_start, state_change,
+       query IS NOT DISTINCT FROM '<insufficient privilege>' AS hidden,
+       application_name = $2 AND usename = current_user AS ours
+FROM pg_stat_activity WHERE pid = ANY($1)";
+
+pub(super) const PREPARED: &str = "
+SELECT transaction::text AS xid, gid, prepared, owner::text AS account, database::text AS database
+FROM pg_prepared_xacts";
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Party {
+    Session(Box<SessionRow>),
+    Prepared(PreparedRow),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct SessionRow {
+    pub(super) pid: i32,
+    pub(super) application_name: String,
+    pub(super) account: Option<String>,
+    pub(super) client: Option<String>,
+    pub(super) state: Option<String>,
+    /// Limited by `query_text`: without literals unless configured.
+    pub(super) query: Option<String>,
+    pub(super) database: Option<String>,
+    pub(super) backend_start: Option<DateTime<Utc>>,
+    pub(super) xact_start: Option<DateTime<Utc>>,
+    pub(super) query_start: Option<DateTime<Utc>>,
+    pub(super) state_change: Option<DateTime<Utc>>,
+    /// The server hides its activity from this account.
+    pub(super) hidden: bool,
+    /// One of Leasehold's own.
+    pub(super) ours: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PreparedRow {
+    pub(super) xid: String,
+    pub(super) gid: String,
+    pub(super) prepared: DateTime<Utc>,
+    pub(super) account: String,
+    pub(super) database: String,
+}
+
+/// Level of an advisory lock, as far as known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Level {
+    /// Held by a session outside any transaction.
+    Session,
+    /// A prepared transaction keeps only transaction-level locks.
+    Transaction,
+    /// In a transaction: taken in it, or before it.
+    Either,
+    Hidden,
+}
+
+impl Level {
+    pub(super) const fn words(self) -> &'static str {
+        match self {
+            Self::Session => "session level: it is held outside any transaction",
+            Self::Transaction => "transaction level: it survived PREPARE TRANSACTION",
+            Self::Either => {
+                "unknown: its session is in a transaction, and Postgres does not record which of the two holds it"
+            }
+            Self::Hidden => "unknown: this account is not a member of pg_monitor or pg_read_all_stats",
+        }
+    }
+}
+
+impl SessionRow {
+    pub(super) fn read(row: &PgRow, query_text: QueryText) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            pid: row.try_get("pid")?,
+            application_name: row.try_get("application_name")?,
+            account: row.try_get("account")?,
+            client: row.try_get("client")?,
+            state: row.try_get("state")?,
+            query: query_text::apply_mode(row.try_get("query")?, query_text),
+            database: row.try_get("database")?,
+            backend_start: row.try_get("backend_start")?,
+            xact_start: row.try_get("xact_start")?,
+            query_start: row.try_get("query_start")?,
+            state_change: row.try_get("state_change")?,
+            hidden: row.try_get("hidden")?,
+            ours: row.try_get::<Option<bool>, _>("ours")?.unwrap_or(false),
+        })
+    }
+
+    pub(super) fn owner_id(&self) -> OwnerId {
+        owner_of(&self.application_name, self.pid)
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.state.as_deref() == Some("idle")
+    }
+
+    pub(super) fn pooler(&self) -> Option<&'static str> {
+        let application = self.application_name.to_lowercase();
+        let account = self.account.as_deref().unwrap_or_default().to_lowercase();
+        POOLERS
+            .into_iter()
+            .find(|name| application.contains(name) || account.contains(name))
+    }
+
+    /// Why this session, which holds a session-level lock, looks as if it was returned to a
+    /// pool with it.
+    pub(super) fn leak(&self, now: DateTime<Utc>) -> Option<Why> {
+        if !self.is_idle() {
+            return None;
+        }
+        if let Some(pooler) = self.pooler() {
+            return Some(
+                format!("May be leaked through the pooler: the session belongs to {pooler} and is idle")
+                    .into(),
+            );
+        }
+        let since = self
+            .state_change
+            .filter(|since| (now - since).num_seconds() > IDLE_LEAK_S)?;
+        Some(
+            format!(
+                "May be leaked through the pooler: the session holds it while idle since {}",
+                moment(since)
+            )
+            .into(),
+        )
+    }
+
+    /// For the detail page. Hidden fields are named as hidden.
+    pub(super) fn to_session(&self, now: DateTime<Utc>) -> Session {
+        let unknown = || format!("unknown: {HIDDEN}");
+        Session {
+            pid: self.pid,
+            application_name: self.application_name.clone(),
+            client_address: self.client.clone(),
+            state: if self.hidden {
+                unknown()
+            } else {
+                self.state.clone().unwrap_or_else(|| "unknown".to_owned())
+            },
+            query: if self.hidden {
+                unknown()
+            } else {
+                self.query.clone().unwrap_or_default()
+            },
+            transaction_age_ms: self
+                .xact_start
+                .map(|since| (now - since).num_milliseconds().max(0)),
+        }
+    }
+
+    pub(super) fn state_word(&self) -> &str {
+        self.state.as_deref().unwrap_or("unknown")
+    }
+
+    /// State and query in one line, for the blocker tree.
+    pub(super) fn doing(&self) -> String {
+        if self.hidden {
+            return format!("unknown: {HIDDEN}");
+        }
+        let state = self.state_word();
+        match self.query.as_deref().filter(|query| !query.is_empty()) {
+            Some(query) => format!("{state}: {query}"),
+            None => state.to_owned(),
+        }
+    }
+}
+
+impl PreparedRow {
+    pub(super) fn read(row: &PgRow) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            xid: row.try_get("xid")?,
+            gid: row.try_get("gid")?,
+            prepared: row.try_get("prepared")?,
+            account: row.try_get("account")?,
+            database: row.try_get("database")?,
+        })
+    }
+}
+
+pub(super) fn owner_of(application_name: &str, pid: i32) -> OwnerId {
+    let name = if application_name.is_empty() {
+        "session"
+    } else {
+        application_name
+    };
+    OwnerId::new(format!("{name}#{pid}"))
+}
+
+/// In whole seconds, for sentences that must not change between scans.
+pub(super) fn moment(at: DateTime<Utc>) -> String {
+    at.format("%Y-%m-%d %H:%M:%S UTC").to_string()
+}
+
+impl Party {
+    pub(super) fn owner_id(&self) -> OwnerId {
+        match self {
+            Self::Session(session) => session.owner_id(),
+            Self::Prepared(prepared) => OwnerId::new(format!("prepared#{}", prepared.gid)),
+        }
+    }
+
+    pub(super) fn is_ours(&self) -> bool {
+        matches!(self, Self::Session(session) if session.ours)
+    }
+
+    pub(super) fn database(&self) -> Option<&str> {
+        match self {
+            Self::Session(session) => session.database.as_deref(),
+            Self::Prepared(prepared) => Some(&prepared.database),
+        }
+    }
+
+    pub(super) fn generation(&self) -> Reported<Generation> {
+        match self {
+            Self::Session(session) => match session.backend_start {
+                Some(start) => {
+                    Reported::Value(Generation::new(format!("pid:{}@{}", session.pid, exact(start))))
+                }
+                None => Reported::unknown(HIDDEN),
+            },
+            Self::Prepared(prepared) => Reported::Value(Generation::new(format!(
+                "prepared:{}@{}",
+                prepared.gid,
+                exact(prepared.prepared)
+            ))),
+        }
+    }
+
+    /// Grant times are not recorded; their lower bounds are.
+    pub(super) fn acquired_at(&self) -> Reported<DateTime<Utc>> {
+        match self {
+            Self::Session(session) => match session.xact_start {
+                Some(start) => Reported::Unknown(
+                    format!(
+                        "Postgres does not record when a lock was granted; its transaction began at {}",
+                        moment(start)
+                    )
+                    .into(),
+                ),
+                None if session.hidden => Reported::unknown(HIDDEN),
+                None => Reported::unknown("Postgres does not record when a session-level lock was granted"),
+            },
+            Self::Prepared(prepared) => Reported::Unknown(
+                format!(
+                    "Postgres does not record when a lock was granted; it was before the transaction was prepared at {}",
+                    moment(prepared.prepared)
+                )
+                .into(),
+            ),
+        }
+    }
+
+    pub(super) fn level(&self) -> Level {
+        match self {
+            Self::Prepared(_) => Level::Transaction,
+            Self::Session(session) if session.hidden => Level::Hidden,
+            Self::Session(session) if session.is_idle() => Level::Session,
+            Self::Session(_) => Level::Either,
+        }
+    }
+
+    /// A prepared transaction without a session has no owner to end it.
+    pub(super) fn gone(&self) -> Option<Condition> {
+        let Self::Prepared(prepared) = self else {
+            return None;
+        };
+        Some(Condition::Orphaned {
+            why: format!(
+                "held by the prepared transaction {:?} of {} since {}: no session is left to end it",
+                prepared.gid,
+                prepared.account,
+                moment(prepared.prepared)
+            )
+            .into(),
+        })
+    }
+}
+
+pub(super) fn exact(at: DateTime<Utc>) -> String {
+    at.format("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(minute: u32) -> DateTime<Utc> {
+        chrono::NaiveDate::from_ymd_opt(2026, 4, 1)
+            .unwrap()
+            .and_hms_opt(3, minute, 0)
+            .unwrap()
+            .and_utc()
+    }
+
+    fn idle(application_name: &str) -> SessionRow {
+        SessionRow {
+            pid: 7,
+            application_name: application_name.to_owned(),
+            state: Some("idle".to_owned()),
+            state_change: Some(at(0)),
+            ..SessionRow::default()
+        }
+    }
+
+    #[test]
+    fn a_long_idle_holder_or_a_poolers_idle_session_may_be_a_leak() {
+        // Ten minutes by the server's clock, immediately for a pooler, never in a transaction.
+        assert_eq!(idle("billing").leak(at(10)), None);
+        assert!(
+            idle("billing")
+                .leak(at(11))
+                .unwrap()
+                .contains("idle since 2026-04-01 03:00:00 UTC")
+        );
+        assert!(idle("PgBouncer 1.22").leak(at(0)).unwrap().contains("pgbouncer"));
+        let busy = SessionRow {
+            state: Some("idle in transaction".to_owned()),
+            ..idle("pgbouncer")
+        };
+        assert_eq!(busy.leak(at(30)), None);
+    }
+
+    #[test]
+    fn a_hidden_session_has_no_generation_but_a_reason() {
+        // Without backend_start a reused pid cannot be detected.
+        let hidden = Party::Session(Box::new(SessionRow {
+            hidden: true,
+            ..idle("x")
+        }));
+        assert!(hidden.generation().why().unwrap().contains("pg_monitor"));
+        assert_eq!(hidden.level(), Level::Hidden);
+    }
+}

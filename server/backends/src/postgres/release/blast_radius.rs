@@ -1,0 +1,88 @@
+//! Blast radius of a forced unlock: nothing for a row, everything held by a session.
+
+use domain::force_release::{BlastRadius, CasualtyKind};
+use domain::observation::ObservedLock;
+use domain::reported::Reported;
+
+use crate::postgres::lock_participant::{HIDDEN, Party, SessionRow};
+use crate::postgres::record::Fate;
+use crate::postgres::release_action::{REMEDY, RowAct};
+use crate::postgres::snapshot::Snapshot;
+use config::postgres::LeaseTablePreset;
+
+const NOT_TOLD: &str = "The table does not notify the holder: it finds out at its next renewal or read.";
+
+pub(in crate::postgres) fn of_row(
+    lock: Option<&ObservedLock>,
+    act: RowAct,
+    preset: LeaseTablePreset,
+) -> Reported<BlastRadius> {
+    if lock.is_none() {
+        return Reported::absent("the lock is free");
+    }
+    let mut radius = BlastRadius::default();
+    radius.warn(NOT_TOLD);
+    match (act, preset) {
+        (RowAct::Expire, LeaseTablePreset::Common) => radius.warn(
+            "The row stays, expired, because it stores the token: a client that renews without comparing the expiry \
+             could reacquire it.",
+        ),
+        (RowAct::None, _) => return Reported::Unknown(format!("it cannot be released without its token. {REMEDY}").into()),
+        (RowAct::Delete | RowAct::Expire | RowAct::Free, _) => {}
+    }
+    Reported::Value(radius)
+}
+
+/// Of the sessions that an unlock would end, with everything else that they hold.
+pub(in crate::postgres) fn of_sessions(
+    snapshot: &Snapshot,
+    pids: &[i32],
+    fate: &Fate,
+) -> Reported<BlastRadius> {
+    let mut radius = BlastRadius::default();
+    for pid in pids {
+        match snapshot.parties.get(pid) {
+            Some(Party::Session(session)) if session.hidden || session.backend_start.is_none() => {
+                return Reported::unknown(HIDDEN);
+            }
+            Some(Party::Session(session)) => of_session(session, &mut radius),
+            Some(Party::Prepared(_)) => {}
+            None => return Reported::unknown("the session ended during the read"),
+        }
+    }
+    for transaction in &fate.transactions {
+        radius.add(CasualtyKind::Transaction, transaction.clone());
+    }
+    for lock in &fate.locks {
+        radius.add_lock(lock.what.clone(), lock.resource.clone());
+    }
+    if fate.is_cut {
+        radius.has_unnamed = true;
+        radius.warn("It holds even more locks: only the first thousand are listed.");
+    }
+    Reported::Value(radius)
+}
+
+/// Without its statement: casualties are copied into the audit log, which is append-only.
+fn of_session(session: &SessionRow, radius: &mut BlastRadius) {
+    let account = session.account.as_deref().unwrap_or("unknown");
+    let client = session.client.as_deref().unwrap_or("this host");
+    radius.add(
+        CasualtyKind::Session,
+        format!(
+            "{} of {account} from {client}, {}",
+            session.owner_id().as_str(),
+            session.state_word()
+        ),
+    );
+    if let Some(pooler) = session.pooler() {
+        radius.warn(format!(
+            "The session belongs to the pooler {pooler}: ending it disconnects its current client, which may not be \
+             the one that acquired the lock."
+        ));
+    } else if session.is_idle() {
+        radius.warn(
+            "The session is idle: it may belong to a pool and serve another client next, which would be disconnected.",
+        );
+    }
+}

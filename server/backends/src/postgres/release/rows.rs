@@ -1,0 +1,129 @@
+//! Rows of lease tables: deleted, expired or freed, as the table's clients expect, if the
+//! generation is unchanged. The guard is part of the statement: a holding that begins while the
+//! statement waits for the row is not touched.
+
+use domain::force_release::Release;
+use domain::generation::Generation;
+use domain::names::{Resource, Source};
+use domain::observation::Lifetime;
+use sqlx::AssertSqlSafe;
+
+use super::{before_the_act, refused};
+use crate::postgres::PostgresBackend;
+use crate::postgres::catalog;
+use crate::postgres::connection::{Link, Links};
+use crate::postgres::error::{Failure, Refusal};
+use crate::postgres::plan::Plan;
+use crate::postgres::release_action::{self, RowAct};
+use crate::postgres::table::LeaseTable;
+use crate::release::{Acted, confirm_release};
+use crate::{Backend, BackendError};
+
+pub(super) async fn release(
+    backend: &PostgresBackend,
+    unlocks: &Links,
+    source: &Source,
+    resource: &Resource,
+    wanted: &Generation,
+) -> Result<Release, BackendError> {
+    let Some(table) = backend.table(source) else {
+        return Ok(Release::refused(
+            format!("{source} is no lease table of this backend"),
+            "Configure it as a `[[backend.lease_table]]`.",
+        ));
+    };
+    let mut link = unlocks.acquire().await?;
+    let acted = match act(unlocks, &mut link, table, resource, wanted).await {
+        Ok(acted) => acted,
+        Err(failure) => before_the_act(unlocks, failure)?,
+    };
+    link.close();
+    drop(link);
+    if acted == Acted::Missed && is_over(backend, source, resource, wanted).await? {
+        return Ok(Release::AlreadyFree);
+    }
+    confirm_release(backend, source, resource, wanted, acted).await
+}
+
+/// A row that stays after its lease has ended has no holder.
+async fn is_over(
+    backend: &PostgresBackend,
+    source: &Source,
+    resource: &Resource,
+    wanted: &Generation,
+) -> Result<bool, BackendError> {
+    let seen = backend.inspect(source, resource).await?.lock;
+    Ok(seen.is_some_and(|lock| {
+        let over = matches!(
+            lock.lifetime,
+            Lifetime::Leased {
+                remaining_ms: ..=0,
+                ..
+            }
+        );
+        over && lock.generation.known() == Some(wanted)
+    }))
+}
+
+/// `Err`: failed before any change.
+async fn act(
+    unlocks: &Links,
+    link: &mut Link<'_>,
+    table: &LeaseTable,
+    resource: &Resource,
+    wanted: &Generation,
+) -> Result<Acted, Failure> {
+    // A name that is not UTF-8 cannot be in a text column.
+    let Ok(name) = std::str::from_utf8(resource.as_bytes()) else {
+        return Ok(Acted::Missed);
+    };
+    let mut plans = catalog::check(link, std::slice::from_ref(table)).await?;
+    let plan = match plans.pop() {
+        Some(Ok(plan)) => plan,
+        Some(Err(why)) => {
+            let remedy = "Grant the account for forced unlocks the permissions in docs/backends/postgres.md.";
+            return Ok(Acted::Refused {
+                why: format!("the account for forced unlocks: {why}"),
+                remedy: remedy.to_owned(),
+            });
+        }
+        None => return Ok(Acted::Missed),
+    };
+    let act = release_action::read(link, &plan).await?;
+    let sql = match act.statement(&plan) {
+        Ok(sql) => sql,
+        Err(why) => {
+            return Ok(Acted::Refused {
+                why: why.to_owned(),
+                remedy: release_action::REMEDY.to_owned(),
+            });
+        }
+    };
+    let query = sqlx::query(AssertSqlSafe(sql)).bind(name).bind(wanted.as_str());
+    Ok(match link.rows(query).await {
+        Ok(touched) if touched.is_empty() => Acted::Missed,
+        Ok(_) => Acted::Done,
+        Err(Failure::Refused(refusal)) => explained(&refusal, act, &plan),
+        Err(lost @ Failure::Lost(_)) => Acted::unanswered(&lost.into_backend(unlocks.timeout_ms())),
+    })
+}
+
+/// The server refused the statement: nothing was changed.
+fn explained(refusal: &Refusal, act: RowAct, plan: &Plan) -> Acted {
+    let (table, account) = (&plan.found.shown, &plan.found.account);
+    if refusal.is_lock_timeout() || refusal.is_statement_timeout() {
+        return Acted::Refused {
+            why: format!(
+                "another session has locked the row, or the table {table}, and did not release it in time"
+            ),
+            remedy: "Find its blocker among the blocked sessions, and end that session first.".to_owned(),
+        };
+    }
+    if refusal.is_insufficient_privilege() {
+        return Acted::Refused {
+            why: format!("the account {account} may not change {table}"),
+            remedy: format!("GRANT {} ON {table} TO {account};", act.right(plan)),
+        };
+    }
+    refused(refusal, "Fix the error that the server reported, then try again.")
+}

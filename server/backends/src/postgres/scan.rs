@@ -1,0 +1,240 @@
+//! One scan over every source, and the re-reading of some locks by name.
+
+use domain::duration::millis;
+use domain::names::{Resource, Source};
+use domain::observation::{Coverage, ObservedLock};
+use domain::reported::Reported;
+use sqlx::Row;
+
+use super::catalog;
+use super::connection::Link;
+use super::error::Failure;
+use super::lease_tables::{self, unread};
+use super::snapshot::{self, Snapshot, WAITING_MAX};
+use super::{PostgresBackend, advisory, relation};
+use crate::{BackendError, Batch, Budget, ClockReading, Pass, Sink, SourcePass};
+use runtime::clock::Clock;
+
+pub(super) async fn observe(
+    backend: &PostgresBackend,
+    budget: Budget,
+    sink: &mut dyn Sink,
+) -> Result<Pass, BackendError> {
+    let timeout_ms = backend.links.timeout_ms();
+    let mut link = backend.links.acquire().await?;
+    run(backend, &mut link, budget, sink)
+        .await
+        .map_err(|failure| failure.into_backend(timeout_ms))
+}
+
+async fn run(
+    backend: &PostgresBackend,
+    link: &mut Link<'_>,
+    budget: Budget,
+    sink: &mut dyn Sink,
+) -> Result<Pass, Failure> {
+    let clock = &backend.clock;
+    let budget_ms = millis(budget.time_max);
+    let deadline = clock.tick().plus(budget_ms);
+    let reading = read_clock(link, clock).await?;
+    let mut sources = Vec::new();
+    // Short sources with waiting users first.
+    sessions(backend, link, sink, &mut sources).await?;
+    let plans = match catalog::check(link, &backend.tables).await {
+        Err(Failure::Refused(refusal)) => {
+            let why = format!(
+                "the catalog cannot be read: {} ({})",
+                refusal.message, refusal.code
+            );
+            backend.tables.iter().map(|_| Err(why.clone())).collect()
+        }
+        plans => plans?,
+    };
+    for (table, plan) in backend.tables.iter().zip(plans) {
+        let pass = match plan {
+            Err(why) => unread(&table.source, why),
+            Ok(_) if clock.tick() >= deadline => unread(
+                &table.source,
+                "the scan timed out; raise `scan_timeout`".to_owned(),
+            ),
+            Ok(plan) => lease_tables::list(link, &plan, clock, deadline, sink).await?,
+        };
+        sources.push(pass);
+    }
+    Ok(Pass {
+        sources,
+        clock: Reported::Value(reading),
+    })
+}
+
+async fn read_clock(link: &mut Link<'_>, clock: &Clock) -> Result<ClockReading, Failure> {
+    let before = clock.now();
+    let rows = link.rows(sqlx::query("SELECT clock_timestamp()")).await?;
+    let after = clock.now();
+    let round_trip_ms = after.tick.since(before.tick);
+    let unreadable = |_| {
+        Failure::Lost(BackendError::Protocol {
+            detail: "no clock reading".to_owned(),
+        })
+    };
+    let row = rows.first().ok_or(sqlx::Error::RowNotFound).map_err(unreadable)?;
+    Ok(ClockReading {
+        backend_now: row.try_get(0).map_err(unreadable)?,
+        our_now: before.wall + chrono::TimeDelta::milliseconds(round_trip_ms / 2),
+        error_ms: round_trip_ms / 2 + 1,
+    })
+}
+
+/// Advisory locks and blocked sessions: one snapshot for both.
+async fn sessions(
+    backend: &PostgresBackend,
+    link: &mut Link<'_>,
+    sink: &mut dyn Sink,
+    sources: &mut Vec<SourcePass>,
+) -> Result<(), Failure> {
+    let wanted = wanted(backend);
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let sent_at = backend.clock.tick();
+    match snapshot::take(link).await {
+        Ok(snapshot) => {
+            let locks = locks(backend, &snapshot);
+            let waiting = snapshot.is_cut().then(|| {
+                format!(
+                    "more than {WAITING_MAX} sessions wait: only that many were queried for their blockers"
+                )
+            });
+            sources.extend(wanted.into_iter().map(|source| match &waiting {
+                Some(why) if source == relation::source() => {
+                    let seen = locks.iter().filter(|lock| lock.source == source).count() as u64;
+                    let coverage = Coverage::Partial {
+                        seen,
+                        of: None,
+                        why: why.clone().into(),
+                    };
+                    SourcePass {
+                        source,
+                        coverage,
+                        fault: Some(why.clone()),
+                    }
+                }
+                _ => SourcePass {
+                    source,
+                    coverage: Coverage::Complete,
+                    fault: None,
+                },
+            }));
+            sink.accept(Batch {
+                sent_at,
+                locks,
+                gone: Vec::new(),
+            });
+            Ok(())
+        }
+        Err(Failure::Refused(refusal)) => {
+            let why = format!("pg_locks cannot be read: {} ({})", refusal.message, refusal.code);
+            sources.extend(wanted.iter().map(|source| unread(source, why.clone())));
+            Ok(())
+        }
+        Err(lost) => Err(lost),
+    }
+}
+
+fn wanted(backend: &PostgresBackend) -> Vec<Source> {
+    let advisory = backend.advisory_locks.then(advisory::source);
+    advisory
+        .into_iter()
+        .chain(backend.blocked_sessions.then(relation::source))
+        .collect()
+}
+
+fn locks(backend: &PostgresBackend, snapshot: &Snapshot) -> Vec<ObservedLock> {
+    let mut locks = Vec::new();
+    if backend.advisory_locks {
+        locks.extend(
+            advisory::groups(snapshot)
+                .iter()
+                .map(|group| group.lock(snapshot)),
+        );
+    }
+    if backend.blocked_sessions {
+        locks.extend(
+            relation::groups(snapshot)
+                .iter()
+                .map(|group| group.lock(snapshot)),
+        );
+    }
+    locks
+}
+
+pub(super) async fn refresh(
+    backend: &PostgresBackend,
+    names: &[(Source, Resource)],
+    sink: &mut dyn Sink,
+) -> Result<(), BackendError> {
+    let timeout_ms = backend.links.timeout_ms();
+    let mut link = backend.links.acquire().await?;
+    read_named(backend, &mut link, names, sink)
+        .await
+        .map_err(|failure| failure.into_backend(timeout_ms))
+}
+
+async fn read_named(
+    backend: &PostgresBackend,
+    link: &mut Link<'_>,
+    names: &[(Source, Resource)],
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let of = |source: &Source| {
+        names
+            .iter()
+            .filter(|(s, _)| s == source)
+            .map(|(_, name)| name)
+            .collect::<Vec<_>>()
+    };
+    if names.iter().any(|(source, _)| wanted(backend).contains(source)) {
+        let sent_at = backend.clock.tick();
+        let mut locks = locks(backend, &snapshot::take(link).await?);
+        locks.retain(|lock| {
+            names
+                .iter()
+                .any(|(s, name)| *s == lock.source && *name == lock.resource)
+        });
+        for source in wanted(backend) {
+            let found: Vec<_> = locks.extract_if(.., |lock| lock.source == source).collect();
+            deliver(sink, sent_at, &source, &of(&source), found);
+        }
+    }
+    let tables: Vec<_> = backend
+        .tables
+        .iter()
+        .filter(|table| !of(&table.source).is_empty())
+        .cloned()
+        .collect();
+    for (table, plan) in tables.iter().zip(catalog::check(link, &tables).await?) {
+        // The next scan reports a table that cannot be read; its rows stay and age.
+        let Ok(plan) = plan else { continue };
+        let asked = of(&table.source);
+        let sent_at = backend.clock.tick();
+        match lease_tables::named(link, &plan, &asked).await {
+            Ok(found) => deliver(sink, sent_at, &table.source, &asked, found),
+            Err(Failure::Refused(_)) => {}
+            Err(lost) => return Err(lost),
+        }
+    }
+    Ok(())
+}
+
+fn deliver(
+    sink: &mut dyn Sink,
+    sent_at: domain::observation::Tick,
+    source: &Source,
+    asked: &[&Resource],
+    locks: Vec<ObservedLock>,
+) {
+    let there: std::collections::HashSet<&Resource> = locks.iter().map(|lock| &lock.resource).collect();
+    let gone = asked.iter().filter(|name| !there.contains(*name));
+    let gone = gone.map(|name| (source.clone(), (*name).clone())).collect();
+    sink.accept(Batch { sent_at, locks, gone });
+}

@@ -1,0 +1,147 @@
+//! Converts Redis errors, each with its remedy. Details come from the server and the system;
+//! none contains credentials.
+
+use std::time::Duration;
+
+use ::redis::{ErrorKind, RedisError, ServerError, ServerErrorKind};
+use domain::duration::millis;
+
+use super::connection_config::Target;
+use super::reply_filter::UNREADABLE;
+use crate::BackendError;
+
+const LOGIN_MEND: &str = "Check `user` and `password` (or `password_file`) of this backend; docs/backends/redis.md has \
+    the account to create.";
+const GRANT_MEND: &str = "Grant it with ACL SETUSER: docs/backends/redis.md has the whole line.";
+const TLS_MEND: &str =
+    "Check `ca_file`, `server_name`, `cert_file` and `key_file`, and that this port speaks TLS.";
+
+/// A failed request. `timeout` is the time waited.
+pub(super) fn mapped(error: &RedisError, timeout: Duration) -> BackendError {
+    let code = error.code().unwrap_or_default();
+    let text = error.detail().unwrap_or(error.category());
+    if error.is_timeout() {
+        return no_answer(timeout);
+    }
+    match error.kind() {
+        ErrorKind::AuthenticationFailed => denied(code, text, LOGIN_MEND),
+        ErrorKind::Server(kind) => server(kind, code, text),
+        ErrorKind::Extension => match code {
+            "WRONGPASS" | "NOAUTH" => denied(code, text, LOGIN_MEND),
+            _ => BackendError::Protocol {
+                detail: format!("{code} {text}"),
+            },
+        },
+        ErrorKind::Io => system(error),
+        ErrorKind::InvalidClientConfig => BackendError::Unreachable {
+            detail: text.to_owned(),
+        },
+        ErrorKind::RESP3NotSupported => BackendError::Protocol {
+            detail: "the server is older than Redis 6 and knows no RESP3".to_owned(),
+        },
+        _ => BackendError::Protocol {
+            detail: error.to_string(),
+        },
+    }
+}
+
+/// The server refused: it is reachable.
+pub(super) fn is_answer(error: &RedisError) -> bool {
+    matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension)
+}
+
+/// A failed connection attempt.
+pub(super) fn connecting(error: &RedisError, target: &Target) -> BackendError {
+    let mapped = mapped(error, target.timeout);
+    match mapped {
+        // With TLS 1.3 a server rejects our certificate only after our side of the handshake is
+        // complete: often the only sign is a closed connection.
+        BackendError::Unreachable { detail } if target.tls && !error.is_connection_refusal() => {
+            let hint = "does it require a client certificate (`cert_file`, `key_file`)?";
+            BackendError::Unreachable {
+                detail: format!("{detail} while setting TLS up; {hint}"),
+            }
+        }
+        other => other,
+    }
+}
+
+/// A server error in place of a value.
+pub(super) fn refused(error: &ServerError) -> BackendError {
+    let text = error.details().unwrap_or_default();
+    match error.kind() {
+        Some(kind) => server(kind, error.code(), text),
+        None if matches!(error.code(), "NOAUTH" | "WRONGPASS") => denied(error.code(), text, LOGIN_MEND),
+        None => BackendError::Protocol {
+            detail: format!("{} {text}", error.code()),
+        },
+    }
+}
+
+fn server(kind: ServerErrorKind, code: &str, text: &str) -> BackendError {
+    match kind {
+        ServerErrorKind::NoPerm => denied(code, text, GRANT_MEND),
+        ServerErrorKind::BusyLoading => BackendError::Unreachable {
+            detail: "the server answers, but is still loading its data (LOADING)".to_owned(),
+        },
+        ServerErrorKind::MasterDown => BackendError::Unreachable {
+            detail: "this replica has lost its master and refuses to serve old data (MASTERDOWN)".to_owned(),
+        },
+        ServerErrorKind::Moved
+        | ServerErrorKind::Ask
+        | ServerErrorKind::CrossSlot
+        | ServerErrorKind::ClusterDown => other_mode("cluster"),
+        _ if text.contains("invalid password") || text.contains("Client sent AUTH") => {
+            denied(code, text, LOGIN_MEND)
+        }
+        _ => BackendError::Protocol {
+            detail: format!("{code} {text}"),
+        },
+    }
+}
+
+fn system(error: &RedisError) -> BackendError {
+    let text = error.to_string();
+    if text.contains(UNREADABLE) {
+        return BackendError::Protocol { detail: text };
+    }
+    // rustls errors arrive as text inside an io error.
+    if ["certificate", "fatal alert", "InvalidContentType", "tls", "TLS"]
+        .iter()
+        .any(|sign| text.contains(sign))
+    {
+        let detail = format!("TLS failed: {text}");
+        return BackendError::Misconfigured {
+            detail,
+            remedy: TLS_MEND.to_owned(),
+        };
+    }
+    BackendError::Unreachable { detail: text }
+}
+
+fn denied(code: &str, text: &str, remedy: &str) -> BackendError {
+    BackendError::Denied {
+        detail: format!("{code} {text}").trim().to_owned(),
+        remedy: remedy.to_owned(),
+    }
+}
+
+pub(super) fn no_answer(after: Duration) -> BackendError {
+    BackendError::NoAnswer {
+        after_ms: millis(after).unsigned_abs(),
+    }
+}
+
+pub(super) fn unexpected(what: &str) -> BackendError {
+    BackendError::Protocol {
+        detail: format!("{what} got an unexpected answer"),
+    }
+}
+
+/// `cluster` or `sentinel`, as the server reports it.
+pub(super) fn other_mode(mode: &str) -> BackendError {
+    BackendError::Misconfigured {
+        detail: format!("the server runs in {mode} mode"),
+        remedy: format!("mode {mode} is not supported yet; name a standalone server"),
+    }
+}

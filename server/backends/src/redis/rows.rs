@@ -1,0 +1,223 @@
+//! Converts the data of one key to an inventory row. Pure; runs a million times per scan.
+
+use std::borrow::Cow;
+
+use domain::escape;
+use domain::format;
+use domain::generation::Generation;
+use domain::limits::OWNER_CHARS_MAX;
+use domain::names::{OwnerId, Resource, Source};
+use domain::observation::{Condition, Lifetime, ObservedLock};
+use domain::reported::{Reported, Why};
+use domain::token::FencingToken;
+
+use super::fingerprint::Fingerprint;
+use super::json;
+use super::limits::VALUE_BYTES_MAX;
+use super::redisson::RedissonLock;
+use config::redis::RedisValues;
+
+const NO_TTL_LENGTH: &str = "Redis reports the time left, not the granted TTL";
+const NO_ACQUIRED: &str = "Redis does not record when a key was set";
+const NO_RENEWED: &str = "Redis does not record renewals";
+const NO_WAITERS: &str = "Redis keeps no queue of waiters";
+const NO_TOKEN: &str = "Redis issues no fencing tokens";
+const RAW_LEASE: &str = "the value is one secret, with no lease id of its own";
+const JSON_LEASE: &str = "the value names no leaseId";
+const REDISSON_LEASE: &str = "Redisson keeps no lease id";
+/// [`VALUE_BYTES_MAX`] in words.
+const VALUE_LIMIT: &str = "64 KiB";
+/// Owners that a reason names.
+const OWNERS_NAMED: usize = 3;
+const UNREAD: &str = "this key is not a readable lock";
+
+const _: () = assert!(VALUE_BYTES_MAX == 64 * 1024);
+
+/// Builds rows; holds what all rows of this backend share.
+pub(super) struct Rows {
+    pub(super) key: Source,
+    pub(super) hash: Source,
+    values: RedisValues,
+}
+
+impl Rows {
+    pub(super) fn new(values: RedisValues) -> Self {
+        Self {
+            key: Source::fixed("key"),
+            hash: Source::fixed("hash"),
+            values,
+        }
+    }
+
+    pub(super) fn shows_values(&self) -> bool {
+        self.values == RedisValues::Plain
+    }
+
+    /// A string key: JSON or a raw value. `pttl_ms` is the response of PTTL, -1 without a TTL.
+    pub(super) fn string(&self, key: &[u8], pttl_ms: i64, value: &[u8]) -> ObservedLock {
+        if value.len() > VALUE_BYTES_MAX {
+            return self.too_long(key, Some(value.len() as u64));
+        }
+        let mut row = self.base(&self.key, key, lifetime(pttl_ms));
+        let print = Fingerprint::from_value(value);
+        row.generation = Reported::Value(Generation::new(print.generation("value:")));
+        match json::parse(value) {
+            Some(lock) => {
+                row.owner = Reported::Value(owner(&lock.owner_id.0));
+                row.lease_id = match lock.lease_id {
+                    Some(lease) => Reported::Value(lease.0.as_ref().into()),
+                    None => Reported::absent(JSON_LEASE),
+                };
+                if let Some(token) = lock.fencing_token {
+                    row.fencing_token = Reported::Value(FencingToken::new(token.0));
+                }
+            }
+            None => {
+                row.owner = Reported::Value(match self.values {
+                    RedisValues::Plain => owner(&escape::text(value)),
+                    RedisValues::Fingerprint => OwnerId::new(print.owner()),
+                });
+                row.lease_id = Reported::absent(RAW_LEASE);
+            }
+        }
+        row
+    }
+
+    /// A Redisson hash.
+    pub(super) fn redisson(&self, key: &[u8], pttl_ms: i64, lock: &RedissonLock) -> ObservedLock {
+        let mut row = self.base(&self.hash, key, lifetime(pttl_ms));
+        row.generation = Reported::Value(Generation::new(lock.generation()));
+        row.lease_id = Reported::absent(REDISSON_LEASE);
+        row.owner_count = u32::try_from(lock.owners.len()).unwrap_or(u32::MAX);
+        row.condition = two_owners(lock);
+        if let Some(first) = lock.owners.first() {
+            row.owner = Reported::Value(owner(first));
+        }
+        row
+    }
+
+    /// A string that is too long to be read as a lock. Its length is unknown if the account may
+    /// not read it.
+    pub(super) fn too_long(&self, key: &[u8], bytes: Option<u64>) -> ObservedLock {
+        let size = bytes.map_or_else(|| format!("more than {VALUE_LIMIT}"), format::bytes);
+        let why = format!("The value is {size}: not read, because locks have at most {VALUE_LIMIT}");
+        self.unrecognised(key, why)
+    }
+
+    /// A hash that takes more memory than a lock.
+    pub(super) fn large_hash(&self, key: &[u8], bytes: u64) -> ObservedLock {
+        let size = format::bytes(bytes);
+        let why = format!("The key is a hash of {size} of memory: not read, because locks are smaller");
+        self.unrecognised(key, why)
+    }
+
+    /// A key that matches a pattern and is no known lock. Never unlocked: it has no generation.
+    pub(super) fn unrecognised(&self, key: &[u8], why: impl Into<Why>) -> ObservedLock {
+        let lifetime = Lifetime::Unknown {
+            why: Cow::Borrowed(UNREAD),
+        };
+        let mut row = self.base(&self.key, key, lifetime);
+        row.condition = Some(Condition::Unrecognised { why: why.into() });
+        row
+    }
+
+    fn base(&self, source: &Source, key: &[u8], lifetime: Lifetime) -> ObservedLock {
+        ObservedLock {
+            source: source.clone(),
+            resource: Resource::from_bytes(key),
+            owner: Reported::unknown(UNREAD),
+            owner_count: 1,
+            lease_id: Reported::unknown(UNREAD),
+            generation: Reported::unknown(UNREAD),
+            fencing_token: Reported::absent(NO_TOKEN),
+            acquired_at: Reported::unknown(NO_ACQUIRED),
+            renewed_at: Reported::unknown(NO_RENEWED),
+            lifetime,
+            waiter_count: Reported::unknown(NO_WAITERS),
+            oldest_waiter_ms: None,
+            line: Vec::new(),
+            condition: None,
+        }
+    }
+}
+
+/// Only readers of a read-write lock share a hash.
+fn two_owners(lock: &RedissonLock) -> Option<Condition> {
+    let owners = &lock.owners;
+    (owners.len() > 1 && lock.mode != Some("read")).then(|| {
+        let named = owners.iter().take(OWNERS_NAMED).map(String::as_str);
+        let named = named.collect::<Vec<&str>>().join(", ");
+        let more = if owners.len() > OWNERS_NAMED { ", …" } else { "" };
+        let why = format!(
+            "The hash has {} owners at once, and this lock is exclusive: {named}{more}",
+            owners.len()
+        );
+        Condition::DualOwner { why: why.into() }
+    })
+}
+
+fn lifetime(pttl_ms: i64) -> Lifetime {
+    if pttl_ms < 0 {
+        Lifetime::NoTtl {
+            why: Cow::Borrowed("the key has no TTL"),
+        }
+    } else {
+        Lifetime::Leased {
+            // Rounded down by the server: 0 is an existing key, since Redis returns no expired
+            // one.
+            remaining_ms: pttl_ms.max(1),
+            ttl_ms: Reported::unknown(NO_TTL_LENGTH),
+        }
+    }
+}
+
+fn owner(text: &str) -> OwnerId {
+    // Bytes first: a cheap bound of the number of characters.
+    if text.len() <= OWNER_CHARS_MAX {
+        return OwnerId::new(text);
+    }
+    match text.char_indices().nth(OWNER_CHARS_MAX) {
+        Some((end, _)) => OwnerId::new(&text[..end]),
+        None => OwnerId::new(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_raw_value_is_shown_only_if_configured() {
+        // The value is the owner's secret: it authorizes a release.
+        let hidden = Rows::new(RedisValues::Fingerprint).string(b"lock:a", 5_000, b"secret");
+        assert_eq!(hidden.owner.known().unwrap().as_str(), "fingerprint:2bb80d53");
+        assert!(!format!("{hidden:?}").contains("secret\""));
+        let shown = Rows::new(RedisValues::Plain).string(b"lock:a", 5_000, b"\xffsecret");
+        assert_eq!(shown.owner.known().unwrap().as_str(), r"\xffsecret");
+    }
+
+    #[test]
+    fn key_without_ttl_is_no_ttl_and_missing_facts_are_unknown() {
+        // PTTL answers -1.
+        let row =
+            Rows::new(RedisValues::Fingerprint).string(b"lock:a", -1, br#"{"ownerId":"w","fencingToken":7}"#);
+        assert!(matches!(row.lifetime, Lifetime::NoTtl { .. }));
+        assert_eq!(row.fencing_token, Reported::Value(FencingToken::new(7)));
+        assert!(row.acquired_at.is_unknown() && row.waiter_count.is_unknown() && row.lease_id.is_absent());
+    }
+
+    #[test]
+    fn a_long_value_is_a_row_that_cannot_be_unlocked() {
+        // One byte over the limit; and an owner longer than shown.
+        let rows = Rows::new(RedisValues::Fingerprint);
+        let row = rows.string(b"lock:a", 5_000, &vec![b'x'; VALUE_BYTES_MAX + 1]);
+        assert!(row.generation.is_unknown() && row.owner.is_unknown());
+        assert!(matches!(row.condition, Some(Condition::Unrecognised { .. })));
+        let long = format!(r#"{{"ownerId":"{}"}}"#, "é".repeat(OWNER_CHARS_MAX + 9));
+        let row = rows.string(b"lock:a", 5_000, long.as_bytes());
+        assert_eq!(
+            row.owner.known().unwrap().as_str().chars().count(),
+            OWNER_CHARS_MAX
+        );
+    }
+}

@@ -1,0 +1,82 @@
+//! Problems of a scan that did not end it, and their text on the Backends page.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use domain::format;
+use domain::limits::RESOURCE_BYTES_MAX;
+use domain::observation::Coverage;
+
+use super::limits::REPLY_BYTES_MAX;
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Troubles {
+    /// Keys that this account may not read.
+    pub(super) refused_keys: u64,
+    /// Required commands that this account may not run.
+    pub(super) refused_commands: BTreeSet<&'static str>,
+    long_names: u64,
+}
+
+impl Troubles {
+    /// Counts a key with a too long name; returns false, for `retain`.
+    pub(super) fn long_name(&mut self) -> bool {
+        self.long_names += 1;
+        false
+    }
+
+    pub(super) fn long_names(&mut self, count: u64) {
+        self.long_names += count;
+    }
+
+    pub(super) fn merge(&mut self, other: Self) {
+        self.refused_keys += other.refused_keys;
+        self.refused_commands.extend(other.refused_commands);
+        self.long_names += other.long_names;
+    }
+
+    /// Coverage of a scan over all keys. Keys with too long names are missing; all others are
+    /// rows.
+    pub(super) fn coverage(&self, seen: u64) -> Coverage {
+        if self.long_names == 0 {
+            return Coverage::Complete;
+        }
+        let why = format!(
+            "{} keys have names of more than {RESOURCE_BYTES_MAX} bytes, or of {} together in one SCAN",
+            self.long_names,
+            format::bytes(REPLY_BYTES_MAX)
+        );
+        Coverage::Partial {
+            seen,
+            of: Some(seen + self.long_names),
+            why: Cow::Owned(why),
+        }
+    }
+
+    /// For the source of strings.
+    pub(super) fn of_keys(&self) -> Option<String> {
+        (self.refused_keys > 0).then(|| {
+            format!(
+                "{} keys fit the patterns, but this account may not read them: grant them with ACL SETUSER … %R~pattern, \
+                 or narrow `patterns`",
+                self.refused_keys
+            )
+        })
+    }
+
+    /// For the source of hashes.
+    pub(super) fn of_hashes(&self) -> Option<String> {
+        (!self.refused_commands.is_empty()).then(|| {
+            let commands: Vec<&str> = self.refused_commands.iter().copied().collect();
+            let grants: Vec<String> = commands
+                .iter()
+                .map(|command| format!("+{}", command.to_lowercase()))
+                .collect();
+            format!(
+                "This account may not run {}, so some keys cannot be read: ACL SETUSER … {}",
+                commands.join(", "),
+                grants.join(" ")
+            )
+        })
+    }
+}

@@ -1,0 +1,96 @@
+//! Shared parts of forced unlocks: comparing the named holding with the current one.
+//!
+//! Changes nothing. The release itself, with its guard inside the backend, is each adapter's.
+
+use domain::force_release::{Holding, Release};
+use domain::generation::Generation;
+use domain::names::{Resource, Source};
+use domain::observation::Inspection;
+use domain::reported::Reported;
+
+use super::{Backend, BackendError};
+
+/// Readings of a lock with an unknown holder before "refused" is the result.
+const LOOKS_MAX: u32 = 5;
+
+/// Result of a release before the lock is read again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Acted {
+    Done,
+    /// The guard did not match: nothing was touched.
+    Missed,
+    Refused {
+        why: String,
+        remedy: String,
+    },
+    Unknown {
+        why: String,
+    },
+}
+
+impl Acted {
+    /// It was sent and no response came.
+    pub(super) fn unanswered(error: &BackendError) -> Self {
+        Self::Unknown {
+            why: format!("the release was sent, but its answer was lost: {error}"),
+        }
+    }
+}
+
+/// Whether the named holding is the one just read. `Err` is the result if it is not.
+pub(super) fn same(seen: &Inspection, generation: &Generation) -> Result<(), Release> {
+    let Some(lock) = &seen.lock else {
+        return Err(Release::AlreadyFree);
+    };
+    match &lock.generation {
+        Reported::Value(now) if now == generation => Ok(()),
+        Reported::Value(_) => Err(Release::HolderChanged {
+            now: Box::new(Holding::from(lock)),
+        }),
+        Reported::Unknown(why) | Reported::NotApplicable(why) => Err(Release::refused(
+            format!("this holding cannot be distinguished from the next one: {why}"),
+            "Release it with the tools of the program that acquired it.",
+        )),
+    }
+}
+
+/// The final result of a release. A mismatch is explained by reading the lock again.
+pub(super) async fn confirm_release(
+    backend: &dyn Backend,
+    source: &Source,
+    resource: &Resource,
+    generation: &Generation,
+    acted: Acted,
+) -> Result<Release, BackendError> {
+    match acted {
+        Acted::Done => Ok(Release::Released),
+        Acted::Refused { why, remedy } => Ok(Release::Refused { why, remedy }),
+        Acted::Unknown { why } => Ok(Release::OutcomeUnknown { why }),
+        Acted::Missed => explain(backend, source, resource, generation).await,
+    }
+}
+
+async fn explain(
+    backend: &dyn Backend,
+    source: &Source,
+    resource: &Resource,
+    generation: &Generation,
+) -> Result<Release, BackendError> {
+    let mut looks = 1;
+    loop {
+        let seen = backend.inspect(source, resource).await?;
+        match same(&seen, generation) {
+            // Its holder may have ended between two queries of one reading.
+            Err(Release::Refused { .. }) if looks < LOOKS_MAX => looks += 1,
+            Err(answer) => return Ok(answer),
+            // Visible to the watching account, not found by the unlocking one.
+            Ok(()) => {
+                return Ok(Release::refused(
+                    "the account for forced unlocks did not find this holder, although the lock still exists",
+                    "Review the lock again. If the error persists, check that this account uses the same server and \
+                     database as the monitoring account, and may read this lock.",
+                ));
+            }
+        }
+    }
+}

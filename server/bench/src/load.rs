@@ -1,0 +1,102 @@
+//! The load: concurrent clients, each acquiring and releasing locks of its own in a loop, as fast as possible.
+//!
+//! Clients run as tasks of this process and share the measured cores: a figure is the throughput of server and
+//! clients together. They are minimal, because a slow client would measure itself.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::error::BenchError;
+use super::timer::{Stopwatch, micros, percentile};
+use runtime::tasks;
+
+/// Clients of every throughput measurement, ours and the peers'.
+pub(crate) const CLIENTS: usize = 64;
+/// Names per client, used in turn.
+pub(super) const NAMES: u64 = 16;
+
+/// A client with its own connection and locks.
+pub(super) trait LockClient: Send + 'static {
+    /// Acquires and releases a lock; returns when both are durable.
+    fn pair(&mut self, name: u64) -> impl Future<Output = Result<(), BenchError>> + Send;
+}
+
+/// Duration; the warm-up does not count.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LoadSpan {
+    pub warm_up: Duration,
+    pub time: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Pace {
+    pub pairs_per_s: f64,
+    /// Milliseconds per pair.
+    pub p50_ms: f64,
+    pub p99_ms: f64,
+}
+
+/// Checked after each pair; atomic, so it needs no lock.
+#[derive(Default)]
+struct Phase {
+    counts: AtomicBool,
+    is_over: AtomicBool,
+}
+
+/// # Errors
+/// The first error of any client.
+pub(super) async fn run<C: LockClient>(clients: Vec<C>, span: LoadSpan) -> Result<Pace, BenchError> {
+    let phase = Arc::new(Phase::default());
+    let (to, mut results) = mpsc::channel(clients.len().max(1));
+    for client in clients {
+        let (to, phase) = (to.clone(), phase.clone());
+        tasks::spawn("load client", CancellationToken::new(), async move {
+            let took = work(client, &phase).await;
+            let _ = to.send(took).await;
+        });
+    }
+    drop(to);
+    let failed = tokio::time::timeout(span.warm_up, results.recv()).await;
+    if let Ok(early) = failed {
+        return Err(early.and_then(Result::err).unwrap_or(BenchError::NoClient));
+    }
+    phase.counts.store(true, Ordering::Relaxed);
+    let watch = Stopwatch::start();
+    let failed = tokio::time::timeout(span.time, results.recv()).await;
+    let elapsed = watch.elapsed();
+    phase.is_over.store(true, Ordering::Relaxed);
+    if let Ok(early) = failed {
+        return Err(early.and_then(Result::err).unwrap_or(BenchError::NoClient));
+    }
+    let mut took = Vec::new();
+    while let Some(one) = results.recv().await {
+        took.extend(one?);
+    }
+    took.sort_unstable();
+    let ms = |percent| f64::from(percentile(&took, percent)) / 1_000.0;
+    Ok(Pace {
+        pairs_per_s: took.len() as f64 / elapsed.as_secs_f64(),
+        p50_ms: ms(50),
+        p99_ms: ms(99),
+    })
+}
+
+/// Durations in microseconds of the pairs that ended in the counted phase.
+async fn work<C: LockClient>(mut client: C, phase: &Phase) -> Result<Vec<u32>, BenchError> {
+    let mut took = Vec::new();
+    for round in 0.. {
+        let watch = Stopwatch::start();
+        client.pair(round % NAMES).await?;
+        if phase.is_over.load(Ordering::Relaxed) {
+            break;
+        }
+        if phase.counts.load(Ordering::Relaxed) {
+            took.push(micros(watch.elapsed()));
+        }
+    }
+    Ok(took)
+}

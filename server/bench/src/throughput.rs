@@ -1,0 +1,143 @@
+//! Durable acquire and release pairs per second: our service over HTTP on both stores, and alternatives, with the
+//! same number of clients and the same durability, one after the other in one run.
+
+mod baseline;
+mod etcd;
+mod lease_service;
+mod redis;
+mod report;
+mod table;
+mod zookeeper;
+
+use std::time::Duration;
+
+pub(crate) use self::report::figures;
+use super::error::BenchError;
+use super::load::{LoadSpan, Pace};
+use super::test_server::Served;
+use testkit::{EtcdOptions, PostgresOptions, RedisOptions, StartError, Throwaway, ZookeeperOptions};
+
+/// Per store and peer, in each round.
+pub(crate) const SPAN: LoadSpan = LoadSpan {
+    warm_up: Duration::from_secs(1),
+    time: Duration::from_secs(4),
+};
+/// Rounds; the median counts, because the speed of a machine varies over time.
+pub(crate) const TURNS: usize = 3;
+
+/// Results of one round.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct BenchRound {
+    pub sqlite: Pace,
+    /// The minimal implementation on this machine.
+    pub bare: Pace,
+    pub postgres: Pace,
+    /// SQL sent directly by the clients to a Postgres of their own.
+    pub table: Pace,
+    pub peers: Vec<Peer>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Peer {
+    pub name: &'static str,
+    /// Whether our service should be faster.
+    pub is_to_beat: bool,
+    pub pace: Pace,
+}
+
+type Say<'a> = &'a (dyn Fn(&str) + Sync);
+
+/// # Errors
+/// A server does not start, or a client fails.
+pub(crate) async fn measure(
+    span: LoadSpan,
+    turns: usize,
+    say: Say<'_>,
+) -> Result<Vec<BenchRound>, BenchError> {
+    let mut all = Vec::new();
+    for number in 1..=turns {
+        say(&format!("turn {number} of {turns}"));
+        all.push(Box::pin(turn(span, say)).await?);
+    }
+    Ok(all)
+}
+
+async fn turn(span: LoadSpan, say: Say<'_>) -> Result<BenchRound, BenchError> {
+    say("acquire and release over HTTP on SQLite");
+    let sqlite = report(say, on_sqlite(span).await?);
+    say("the yardstick: axum, a queue and one SQLite writer, nothing else");
+    let bare = report(say, baseline::measure(span).await?);
+    say("acquire and release over HTTP on Postgres");
+    let postgres = report(say, on_postgres(span).await?);
+    say("the peer: the common lease SQL, sent to Postgres directly");
+    let server = Throwaway::postgres(PostgresOptions::default()).await?;
+    let table = report(say, Box::pin(table::measure(&server, span)).await?);
+    drop(server);
+    Ok(BenchRound {
+        sqlite,
+        bare,
+        postgres,
+        table,
+        peers: Box::pin(peers(span, say)).await?,
+    })
+}
+
+async fn peers(span: LoadSpan, say: Say<'_>) -> Result<Vec<Peer>, BenchError> {
+    let mut peers = Vec::new();
+    say("the peer: etcd");
+    let server = Throwaway::etcd(EtcdOptions::default()).await?;
+    peers.push(Peer {
+        name: "etcd",
+        is_to_beat: true,
+        pace: report(say, Box::pin(etcd::measure(&server, span)).await?),
+    });
+    drop(server);
+    say("the peer: ZooKeeper");
+    match Throwaway::zookeeper(ZookeeperOptions::default()).await {
+        Ok(server) => peers.push(Peer {
+            name: "ZooKeeper",
+            is_to_beat: true,
+            pace: report(say, Box::pin(zookeeper::measure(&server, span)).await?),
+        }),
+        // Only this one is optional: `make bench` installs the others.
+        Err(StartError::Missing(missing)) => say(&format!("left out: {missing}")),
+        Err(error) => return Err(error.into()),
+    }
+    say("the peer: Redis with appendfsync always");
+    let durable = RedisOptions {
+        append_only: true,
+        config: vec!["appendfsync always".to_owned()],
+        ..RedisOptions::default()
+    };
+    let server = Throwaway::redis(durable).await?;
+    peers.push(Peer {
+        name: "Redis with appendfsync always",
+        is_to_beat: false,
+        pace: report(say, redis::measure(&server, span).await?),
+    });
+    Ok(peers)
+}
+
+/// Reports progress, because the complete table takes a while.
+fn report(say: Say<'_>, pace: Pace) -> Pace {
+    let Pace {
+        pairs_per_s,
+        p50_ms,
+        p99_ms,
+    } = pace;
+    say(&format!(
+        "  {pairs_per_s:.0} pairs/s, p50 {p50_ms:.1} ms, p99 {p99_ms:.1} ms"
+    ));
+    pace
+}
+
+async fn on_sqlite(span: LoadSpan) -> Result<Pace, BenchError> {
+    let (served, _folder) = Served::on_sqlite().await?;
+    lease_service::measure(served, span).await
+}
+
+async fn on_postgres(span: LoadSpan) -> Result<Pace, BenchError> {
+    let server = Throwaway::postgres(PostgresOptions::default()).await?;
+    let served = Served::start(server.superuser_url().into(), Vec::new()).await?;
+    lease_service::measure(served, span).await
+}

@@ -1,0 +1,248 @@
+//! One request and the meaning of its response. Knows no schedule and no lease state.
+
+use std::time::Duration;
+
+use reqwest::header::RETRY_AFTER;
+use reqwest::{RequestBuilder, Response, StatusCode, Url};
+
+use crate::dto::{AcquireBody, Acquired, Grant, Problem};
+use crate::loss::Loss;
+
+/// Calls one server.
+#[derive(Debug, Clone)]
+pub(crate) struct Calls {
+    pub(crate) http: reqwest::Client,
+    pub(crate) server: Url,
+}
+
+/// Why a call failed.
+#[derive(Debug)]
+pub(crate) enum CallError {
+    /// The server confirmed that the lease is lost.
+    Lost(Loss),
+    /// The lease cannot be renewed any more and ends after this time.
+    LifetimeReached { remaining_ms: i64 },
+    /// The same request would be refused again.
+    Refused { status: u16, problem: Problem },
+    /// The outcome is unknown: retry.
+    Unknown {
+        why: String,
+        retry_after: Option<Duration>,
+    },
+}
+
+impl CallError {
+    /// For display.
+    pub(crate) fn sentence(&self) -> String {
+        match self {
+            Self::Lost(loss) => loss.to_string(),
+            Self::LifetimeReached { .. } => "the lease cannot live longer".to_owned(),
+            Self::Refused { status, problem } => {
+                describe(StatusCode::from_u16(*status).unwrap_or_default(), problem)
+            }
+            Self::Unknown { why, .. } => why.clone(),
+        }
+    }
+}
+
+impl Calls {
+    pub(crate) async fn acquire(
+        &self,
+        body: &AcquireBody<'_>,
+        key: &str,
+        within: Duration,
+    ) -> Result<Acquired, CallError> {
+        let request = self.http.post(self.url(&["locks", "acquire"])).json(body);
+        let answer: Acquired = read(request.header("idempotency-key", key), within).await?;
+        if answer.acquired && answer.grant.is_none() {
+            return Err(unknown("the answer to acquire names no lease"));
+        }
+        Ok(answer)
+    }
+
+    /// A response about another lease is rejected.
+    pub(crate) async fn renew(&self, id: &str, within: Duration) -> Result<Grant, CallError> {
+        let request = self.http.post(self.url(&["locks", id, "renew"]));
+        let grant: Grant = read(request, within).await?;
+        if grant.lease_id != id {
+            return Err(unknown("the answer is about another lease"));
+        }
+        Ok(grant)
+    }
+
+    /// Idempotent: afterwards the lease is not held, whichever call released it.
+    pub(crate) async fn release(&self, id: &str, within: Duration) -> Result<(), CallError> {
+        let request = self.http.delete(self.url(&["locks", id]));
+        let answer = read::<serde::de::IgnoredAny>(request, within).await;
+        match answer {
+            Ok(_) | Err(CallError::Lost(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The open event stream of a lease.
+    pub(crate) async fn events(&self, id: &str, within: Duration) -> Result<Response, CallError> {
+        let request = self.http.get(self.url(&["locks", id, "events"]));
+        let request = request.header(reqwest::header::ACCEPT, "text/event-stream");
+        let answer = tokio::time::timeout(within, request.send()).await;
+        let response = answer.map_err(|_| unknown("no answer in time"))?;
+        accept(response.map_err(|error| unreachable(&error))?).await
+    }
+
+    fn url(&self, path: &[&str]) -> Url {
+        let mut url = self.server.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().push("v1").extend(path);
+        }
+        url
+    }
+}
+
+async fn read<T: serde::de::DeserializeOwned>(
+    request: RequestBuilder,
+    within: Duration,
+) -> Result<T, CallError> {
+    let response = request.timeout(within).send().await;
+    let response = accept(response.map_err(|error| unreachable(&error))?).await?;
+    let body = response.bytes().await.map_err(|error| unreachable(&error))?;
+    serde_json::from_slice(&body).map_err(|_| unknown("the answer is not from a Leasehold server"))
+}
+
+async fn accept(response: Response) -> Result<Response, CallError> {
+    let status = response.status();
+    if status.is_success() {
+        return Ok(response);
+    }
+    let wait = response.headers().get(RETRY_AFTER);
+    let wait = wait.and_then(|it| it.to_str().ok()?.parse().ok());
+    let body = response.bytes().await.unwrap_or_default();
+    let problem = serde_json::from_slice(&body).unwrap_or_default();
+    Err(classify(status, problem, wait.map(Duration::from_secs)))
+}
+
+/// A status without one of our codes comes from an intermediary and decides nothing.
+fn classify(status: StatusCode, problem: Problem, retry_after: Option<Duration>) -> CallError {
+    let is_ours = !problem.code.is_empty();
+    let loss = Loss::from_problem(&problem);
+    match (status, loss) {
+        (StatusCode::GONE | StatusCode::NOT_FOUND, Some(loss)) => CallError::Lost(loss),
+        (StatusCode::CONFLICT, _) if problem.code == "lifetime_reached" => CallError::LifetimeReached {
+            remaining_ms: problem.remaining_ms.unwrap_or_default(),
+        },
+        (StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT, _) => CallError::Unknown {
+            why: describe(status, &problem),
+            retry_after,
+        },
+        _ if is_ours && status.is_client_error() => CallError::Refused {
+            status: status.as_u16(),
+            problem,
+        },
+        _ => CallError::Unknown {
+            why: describe(status, &problem),
+            retry_after,
+        },
+    }
+}
+
+fn describe(status: StatusCode, problem: &Problem) -> String {
+    let mut text = format!("the server answers {status}");
+    if !problem.detail.is_empty() {
+        text = format!("{text}: {}", problem.detail);
+    }
+    if !problem.request_id.is_empty() {
+        text = format!("{text} (request {})", problem.request_id);
+    }
+    text
+}
+
+fn unknown(why: &str) -> CallError {
+    CallError::Unknown {
+        why: why.to_owned(),
+        retry_after: None,
+    }
+}
+
+/// The innermost cause is short: "Connection refused".
+fn unreachable(error: &reqwest::Error) -> CallError {
+    if error.is_timeout() {
+        return unknown("no answer in time");
+    }
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    unknown(&cause.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(code: &str) -> Problem {
+        Problem {
+            code: code.to_owned(),
+            ..Problem::default()
+        }
+    }
+
+    #[test]
+    fn only_the_servers_own_word_ends_a_lease() {
+        // 410 and 404 with our codes are a loss; without them, as from a load balancer, they are retried.
+        for code in ["expired", "revoked", "released"] {
+            let answer = classify(StatusCode::GONE, problem(code), None);
+            assert!(matches!(answer, CallError::Lost(loss) if loss.code() == code));
+        }
+        let answer = classify(StatusCode::NOT_FOUND, problem("not_found"), None);
+        assert!(matches!(answer, CallError::Lost(Loss::NotFound)));
+        for status in [StatusCode::GONE, StatusCode::NOT_FOUND, StatusCode::BAD_GATEWAY] {
+            let answer = classify(status, problem(""), None);
+            assert!(matches!(answer, CallError::Unknown { .. }), "{status}");
+        }
+        // A code with the wrong status is not a loss.
+        let answer = classify(StatusCode::SERVICE_UNAVAILABLE, problem("expired"), None);
+        assert!(matches!(answer, CallError::Unknown { .. }));
+    }
+
+    #[test]
+    fn what_will_be_refused_again_is_told_from_what_may_pass() {
+        // Invalid and forbidden are final; unavailable, overloaded and slow are not, and keep their Retry-After.
+        let answer = classify(StatusCode::BAD_REQUEST, problem("invalid"), None);
+        assert!(matches!(answer, CallError::Refused { status: 400, .. }));
+        let pause = Some(Duration::from_secs(1));
+        for status in [429, 408, 500, 503] {
+            let answer = classify(
+                StatusCode::from_u16(status).unwrap(),
+                problem("overloaded"),
+                pause,
+            );
+            assert!(
+                matches!(answer, CallError::Unknown { retry_after, .. } if retry_after == pause),
+                "{status}"
+            );
+        }
+        let capped = Problem {
+            remaining_ms: Some(700),
+            ..problem("lifetime_reached")
+        };
+        let answer = classify(StatusCode::CONFLICT, capped, None);
+        assert!(matches!(answer, CallError::LifetimeReached { remaining_ms: 700 }));
+    }
+
+    #[test]
+    fn paths_keep_the_servers_own_and_quote_ids() {
+        // Below a proxy's path, with and without a slash; an id cannot leave its path segment.
+        for server in ["http://h/locks-service", "http://h/locks-service/"] {
+            let calls = Calls {
+                http: client(),
+                server: Url::parse(server).unwrap(),
+            };
+            let url = calls.url(&["locks", "a/../b", "renew"]);
+            assert_eq!(url.as_str(), "http://h/locks-service/v1/locks/a%2F..%2Fb/renew");
+        }
+    }
+
+    fn client() -> reqwest::Client {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        reqwest::Client::new()
+    }
+}

@@ -1,0 +1,42 @@
+//! Tests of the loader as a whole: layers, errors, and documentation.
+
+mod access;
+mod docs;
+mod layers;
+mod mistakes;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::{Config, ConfigErrors, ConfigSources, FileSource, FlagSource, Loaded, read};
+
+/// Sources of a test: file, variables, flags.
+fn sources(file: &str, variables: &[(&str, &str)]) -> ConfigSources {
+    ConfigSources {
+        file: Some(FileSource {
+            path: PathBuf::from("leasehold.toml"),
+            text: file.to_owned(),
+        }),
+        environment: variables
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect::<BTreeMap<_, _>>(),
+        flags: Vec::new(),
+    }
+}
+
+fn load(file: &str, variables: &[(&str, &str)]) -> Result<Config, ConfigErrors> {
+    Config::load(&sources(file, variables))
+}
+
+fn explain(file: &str, variables: &[(&str, &str)]) -> Loaded {
+    read(&sources(file, variables))
+}
+
+fn listen_flag(value: &str) -> FlagSource {
+    FlagSource {
+        key: "listen",
+        name: "--listen",
+        value: value.to_owned(),
+    }
+}

@@ -1,0 +1,145 @@
+//! `leasehold demo`: real servers for the duration of the demo, real clients that hold locks in them in every state
+//! that the console can show, and the configuration of the console.
+//!
+//! Owns servers, schemas, accounts, workload, and a folder for the console's files. Not the console, which runs on
+//! [`Demo::backends`] as on any configuration, with read-only accounts.
+
+mod builtin;
+mod etcd;
+mod fault;
+mod leases;
+mod names;
+mod postgres;
+mod redis;
+mod rng;
+mod rules;
+mod scenarios;
+mod servers;
+mod setup;
+mod webhook;
+mod worker;
+mod worker_pool;
+
+use std::io;
+use std::path::Path;
+
+use domain::alerts::Draft;
+use domain::names::NameError;
+use tokio_util::sync::CancellationToken;
+
+use self::servers::Servers;
+use self::worker_pool::Crew;
+use config::BackendConfig;
+use testkit::{MissingServer, StartError, ThrowawayFolder};
+
+pub use webhook::Webhook;
+
+/// A running demo. Also stops when dropped without [`end`](Self::end), and leaves nothing behind.
+pub struct Demo {
+    /// Before the servers, so that it is dropped first.
+    crew: Crew,
+    backends: Vec<BackendConfig>,
+    missing: Vec<MissingServer>,
+    folder: ThrowawayFolder,
+    servers: Servers,
+}
+
+/// Why the demo did not start; shown to the user on the terminal.
+#[derive(Debug, thiserror::Error)]
+pub enum DemoError {
+    #[error("{}", nothing_installed(.0))]
+    NothingInstalled(Vec<MissingServer>),
+    #[error(transparent)]
+    Start(#[from] StartError),
+    #[error("could not make a folder for the demo: {0}")]
+    Folder(#[from] io::Error),
+    #[error(transparent)]
+    Name(#[from] NameError),
+    #[error("could not prepare {server} for the demo: {detail}")]
+    Prepare { server: &'static str, detail: String },
+}
+
+fn nothing_installed(missing: &[MissingServer]) -> String {
+    let mut text = "the demo needs at least one of its servers, and none is installed:".to_owned();
+    for server in missing {
+        text = format!("{text}\n  {server}");
+    }
+    text
+}
+
+/// Starts the servers in parallel, then the workload, which runs until `stop` is cancelled or the demo ends. Returns
+/// once every server answers; the first locks follow within seconds.
+///
+/// # Errors
+/// None of the servers is installed, or an installed one does not start.
+pub async fn start(stop: CancellationToken) -> Result<Demo, DemoError> {
+    let folder = ThrowawayFolder::create("demo")?;
+    let (servers, missing) = Box::pin(Servers::start()).await?;
+    let mut crew = Crew::new(stop.child_token());
+    setup::set(&mut crew, &servers).await?;
+    Ok(Demo {
+        crew,
+        backends: servers.configs()?,
+        missing,
+        folder,
+        servers,
+    })
+}
+
+impl Demo {
+    /// Backends of the console: `orders-db`, `redis-cache`, `cache-eu`, `etcd-coord`, without the missing ones.
+    pub fn backends(&self) -> Vec<BackendConfig> {
+        self.backends.clone()
+    }
+
+    /// Alert rules scaled for the demo, in addition to the built-in ones.
+    pub fn rules() -> Vec<Draft> {
+        rules::rules()
+    }
+
+    /// Servers that are not installed, each with its install command; the demo runs without them.
+    pub fn missing_servers(&self) -> &[MissingServer] {
+        &self.missing
+    }
+
+    /// A private folder for the console's files. Removed at the end.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Starts workers on the lease service of the console at `base`, like `http://127.0.0.1:3000`, with a token that
+    /// may hold leases.
+    ///
+    /// # Errors
+    /// Its clients do not start.
+    pub fn work_on(&mut self, base: &str, token: &str) -> Result<(), DemoError> {
+        let access = builtin::Access::new(base, token).map_err(|fault| DemoError::Prepare {
+            server: "the lease service",
+            detail: fault.to_string(),
+        })?;
+        setup::service(&mut self.crew, &access);
+        Ok(())
+    }
+
+    /// Kills every server like a power cut and restarts it with its data, to test that the workload recovers.
+    ///
+    /// # Errors
+    /// A server does not restart.
+    #[doc(hidden)]
+    pub async fn crash(&self) -> Result<(), StartError> {
+        self.servers.crash().await
+    }
+
+    /// Stops the workload and the servers, and removes all files.
+    pub async fn end(self) {
+        let Self {
+            crew,
+            folder,
+            servers,
+            ..
+        } = self;
+        crew.end().await;
+        // Blocks until the processes have ended.
+        let _ = tokio::task::spawn_blocking(move || drop((servers, folder))).await;
+    }
+}

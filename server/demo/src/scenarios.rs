@@ -1,0 +1,121 @@
+//! Scenarios: names, numbers, and their distribution over the servers, so that each state is visible at nearly any
+//! moment, with any one of the servers alone.
+
+use std::time::Duration;
+
+use super::leases::Leases;
+use super::rng;
+use super::worker::{self, Rhythm};
+use super::worker_pool::Crew;
+
+/// Workers on one system, by behaviour.
+pub(super) struct Cast {
+    /// Renewed continuously: resource, owner, rhythm.
+    pub(super) steady: &'static [(&'static str, &'static str, Rhythm)],
+    /// Renewed a few times, then silent.
+    pub(super) silent: &'static [&'static str],
+    /// Never renewed.
+    pub(super) runs_out: &'static [&'static str],
+    /// Resources of short jobs.
+    pub(super) brief: &'static [&'static str],
+}
+
+/// A lease of 30 s renewed every 10 s, as in most libraries.
+pub(super) const USUAL: Rhythm = Rhythm::secs(30, 10);
+pub(super) const QUICK: Rhythm = Rhythm::secs(15, 5);
+/// Survives the pauses of its server.
+pub(super) const PATIENT: Rhythm = Rhythm::secs(60, 15);
+
+/// 16 s of renewals, 31.5 s of silence.
+const SILENT: Rhythm = Rhythm::secs(30, 4);
+const SILENT_CYCLE: Duration = Duration::from_millis(47_500);
+const RUNS_OUT_TTL: Duration = Duration::from_secs(40);
+const RUNS_OUT_CYCLE: Duration = Duration::from_millis(41_500);
+/// Concurrent short jobs per system.
+const BRIEF_WORKERS: u32 = 5;
+
+const SILENT_OWNERS: [&str; 6] = [
+    "worker-7",
+    "worker-12",
+    "exporter-1",
+    "billing-api-2",
+    "worker-3",
+    "importer-5",
+];
+const BRIEF_OWNERS: [&str; 8] = [
+    "worker-1",
+    "worker-2",
+    "worker-4",
+    "billing-api-1",
+    "billing-api-3",
+    "exporter-2",
+    "mailer-1",
+    "mailer-2",
+];
+const RUNS_OUT_OWNERS: [&str; 4] = ["cron-1", "cron-2", "report-runner-1", "backfill-6"];
+
+/// Starts the workers. `part` of `parts` shifts the phases, so that systems are in different states.
+pub(super) fn play<L: Leases>(crew: &mut Crew, leases: &L, cast: &Cast, part: u32, parts: u32) {
+    for &(resource, owner, rhythm) in cast.steady {
+        let leases = leases.clone();
+        let phase = rng::between(Duration::ZERO, Duration::from_secs(3));
+        crew.supervise("steady worker", phase, move || {
+            worker::steady(leases.clone(), resource.to_owned(), owner.to_owned(), rhythm)
+        });
+    }
+    for (phase, &resource) in phases(SILENT_CYCLE, cast.silent, part, parts) {
+        let leases = leases.clone();
+        let mut owners = SILENT_OWNERS
+            .iter()
+            .cycle()
+            .skip(resource.len() % SILENT_OWNERS.len());
+        crew.supervise("worker that dies", phase, move || {
+            let owner = owners.next().copied().unwrap_or_default().to_owned();
+            worker::falls_silent(leases.clone(), resource.to_owned(), owner, SILENT)
+        });
+    }
+    for (phase, &resource) in phases(RUNS_OUT_CYCLE, cast.runs_out, part, parts) {
+        let leases = leases.clone();
+        crew.supervise("worker without renewals", phase, move || {
+            let owner = rng::pick(&RUNS_OUT_OWNERS).to_owned();
+            worker::runs_out(leases.clone(), resource.to_owned(), owner, RUNS_OUT_TTL)
+        });
+    }
+    for _ in 0..BRIEF_WORKERS.min(u32::try_from(cast.brief.len()).unwrap_or_default()) {
+        let (leases, names) = (leases.clone(), cast.brief);
+        let phase = rng::between(Duration::ZERO, Duration::from_secs(5));
+        crew.supervise("short job", phase, move || {
+            let (resource, owner) = (rng::pick(names), rng::pick(&BRIEF_OWNERS));
+            worker::comes_and_goes(leases.clone(), resource.to_owned(), owner.to_owned())
+        });
+    }
+}
+
+/// Distributes the starts of equal cycles evenly over jobs and systems.
+fn phases<'a>(
+    cycle: Duration,
+    jobs: &'a [&'static str],
+    part: u32,
+    parts: u32,
+) -> impl Iterator<Item = (Duration, &'a &'static str)> {
+    let slots = u32::try_from(jobs.len()).unwrap_or(1).max(1) * parts.max(1);
+    jobs.iter()
+        .zip(0u32..)
+        .map(move |(job, index)| (cycle / slots * (index * parts + part), job))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cycles_begin_evenly_spread_over_jobs_and_systems() {
+        // Two jobs on each of three systems in a cycle of six seconds: one starts each second.
+        let jobs = ["a", "b"];
+        let mut begins: Vec<u64> = (0..3)
+            .flat_map(|part| phases(Duration::from_secs(6), &jobs, part, 3).map(|(phase, _)| phase.as_secs()))
+            .collect();
+        begins.sort_unstable();
+        assert_eq!(begins, [0, 1, 2, 3, 4, 5]);
+    }
+}

@@ -1,0 +1,274 @@
+//! The demo's servers: started in parallel, prepared, and described as the console's configuration.
+
+use std::sync::Arc;
+
+use domain::names::{BackendName, NameError};
+use futures::future::try_join_all;
+use secrecy::SecretString;
+
+use super::DemoError;
+use super::etcd;
+use super::fault::DemoFault;
+use super::postgres::{self, schema};
+use super::redis;
+use config::backend::{POLL_INTERVAL_DEFAULT, SCAN_TIMEOUT_DEFAULT, TIMEOUT_DEFAULT};
+use config::etcd::EtcdConfig;
+use config::postgres::{
+    AdvisoryNameConfig, LeaseTableConfig, LeaseTablePreset, LeaseTableRelease, PostgresConfig, QueryText,
+};
+use config::redis::{RedisConfig, RedisMode, RedisValues};
+use config::tls::TlsConfig;
+use config::{BackendConfig, SystemConfig};
+use runtime::random;
+use testkit::{
+    Etcd, EtcdOptions, MissingServer, Postgres, PostgresOptions, Redis, RedisOptions, Server, StartError,
+    Throwaway,
+};
+
+/// Running servers; `None`: not installed on this machine.
+pub(super) struct Servers {
+    pub(super) orders: Option<Orders>,
+    pub(super) cache: Option<Cache>,
+    pub(super) cache_eu: Option<Cache>,
+    pub(super) coord: Option<Etcd>,
+}
+
+pub(super) struct Orders {
+    pub(super) server: Postgres,
+    pub(super) passwords: schema::Passwords,
+}
+
+pub(super) struct Cache {
+    pub(super) server: Arc<Redis>,
+    watch_password: String,
+    unlock_password: String,
+}
+
+impl Servers {
+    pub(super) async fn start() -> Result<(Self, Vec<MissingServer>), DemoError> {
+        let mut missing = Vec::new();
+        let (orders, cache, cache_eu, coord) = tokio::join!(
+            orders(),
+            cache(Some("KEA")),
+            cache(None),
+            Throwaway::etcd(EtcdOptions::default())
+        );
+        let servers = Self {
+            orders: present(orders, &mut missing)?,
+            cache: present(cache, &mut missing)?,
+            cache_eu: present(cache_eu, &mut missing)?,
+            coord: present(coord.map_err(DemoError::Start), &mut missing)?,
+        };
+        if servers.orders.is_none() && servers.cache.is_none() && servers.coord.is_none() {
+            return Err(DemoError::NothingInstalled(missing));
+        }
+        Ok((servers, missing))
+    }
+
+    pub(super) fn configs(&self) -> Result<Vec<BackendConfig>, NameError> {
+        let orders = self
+            .orders
+            .iter()
+            .map(|orders| backend("orders-db", orders.config()));
+        let cache = self
+            .cache
+            .iter()
+            .map(|cache| backend("redis-cache", cache.config()));
+        let cache_eu = self
+            .cache_eu
+            .iter()
+            .map(|cache| backend("cache-eu", cache.config()));
+        let coord = self.coord.iter().map(|server| {
+            let (endpoints, prefixes) = (vec![server.endpoint()], vec![etcd::PREFIX.to_owned()]);
+            backend(
+                "etcd-coord",
+                SystemConfig::Etcd(EtcdConfig {
+                    endpoints,
+                    prefixes,
+                    // The demo's etcd has authentication disabled: the account is only a name.
+                    unlock_user: Some("leasehold-unlock".to_owned()),
+                    unlock_password: None,
+                }),
+            )
+        });
+        orders.chain(cache).chain(cache_eu).chain(coord).collect()
+    }
+}
+
+impl Servers {
+    pub(super) async fn crash(&self) -> Result<(), StartError> {
+        let orders = self.orders.iter().map(|orders| &*orders.server);
+        let caches = self
+            .cache
+            .iter()
+            .chain(&self.cache_eu)
+            .map(|cache| &**cache.server);
+        let servers = orders
+            .chain(caches)
+            .chain(self.coord.iter().map(|coord| &**coord));
+        try_join_all(servers.map(async |server: &Server| {
+            // A failed kill shows in the restart.
+            let _ = server.kill().await;
+            server.restart().await
+        }))
+        .await
+        .map(drop)
+    }
+}
+
+impl Orders {
+    fn config(&self) -> SystemConfig {
+        let url =
+            self.server
+                .url_with_password(postgres::WATCH_ROLE, &self.passwords.watch, postgres::DATABASE);
+        let unlock_url =
+            self.server
+                .url_with_password(postgres::UNLOCK_ROLE, &self.passwords.unlock, postgres::DATABASE);
+        let table = |name: &str, preset, notify| LeaseTableConfig {
+            stale_after: None,
+            table: format!("public.{name}"),
+            preset,
+            columns: Default::default(),
+            notify,
+            // Its tokens are in a separate table.
+            release: (preset == LeaseTablePreset::Common).then_some(LeaseTableRelease::Delete),
+        };
+        let hash_of = |text: &str| AdvisoryNameConfig {
+            key: None,
+            key1: None,
+            key2: None,
+            hash_of: Some(text.to_owned()),
+            name: None,
+        };
+        SystemConfig::Postgres(PostgresConfig {
+            url: SecretString::from(url),
+            unlock_url: Some(SecretString::from(unlock_url)),
+            advisory_locks: true,
+            blocked_sessions: true,
+            query_text: QueryText::default(),
+            lease_tables: vec![
+                table(
+                    "distributed_locks",
+                    LeaseTablePreset::Common,
+                    Some(schema::CHANNEL.to_owned()),
+                ),
+                table("shedlock", LeaseTablePreset::Shedlock, None),
+                table("databasechangeloglock", LeaseTablePreset::Liquibase, None),
+            ],
+            advisory_names: vec![
+                hash_of(postgres::advisory::CONTENDED),
+                hash_of(postgres::advisory::QUIET),
+                hash_of(postgres::prepared::NAME),
+                AdvisoryNameConfig {
+                    key: Some(postgres::advisory::PRISMA_KEY),
+                    hash_of: None,
+                    name: Some("prisma migrate".to_owned()),
+                    ..hash_of("")
+                },
+            ],
+        })
+    }
+}
+
+impl Cache {
+    fn config(&self) -> SystemConfig {
+        let url = self.server.url_for(redis::WATCH_USER, &self.watch_password);
+        let unlock_url = self.server.url_for(redis::UNLOCK_USER, &self.unlock_password);
+        SystemConfig::Redis(RedisConfig {
+            mode: RedisMode::Standalone,
+            urls: vec![SecretString::from(url)],
+            unlock_url: Some(SecretString::from(unlock_url)),
+            patterns: vec!["lock:*".to_owned()],
+            value_display: RedisValues::Fingerprint,
+        })
+    }
+}
+
+async fn orders() -> Result<Orders, DemoError> {
+    let settings = [
+        ("max_prepared_transactions", "4"),
+        ("shared_buffers", "16MB"),
+        ("max_connections", "60"),
+        // A session that waits for a lock would not detect a lost client otherwise.
+        ("client_connection_check_interval", "1s"),
+    ];
+    let options = PostgresOptions {
+        fast: true,
+        password: Some(random::id()),
+        settings: settings
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .to_vec(),
+        ..Default::default()
+    };
+    let server = Throwaway::postgres(options).await?;
+    let passwords = schema::Passwords {
+        app: random::id(),
+        watch: random::id(),
+        unlock: random::id(),
+    };
+    schema::make(&server, &passwords)
+        .await
+        .map_err(|fault| prepare("orders-db", &fault))?;
+    Ok(Orders { server, passwords })
+}
+
+async fn cache(notify_keyspace_events: Option<&str>) -> Result<Cache, DemoError> {
+    let (password, watch_password, unlock_password) = (random::id(), random::id(), random::id());
+    let options = |is_old| RedisOptions {
+        append_only: true,
+        notify_keyspace_events: notify_keyspace_events.map(str::to_owned),
+        password: Some(password.clone()),
+        acl_users: vec![
+            redis::watch_acl(&watch_password, is_old),
+            redis::unlock_acl(&unlock_password),
+        ],
+        ..Default::default()
+    };
+    // Older versions exit on an unknown ACL rule.
+    let server = match Throwaway::redis(options(false)).await {
+        Err(StartError::Exited { .. }) => Throwaway::redis(options(true)).await?,
+        other => other?,
+    };
+    Ok(Cache {
+        server: Arc::new(server),
+        watch_password,
+        unlock_password,
+    })
+}
+
+/// An uninstalled server is reported and left out.
+fn present<T>(
+    started: Result<T, DemoError>,
+    missing: &mut Vec<MissingServer>,
+) -> Result<Option<T>, DemoError> {
+    match started {
+        Ok(server) => Ok(Some(server)),
+        Err(DemoError::Start(StartError::Missing(server))) => {
+            if !missing.contains(&server) {
+                missing.push(server);
+            }
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+pub(super) fn prepare(server: &'static str, fault: &DemoFault) -> DemoError {
+    DemoError::Prepare {
+        server,
+        detail: fault.to_string(),
+    }
+}
+
+fn backend(name: &str, system: SystemConfig) -> Result<BackendConfig, NameError> {
+    Ok(BackendConfig {
+        name: BackendName::parse(name)?,
+        poll_interval: POLL_INTERVAL_DEFAULT,
+        timeout: TIMEOUT_DEFAULT,
+        scan_timeout: SCAN_TIMEOUT_DEFAULT,
+        tls: TlsConfig::default(),
+        user: None,
+        password: None,
+        system,
+    })
+}

@@ -1,0 +1,340 @@
+//! Applies scan results to a shard: upserts, renewals, diagnoses, events. Removals are in
+//! [`removal`].
+
+mod events;
+mod removal;
+
+use chrono::{DateTime, Utc};
+use domain::lock_detail::EventKind;
+use domain::observation::{Lifetime, ObservedLock, Tick};
+use domain::state::LockState;
+
+use super::entry::{Ends, Entry, EntryGaps};
+use super::events::LockEvent;
+use super::long_held::{BackendClock, Judge, NEVER};
+use super::missing_reasons::FILLED;
+use super::shard::{Shard, SourceInfo};
+use super::slab::Id;
+use backends::Batch;
+
+use self::events::{ScannedLock, carry_over, event, record_change};
+use self::removal::take_unlocked;
+
+/// New locks are added to the index at this number, or after the flush interval.
+const PENDING_MAX: usize = 16_384;
+const FLUSH_INTERVAL_MS: i64 = 200;
+/// A lower bound of the deadline is replaced only by one that is later by this much, in
+/// milliseconds.
+const BETTER_BY_MS: i64 = 20;
+
+/// Effects of one batch.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    /// Rows added, removed or changed; renewals are not counted.
+    pub(super) changes: u32,
+    /// A displayed value may have changed, at least by a renewal.
+    pub(super) touched: bool,
+    pub(super) events: Vec<LockEvent>,
+}
+
+/// Inputs besides the batch.
+#[derive(Debug, Clone)]
+pub(super) struct Context {
+    pub(super) pass: u32,
+    pub(super) poll_interval_ms: i64,
+    /// Backend's clock minus ours; 0 until it is known.
+    pub(super) offset_ms: i64,
+    /// Our wall clock at tick 0.
+    pub(super) epoch: DateTime<Utc>,
+    /// The first complete scan has ended: from now on a new lock is an event.
+    pub(super) settled: bool,
+    pub(super) last_flush: Tick,
+    /// Start of the last finished scan, and the age at which a reading is stale, in
+    /// milliseconds.
+    pub(super) last_pass: Option<Tick>,
+    pub(super) stale_after_ms: i64,
+    /// Arrival of the response: its changes happened before.
+    pub(super) received_at: Tick,
+    /// Its tokens rise by one with each grant of a resource.
+    pub(super) counts_grants: bool,
+    pub(super) judge: Judge,
+    pub(super) clock: BackendClock,
+}
+
+impl Context {
+    /// The previous reading, if it was stale: the backend was not observed between the two.
+    pub(super) fn outage_since(&self, before: Tick, at: Tick) -> Option<Tick> {
+        (at.since(before) > self.stale_after_ms).then_some(before)
+    }
+
+    /// Time of a change: the request of its reading or, after an outage, the arrival of the
+    /// response.
+    pub(super) fn dated(&self, at: Tick, outage: Option<Tick>) -> Tick {
+        outage.map_or(at, |_| at.max(self.received_at))
+    }
+
+    pub(super) fn wall(&self, tick: Tick) -> DateTime<Utc> {
+        self.epoch + chrono::TimeDelta::milliseconds(tick.0)
+    }
+
+    /// `before`: the same acquisition at its previous reading.
+    fn long_after(&self, entry: &Entry, before: Option<&Entry>, info: &SourceInfo) -> Tick {
+        let is_same = |before: &&Entry| {
+            before.acquired_at == entry.acquired_at && before.gaps.acquired_at == entry.gaps.acquired_at
+        };
+        match before.filter(is_same) {
+            Some(before) => before.long_after,
+            None => self.judge.long_after(entry, info, self.clock),
+        }
+    }
+
+    /// Earliest beginning of an acquisition first seen after an outage since `since`.
+    pub(super) fn begun_after(&self, entry: &Entry, since: Tick) -> DateTime<Utc> {
+        let acquired = (entry.gaps.acquired_at == FILLED)
+            .then(|| DateTime::from_timestamp_millis(entry.acquired_at))
+            .flatten();
+        let acquired = acquired.map_or(since, |at| self.tick_of(at).min(entry.read_at));
+        self.wall(since.max(acquired))
+    }
+
+    /// Our tick of a moment by the backend's clock.
+    fn tick_of(&self, backend: DateTime<Utc>) -> Tick {
+        Tick((backend - self.epoch).num_milliseconds() - self.offset_ms)
+    }
+}
+
+impl Shard {
+    pub(super) fn apply(&mut self, batch: Batch, context: &mut Context) -> Outcome {
+        let mut outcome = Outcome::default();
+        for lock in batch.locks {
+            self.upsert(lock, batch.sent_at, context, &mut outcome);
+        }
+        for (source, resource) in &batch.gone {
+            self.remove_named(source, resource, batch.sent_at, context, &mut outcome);
+        }
+        let waited = batch.sent_at.since(context.last_flush);
+        if self.pending.len() >= PENDING_MAX || waited >= FLUSH_INTERVAL_MS {
+            context.last_flush = batch.sent_at;
+            self.flush();
+        }
+        outcome
+    }
+
+    /// Adds new locks to the index and updates all sums.
+    pub(super) fn flush(&mut self) {
+        let pending = std::mem::take(&mut self.pending);
+        self.order.insert_all(pending, &self.slab);
+        self.order.recompute_sums(&self.slab);
+    }
+
+    fn upsert(&mut self, mut lock: ObservedLock, sent_at: Tick, context: &Context, outcome: &mut Outcome) {
+        let Some(source) = self.source_number(&lock.source) else {
+            return;
+        };
+        match self.lookup(source, lock.resource.as_bytes()) {
+            Some(id) => {
+                let old = self.slab.get_mut(id).filter(|old| old.read_at > sent_at);
+                match old {
+                    // A scan and a refresh may overtake each other: the later reading wins.
+                    Some(old) => old.pass = context.pass,
+                    None => self.update(id, lock, sent_at, context, outcome),
+                }
+            }
+            None => {
+                let line = std::mem::take(&mut lock.line);
+                let mut entry = self.make(lock, source, sent_at, context);
+                self.lines.stand(source, &entry.name, line, sent_at);
+                let (info, gaps) = (&self.sources[usize::from(source)], &self.gaps);
+                entry.long_after = context.long_after(&entry, None, info);
+                let recheck_at;
+                (entry.state, recheck_at) =
+                    entry.diagnose_ahead(gaps, info.grain_ms, context.poll_interval_ms);
+                entry.group = self.groups.group_for(&entry.name, sent_at);
+                let outage = context
+                    .last_pass
+                    .and_then(|last| context.outage_since(last, sent_at));
+                entry.seen_begin = context.settled && outage.is_none();
+                if entry.state == LockState::DualOwner {
+                    self.groups.count_dual_owner(entry.group);
+                }
+                outcome.changes += 1;
+                outcome.touched = true;
+                if context.settled {
+                    outcome.events.push(LockEvent {
+                        not_before: outage.map(|since| context.begun_after(&entry, since)),
+                        ..event(
+                            EventKind::Acquired,
+                            &entry,
+                            context.wall(context.dated(sent_at, outage)),
+                        )
+                    });
+                }
+                let id = self.insert(entry);
+                self.rechecks.add(recheck_at, id);
+            }
+        }
+    }
+
+    fn update(
+        &mut self,
+        id: Id,
+        mut lock: ObservedLock,
+        sent_at: Tick,
+        context: &Context,
+        outcome: &mut Outcome,
+    ) {
+        let Some(old) = self.slab.get(id) else { return };
+        let source = old.source;
+        let renewed_at = lock.renewed_at.known().copied();
+        let line = std::mem::take(&mut lock.line);
+        let mut new = self.make(lock, source, sent_at, context);
+        let info = &self.sources[usize::from(source)];
+        let grain_ms = info.grain_ms;
+        let Some(old) = self.slab.get_mut(id) else { return };
+        new.group = old.group;
+        let same = new.generation == old.generation && new.owner == old.owner;
+        let generation = new.generation.as_deref().filter(|_| !same);
+        let waited_ms = self.lines.waited(source, &old.name, generation, sent_at);
+        self.lines.stand(source, &old.name, line, sent_at);
+        let is_unlocked = !same && take_unlocked(&mut self.unlocked, old);
+        let mut renewed = None;
+        if same {
+            new.seen_begin = old.seen_begin;
+            renewed = carry_over(old, &mut new, renewed_at, grain_ms, context);
+            outcome.touched |= renewed.is_some();
+        } else {
+            new.seen_begin = context.outage_since(old.read_at, sent_at).is_none();
+            if !is_unlocked {
+                self.overwrites.record(old, &new, sent_at, context);
+            }
+        }
+        new.long_after = context.long_after(&new, same.then_some(&*old), info);
+        self.overwrites.mark(&mut new, sent_at, context);
+        let recheck_at;
+        (new.state, recheck_at) = new.diagnose_ahead(&self.gaps, grain_ms, context.poll_interval_ms);
+        self.rechecks.add(recheck_at, id);
+        let shown = same
+            && new.state == old.state
+            && new.waiters == old.waiters
+            && new.owner_count == old.owner_count
+            && new.ends == old.ends;
+        let summed = shown && new.deadline == old.deadline && new.acquired_at == old.acquired_at;
+        if context.settled {
+            let seen = ScannedLock {
+                is_same: same,
+                renewed,
+                is_unlocked,
+                waited_ms,
+            };
+            record_change(old, &new, &seen, sent_at, context, outcome);
+        }
+        if new.reported_waiters() != old.reported_waiters() || !same {
+            self.groups.remove(old.group, old.reported_waiters(), sent_at);
+            self.groups.add(new.group, new.reported_waiters(), sent_at);
+        }
+        if new.state == LockState::DualOwner && old.state != LockState::DualOwner {
+            self.groups.count_dual_owner(new.group);
+        }
+        outcome.changes += u32::from(!shown);
+        outcome.touched |= !shown;
+        // The name keeps its allocation.
+        std::mem::swap(&mut new.name, &mut old.name);
+        *old = new;
+        if !summed {
+            self.order.touch(id, &self.slab);
+        }
+    }
+
+    fn make(&mut self, lock: ObservedLock, source: u16, sent_at: Tick, context: &Context) -> Entry {
+        let mut gaps = EntryGaps::default();
+        let (owner, gap) = self.gaps.split(lock.owner.map(Some), None);
+        gaps.owner = gap;
+        let (lease_id, gap) = self.gaps.split(lock.lease_id.map(Some), None);
+        gaps.lease_id = gap;
+        let (generation, gap) = self
+            .gaps
+            .split(lock.generation.map(|g| Some(g.as_str().into())), None);
+        gaps.generation = gap;
+        let (token, gap) = self
+            .gaps
+            .split(lock.fencing_token.map(domain::token::FencingToken::number), 0);
+        gaps.token = gap;
+        let (acquired_at, gap) = self
+            .gaps
+            .split(lock.acquired_at.map(|at| at.timestamp_millis()), 0);
+        gaps.acquired_at = gap;
+        let (waiters, gap) = self.gaps.split(lock.waiter_count, 0);
+        gaps.waiters = gap;
+        let (ends, deadline, ttl_ms) = self.ends(lock.lifetime, sent_at, &mut gaps);
+        let track_ms = if gaps.ttl == FILLED || ends == Ends::Heartbeat {
+            ttl_ms
+        } else {
+            clamp(deadline.since(sent_at))
+        };
+        Entry {
+            name: lock.resource.as_bytes().into(),
+            owner: owner.map(|owner| self.share(owner.as_str())),
+            lease_id,
+            generation,
+            token,
+            acquired_at,
+            first_seen: sent_at,
+            deadline,
+            read_at: sent_at,
+            long_after: NEVER,
+            cadence: None,
+            condition: lock.condition.map(Box::new),
+            track_ms,
+            waiters,
+            oldest_waiter_ms: clamp(lock.oldest_waiter_ms.unwrap_or(0)),
+            owner_count: u16::try_from(lock.owner_count).unwrap_or(u16::MAX),
+            pass: context.pass,
+            gaps,
+            source,
+            group: 0,
+            seen_begin: false,
+            ends,
+            state: LockState::Unknown,
+        }
+    }
+
+    fn ends(&mut self, lifetime: Lifetime, sent_at: Tick, gaps: &mut EntryGaps) -> (Ends, Tick, u32) {
+        use domain::reported::Reported;
+        match lifetime {
+            Lifetime::Leased { remaining_ms, ttl_ms } => {
+                let (ttl_ms, gap) = self.gaps.split(ttl_ms, 0);
+                gaps.ttl = gap;
+                (Ends::Leased, sent_at.plus(remaining_ms), clamp(ttl_ms))
+            }
+            Lifetime::Heartbeat {
+                silent_ms,
+                stale_after_ms,
+                why,
+            } => {
+                gaps.lifetime = self.gaps.split(Reported::<()>::NotApplicable(why), ()).1;
+                gaps.ttl = gaps.lifetime;
+                let deadline = sent_at.plus(stale_after_ms - silent_ms);
+                (Ends::Heartbeat, deadline, clamp(stale_after_ms))
+            }
+            Lifetime::NoTtl { why } => {
+                gaps.lifetime = self.gaps.split(Reported::<()>::NotApplicable(why), ()).1;
+                gaps.ttl = gaps.lifetime;
+                (Ends::NoTtl, sent_at, 0)
+            }
+            Lifetime::Session { why } => {
+                gaps.lifetime = self.gaps.split(Reported::<()>::NotApplicable(why), ()).1;
+                gaps.ttl = gaps.lifetime;
+                (Ends::Session, sent_at, 0)
+            }
+            Lifetime::Unknown { why } => {
+                gaps.lifetime = self.gaps.split(Reported::<()>::Unknown(why), ()).1;
+                gaps.ttl = gaps.lifetime;
+                (Ends::Unknown, sent_at, 0)
+            }
+        }
+    }
+}
+
+fn clamp(ms: i64) -> u32 {
+    u32::try_from(ms.max(0)).unwrap_or(u32::MAX)
+}

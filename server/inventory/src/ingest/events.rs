@@ -1,0 +1,173 @@
+//! Events derived from two readings of one lock: renewals, ends, new owners, queue changes.
+
+use chrono::{DateTime, Utc};
+use domain::lock_detail::EventKind;
+use domain::observation::Tick;
+use domain::renewal_interval::Cadence;
+
+use super::{BETTER_BY_MS, Context, Outcome};
+use crate::entry::{Ends, Entry};
+use crate::events::LockEvent;
+use crate::missing_reasons::FILLED;
+
+/// The same acquisition read again: keeps learnt values. Returns the time of a renewal, if
+/// there was one.
+pub(super) fn carry_over(
+    old: &mut Entry,
+    new: &mut Entry,
+    renewed_at: Option<DateTime<Utc>>,
+    grain_ms: i64,
+    context: &Context,
+) -> Option<Tick> {
+    new.first_seen = old.first_seen;
+    if new.gaps.ttl != FILLED && new.ends != Ends::Heartbeat {
+        new.track_ms = new.track_ms.max(old.track_ms);
+    }
+    new.cadence = old.cadence.take();
+    if new.ends != old.ends || !matches!(new.ends, Ends::Leased | Ends::Heartbeat) {
+        return None;
+    }
+    let gained = new.deadline.since(old.deadline);
+    let tolerance = grain_ms + 250;
+    if gained.abs() <= tolerance {
+        // Both readings are lower bounds of one deadline: the later is better, if the gain is
+        // large enough. Frequent small heartbeats must add up to a renewal.
+        if gained < BETTER_BY_MS || new.ends == Ends::Heartbeat {
+            new.deadline = old.deadline;
+        }
+        return None;
+    }
+    if gained < 0 {
+        return None;
+    }
+    let told = renewed_at.map(|at| context.tick_of(at));
+    let renewed = told
+        .unwrap_or_else(|| new.deadline.plus(-i64::from(new.track_ms)))
+        .clamp(old.read_at, new.read_at);
+    let low_ms = old.deadline.since(renewed);
+    let used_ms = i64::from(new.track_ms) - low_ms;
+    match &mut new.cadence {
+        Some(cadence) => cadence.renewed(renewed, low_ms, used_ms),
+        None => new.cadence = Some(Box::new(Cadence::begin(renewed, low_ms, used_ms))),
+    }
+    Some(renewed)
+}
+
+/// Differences between two readings of one lock.
+pub(super) struct ScannedLock {
+    /// The same holding.
+    pub(super) is_same: bool,
+    pub(super) renewed: Option<Tick>,
+    /// The old holding was force-released by this console.
+    pub(super) is_unlocked: bool,
+    /// Wait of the new holder, if it had waited.
+    pub(super) waited_ms: Option<i64>,
+}
+
+/// Records the events between two readings of one lock.
+pub(super) fn record_change(
+    old: &Entry,
+    new: &Entry,
+    seen: &ScannedLock,
+    at: Tick,
+    context: &Context,
+    outcome: &mut Outcome,
+) {
+    let outage = context.outage_since(old.read_at, at);
+    let wall = context.wall(context.dated(at, outage));
+    let not_before = outage.map(|since| context.wall(since));
+    if let Some(renewed) = seen.renewed {
+        outcome
+            .events
+            .push(event(EventKind::Renewed, new, context.wall(renewed)));
+    }
+    if !seen.is_same {
+        // A token that rose by more than one: other holders in between were too brief to be
+        // observed.
+        let both_told = old.gaps.token == FILLED && new.gaps.token == FILLED;
+        let is_sampled = context.counts_grants && both_told && new.token > old.token.saturating_add(1);
+        let ended = ending(old, seen.is_unlocked, at, context);
+        let kind = if ended.kind == EventKind::Expired {
+            EventKind::Reclaimed
+        } else {
+            EventKind::Acquired
+        };
+        outcome.events.push(LockEvent { is_sampled, ..ended });
+        outcome.events.push(LockEvent {
+            is_sampled,
+            not_before: outage.map(|since| context.begun_after(new, since)),
+            ..event(kind, new, wall)
+        });
+        if seen.waited_ms.is_some() {
+            outcome.events.push(LockEvent {
+                waited_ms: seen.waited_ms,
+                is_sampled,
+                not_before,
+                ..event(EventKind::GrantedAfterWait, new, wall)
+            });
+        }
+    } else if new.gaps.waiters == FILLED && new.waiters != old.reported_waiters() {
+        let kind = if new.waiters > old.reported_waiters() {
+            EventKind::Waiting
+        } else {
+            EventKind::FewerWaiting
+        };
+        outcome.events.push(LockEvent {
+            not_before,
+            ..event(kind, new, wall)
+        });
+    }
+}
+
+/// How a holding that is gone has ended.
+pub(super) fn ending(entry: &Entry, is_unlocked: bool, at: Tick, context: &Context) -> LockEvent {
+    let is_dead = entry.ends == Ends::Leased && entry.deadline <= at;
+    let kind = match (is_unlocked, is_dead) {
+        (true, _) => EventKind::Revoked,
+        (false, true) => EventKind::Expired,
+        (false, false) => EventKind::Released,
+    };
+    let began = if entry.gaps.acquired_at == FILLED {
+        DateTime::from_timestamp_millis(entry.acquired_at).map(|acquired| context.tick_of(acquired))
+    } else {
+        entry.seen_begin.then_some(entry.first_seen)
+    };
+    // Unobserved, the holder may have renewed or released: it ended at any time since the last
+    // reading.
+    let outage = context.outage_since(entry.read_at, at);
+    let at = context.dated(at, outage);
+    let ended = if is_dead { entry.deadline } else { at };
+    let (earliest, latest) = outage.map_or((ended, ended), |since| (since, at));
+    let middle = Tick(earliest.0 + latest.since(earliest) / 2);
+    LockEvent {
+        held_ms: began.map(|began| middle.since(began).max(0)),
+        is_held_uncertain: began.is_some() && outage.is_some(),
+        not_before: outage.map(|since| context.wall(since)),
+        ttl_ms: None,
+        ttl_seen_ms: None,
+        stale_after_ms: None,
+        waiters: None,
+        ..event(kind, entry, context.wall(at))
+    }
+}
+
+pub(super) fn event(kind: EventKind, entry: &Entry, at: DateTime<Utc>) -> LockEvent {
+    LockEvent {
+        kind,
+        at,
+        source: entry.source,
+        name: entry.name.clone(),
+        owner: entry.owner.clone(),
+        token: (entry.gaps.token == FILLED).then_some(entry.token),
+        group: entry.group,
+        ttl_ms: (entry.ends == Ends::Leased && entry.gaps.ttl == FILLED).then_some(entry.track_ms),
+        ttl_seen_ms: (entry.ends == Ends::Leased && entry.gaps.ttl != FILLED).then_some(entry.track_ms),
+        stale_after_ms: (entry.ends == Ends::Heartbeat).then_some(entry.track_ms),
+        waiters: (entry.gaps.waiters == FILLED).then_some(entry.waiters),
+        held_ms: None,
+        is_held_uncertain: false,
+        not_before: None,
+        waited_ms: None,
+        is_sampled: false,
+    }
+}

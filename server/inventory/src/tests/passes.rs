@@ -1,0 +1,287 @@
+//! Effects of scans, refreshes and failures on the list.
+
+use domain::backend::{BackendKind, BackendTraits};
+use domain::names::{Resource, Source};
+use domain::observation::{Coverage, Tick};
+use domain::query::{InventoryQuery, Sort, SortKey};
+use domain::reported::Reported;
+use domain::safety::{Safety, SafetyClass};
+use domain::state::LockState;
+
+use super::{Modelled, inventory, name, now, observed, whole};
+use crate::{BackendInfo, Inventory, InventoryWriter, LookUp};
+use backends::{Batch, Pass};
+
+fn healthy() -> Modelled {
+    Modelled {
+        remaining_ms: Some(20_000),
+        waiters: Some(0),
+        acquired_ago_ms: None,
+    }
+}
+
+fn feed_pass(feed: &InventoryWriter, at: i64, names: &[&str], end: Option<Pass>) {
+    feed.begin(now(at));
+    let locks = names
+        .iter()
+        .map(|name| observed(name.as_bytes(), "key", &healthy(), at))
+        .collect();
+    feed.accept(Batch {
+        sent_at: Tick(at),
+        locks,
+        gone: Vec::new(),
+    });
+    if let Some(end) = end {
+        feed.end(end, now(at));
+    }
+}
+
+#[test]
+fn a_partial_pass_removes_nothing_and_its_missing_locks_go_stale() {
+    // Two locks observed, then partial scans that see one of them.
+    let (inventory, feeds) = inventory(&["one"]);
+    feed_pass(&feeds[0], 0, &["a", "b"], Some(whole(&["key"])));
+    let mut partial = whole(&["key"]);
+    partial.sources[0].coverage = Coverage::Partial {
+        seen: 1,
+        of: Some(2),
+        why: "budget".into(),
+    };
+    for at in [2_000, 4_000, 6_000] {
+        feed_pass(&feeds[0], at, &["a"], Some(partial.clone()));
+    }
+    let page = inventory.page(&InventoryQuery::default(), now(6_000)).unwrap();
+    let states: Vec<_> = page
+        .locks
+        .iter()
+        .map(|lock| (lock.id.resource.text(), lock.state))
+        .collect();
+    assert_eq!(
+        states,
+        [
+            ("b".to_owned(), LockState::Stale),
+            ("a".to_owned(), LockState::Healthy)
+        ]
+    );
+    assert!(!page.complete);
+}
+
+#[test]
+fn an_unreachable_backend_keeps_its_locks_as_stale() {
+    // One scan, then failures: rows stay as stale, with their earlier states among the reasons.
+    let (inventory, feeds) = inventory(&["one"]);
+    feed_pass(&feeds[0], 0, &["a"], Some(whole(&["key"])));
+    feeds[0].begin(now(2_000));
+    let fault = domain::backend::BackendFailure {
+        message: "cannot connect: refused".to_owned(),
+        remedy: "start it".to_owned(),
+        at: now(2_000).wall,
+        times: 1,
+    };
+    feeds[0].failed(fault, false);
+    let page = inventory.page(&InventoryQuery::default(), now(4_001)).unwrap();
+    assert_eq!(page.locks[0].state, LockState::Stale);
+    assert_eq!(page.locks[0].reasons.len(), 2);
+    assert!(page.locks[0].reasons[0].why.contains("refused"));
+    assert_eq!((page.total, page.complete), (1, false));
+}
+
+#[test]
+fn renewal_intervals_are_learnt_and_silence_is_detected() {
+    // A 30 s lease renewed every 10 s, read every 2 s; then the renewals stop.
+    let (inventory, feeds) = inventory(&["one"]);
+    let read = |at: i64, renewed: i64| {
+        feeds[0].begin(now(at));
+        let lock = Modelled {
+            remaining_ms: Some(renewed + 30_000 - at),
+            ..healthy()
+        };
+        let locks = vec![observed(b"a", "key", &lock, at)];
+        feeds[0].accept(Batch {
+            sent_at: Tick(at),
+            locks,
+            gone: Vec::new(),
+        });
+        feeds[0].end(whole(&["key"]), now(at));
+    };
+    let state = |at: i64| inventory.page(&InventoryQuery::default(), now(at)).unwrap().locks[0].clone();
+    for at in (0..=40_000).step_by(2_000) {
+        read(at, at / 10_000 * 10_000);
+    }
+    let learnt = state(40_000);
+    assert_eq!(
+        learnt.renewal.known().map(|renewal| renewal.interval_ms),
+        Some(10_000)
+    );
+    assert_eq!(learnt.low_marks_ms, [20_000; 4]);
+    assert_eq!(learnt.state, LockState::Healthy);
+    for at in (42_000..=56_000).step_by(2_000) {
+        read(at, 40_000);
+    }
+    assert_eq!(state(56_000).state, LockState::NearExpiry);
+    for at in (58_000..=66_000).step_by(2_000) {
+        read(at, 40_000);
+    }
+    assert_eq!(state(66_000).state, LockState::NotRenewing);
+}
+
+#[test]
+fn a_late_answer_never_overwrites_a_later_reading() {
+    // A slow scan and a refresh overtake each other: the later request wins.
+    let (inventory, feeds) = inventory(&["one"]);
+    feed_pass(&feeds[0], 0, &["a"], Some(whole(&["key"])));
+    feeds[0].begin(now(1_000));
+    let contended = Modelled {
+        waiters: Some(3),
+        ..healthy()
+    };
+    let fresh = vec![observed(b"a", "key", &contended, 1_500)];
+    feeds[0].accept(Batch {
+        sent_at: Tick(1_500),
+        locks: fresh,
+        gone: Vec::new(),
+    });
+    let late = vec![observed(b"a", "key", &healthy(), 1_100)];
+    feeds[0].accept(Batch {
+        sent_at: Tick(1_100),
+        locks: late,
+        gone: Vec::new(),
+    });
+    feeds[0].end(whole(&["key"]), now(1_600));
+    let page = inventory.page(&InventoryQuery::default(), now(1_600)).unwrap();
+    assert_eq!(page.locks[0].waiter_count, Reported::Value(3));
+}
+
+#[test]
+fn a_shared_name_is_listed_once_per_source_in_every_order() {
+    // Pages of one row, so that each page ends between rows of one name; the sources are
+    // unsorted.
+    let sources = ["key", "hash", "a later one"];
+    let (inventory, feeds) = inventory(&["one", "two"]);
+    for feed in &feeds {
+        feed.begin(now(0));
+        let held = |source: &&str| observed(b"same", source, &healthy(), 0);
+        let locks = sources.iter().map(held).collect();
+        feed.accept(Batch {
+            sent_at: Tick(0),
+            locks,
+            gone: Vec::new(),
+        });
+        feed.end(whole(&sources), now(0));
+    }
+    for key in SortKey::ALL {
+        for descending in [false, true] {
+            let mut query = InventoryQuery {
+                sort: Sort { key, descending },
+                limit: 1,
+                ..InventoryQuery::default()
+            };
+            let mut seen = Vec::new();
+            loop {
+                let page = inventory.page(&query, now(0)).unwrap();
+                seen.extend(
+                    page.locks
+                        .into_iter()
+                        .map(|lock| (lock.id.backend, lock.id.source)),
+                );
+                query.cursor = page.next_cursor;
+                if query.cursor.is_none() {
+                    break;
+                }
+            }
+            let came = seen.len();
+            seen.sort();
+            seen.dedup();
+            assert_eq!((came, seen.len()), (6, 6), "{key:?}, descending: {descending}");
+        }
+    }
+}
+
+#[test]
+fn a_name_in_two_sources_requires_a_source() {
+    // A key and a mutex of one name are two locks.
+    let (inventory, feeds) = inventory(&["one"]);
+    feeds[0].begin(now(0));
+    let locks = ["key", "mutex"]
+        .map(|source| observed(b"a", source, &healthy(), 0))
+        .to_vec();
+    feeds[0].accept(Batch {
+        sent_at: Tick(0),
+        locks,
+        gone: Vec::new(),
+    });
+    feeds[0].end(whole(&["key", "mutex"]), now(0));
+    let ask = |source: Option<&str>| {
+        let source = source.map(|word| Source::parse(word).unwrap());
+        inventory.find_lock(&name("one"), source.as_ref(), "a", now(0))
+    };
+    assert!(matches!(ask(None), LookUp::Ambiguous(sources) if sources.len() == 2));
+    assert!(matches!(ask(Some("mutex")), LookUp::Found(lock, _) if lock.id.source.as_str() == "mutex"));
+    let page = inventory
+        .page(
+            &InventoryQuery {
+                limit: 1,
+                ..InventoryQuery::default()
+            },
+            now(0),
+        )
+        .unwrap();
+    assert_eq!(page.total, 2);
+}
+
+#[test]
+fn a_cursor_of_another_query_is_refused_with_its_field() {
+    // An invalid cursor, and one of another sort.
+    let (inventory, feeds) = inventory(&["one"]);
+    feed_pass(&feeds[0], 0, &["a", "b"], Some(whole(&["key"])));
+    let first = InventoryQuery {
+        limit: 1,
+        ..InventoryQuery::default()
+    };
+    let cursor = inventory.page(&first, now(0)).unwrap().next_cursor;
+    let other = Sort {
+        key: SortKey::Held,
+        descending: false,
+    };
+    for (cursor, sort) in [(Some("nonsense".to_owned()), Sort::default()), (cursor, other)] {
+        let query = InventoryQuery {
+            cursor,
+            sort,
+            ..InventoryQuery::default()
+        };
+        assert_eq!(inventory.page(&query, now(0)).unwrap_err().field, "cursor");
+    }
+}
+
+#[test]
+fn a_resync_counts_only_changes_without_a_notification() {
+    // Two locks vanish from the list while the watch is live; one notification is late, the
+    // other missing.
+    let info = BackendInfo {
+        name: name("coord"),
+        kind: BackendKind::Etcd,
+        address: "127.0.0.1".to_owned(),
+        poll_interval_ms: 2_000,
+        capabilities: Vec::new(),
+        traits: BackendTraits {
+            watches_every_change: true,
+            ..BackendTraits::default()
+        },
+    };
+    let inventory = Inventory::new(vec![info]);
+    let safety = Safety {
+        class: SafetyClass::Correctness,
+        why: "consensus".into(),
+    };
+    let feed = inventory
+        .feed(&name("coord"), now(0), move |_| (safety.clone(), 1_000))
+        .unwrap();
+    feed.watching(domain::backend::WatchState::Live);
+    feed_pass(&feed, 0, &["a", "b", "c"], Some(whole(&["key"])));
+    feed_pass(&feed, 2_000, &["c"], Some(whole(&["key"])));
+    feed.refreshed(&[(Source::fixed("key"), Resource::from("a"))], now(2_100));
+    let differences = |at| inventory.backends(now(at))[0].relist_differences;
+    assert_eq!(differences(2_100), 0);
+    feed_pass(&feed, 4_000, &["c"], Some(whole(&["key"])));
+    assert_eq!(differences(4_000), 1);
+}

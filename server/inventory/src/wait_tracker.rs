@@ -1,0 +1,104 @@
+//! Tracks observed waiters per lock with the beginning of their wait, to recognize a new holder
+//! that had waited.
+//!
+//! Only for backends that identify waiters. The built-in service reports its own waits exactly.
+
+use std::collections::HashMap;
+
+use domain::observation::{InLine, Tick};
+
+/// Limits: tracked locks with waiters, and tracked waiters per lock.
+const LINES_MAX: usize = 20_000;
+const PLACES_MAX: usize = domain::limits::WAITERS_KEPT_MAX;
+
+/// By the number of the source and the name.
+#[derive(Debug, Default)]
+pub(super) struct WaitTracker(HashMap<u16, HashMap<Box<[u8]>, Vec<Place>>>);
+
+#[derive(Debug)]
+struct Place {
+    generation: Box<str>,
+    since: Tick,
+}
+
+impl WaitTracker {
+    /// How long the holder of this generation had waited, in milliseconds; `None` if no wait
+    /// was observed.
+    pub(super) fn waited(&self, source: u16, name: &[u8], generation: Option<&str>, at: Tick) -> Option<i64> {
+        let generation = generation?;
+        let places = self.0.get(&source)?.get(name)?;
+        let place = places.iter().find(|place| *place.generation == *generation)?;
+        Some(at.since(place.since).max(0))
+    }
+
+    /// Replaces the waiters of a lock. Known ones keep the beginning of their wait.
+    pub(super) fn stand(&mut self, source: u16, name: &[u8], line: Vec<InLine>, at: Tick) {
+        if line.is_empty() {
+            return self.gone(source, name);
+        }
+        let lines = self.0.entry(source).or_default();
+        let before = lines.remove(name).unwrap_or_default();
+        if lines.len() >= LINES_MAX {
+            return;
+        }
+        let before: HashMap<&str, Tick> = before
+            .iter()
+            .map(|place| (&*place.generation, place.since))
+            .collect();
+        let place = |one: InLine| {
+            let generation = one.generation.as_str();
+            let told = one.waited_ms.map(|ms| at.plus(-ms));
+            Place {
+                since: told.or_else(|| before.get(generation).copied()).unwrap_or(at),
+                generation: generation.into(),
+            }
+        };
+        let places = line.into_iter().take(PLACES_MAX).map(place).collect();
+        lines.insert(name.into(), places);
+    }
+
+    /// The lock has no waiters.
+    pub(super) fn gone(&mut self, source: u16, name: &[u8]) {
+        if let Some(lines) = self.0.get_mut(&source) {
+            lines.remove(name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::generation::Generation;
+
+    use super::*;
+
+    fn waiter(generation: &str, waited_ms: Option<i64>) -> InLine {
+        InLine {
+            generation: Generation::new(generation),
+            waited_ms,
+        }
+    }
+
+    #[test]
+    fn wait_time_is_reported_or_observed() {
+        // One with a reported wait, one observed at 1 s and again at 3 s, one that never
+        // waited, another lock; then none.
+        let mut lines = WaitTracker::default();
+        lines.stand(
+            0,
+            b"r",
+            vec![waiter("a", Some(500)), waiter("b", None)],
+            Tick(1_000),
+        );
+        lines.stand(0, b"r", vec![waiter("b", None)], Tick(3_000));
+        assert_eq!(lines.waited(0, b"r", Some("a"), Tick(4_000)), None);
+        assert_eq!(lines.waited(0, b"r", Some("b"), Tick(4_000)), Some(3_000));
+        assert_eq!(lines.waited(0, b"r", None, Tick(4_000)), None);
+        assert_eq!(lines.waited(0, b"other", Some("b"), Tick(4_000)), None);
+        assert_eq!(lines.waited(1, b"r", Some("b"), Tick(4_000)), None);
+        lines.stand(0, b"r", vec![waiter("a", Some(500))], Tick(5_000));
+        assert_eq!(lines.waited(0, b"r", Some("a"), Tick(5_000)), Some(500));
+        lines.gone(0, b"r");
+        assert_eq!(lines.waited(0, b"r", Some("a"), Tick(6_000)), None);
+        assert!(lines.0.values().all(HashMap::is_empty));
+    }
+}

@@ -1,0 +1,231 @@
+//! Acquire requests: immediate or queued, with or without an idempotency key.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::duration::millis;
+use domain::history::template;
+use domain::lease::{Lease, LeaseId, Metadata, Refusal, Ttl};
+use domain::names::{OwnerId, Resource};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
+
+use super::caller::LeaseCaller;
+use super::core::{BatchReply, Core};
+use super::error::LeaseError;
+use super::operation::{AcquireMode, AcquireOp, IdempotencyKey, KeyName, Operation, OperationResult};
+use super::singleflight::{self, FlightRole};
+use super::store::Lane;
+use super::{LeaseService, REPLY_TIMEOUT, events, waiters};
+use runtime::random;
+use runtime::tasks;
+use runtime::telemetry::instruments;
+use runtime::telemetry::instruments::Of;
+
+/// Retries while a free lock is reserved for the first waiter: 40 x 10 ms, long enough for that
+/// waiter to acquire it or to be removed from the queue.
+const HEAD_RETRIES_MAX: usize = 40;
+const HEAD_RETRY_INTERVAL: Duration = Duration::from_millis(10);
+
+#[derive(Debug, Clone)]
+pub struct AcquireRequest {
+    pub resource: Resource,
+    pub owner: OwnerId,
+    pub ttl: Ttl,
+    pub wait: Duration,
+    pub metadata: Metadata,
+    pub idempotency_key: Option<Arc<str>>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Acquired {
+    Granted { lease: Lease, remaining_ms: i64 },
+    Refused { refusal: Refusal, waiters: u32 },
+}
+
+impl LeaseService {
+    /// Acquires the lock of a resource, or reports its current holder.
+    ///
+    /// # Errors
+    /// See [`LeaseError`]. After `Unavailable` it is unknown whether the lock was granted; a
+    /// retry with the same idempotency key returns the result.
+    pub async fn acquire(
+        &self,
+        caller: &LeaseCaller,
+        request: AcquireRequest,
+    ) -> Result<Acquired, LeaseError> {
+        let resource = request.resource.clone();
+        let answer = self.try_acquire(caller, request).await;
+        match &answer {
+            Ok(Acquired::Granted { lease, .. }) => events::acquired(&resource, lease),
+            Ok(Acquired::Refused { .. }) => {}
+            Err(error) => count_unanswered(&resource, error),
+        }
+        answer
+    }
+
+    async fn try_acquire(
+        &self,
+        caller: &LeaseCaller,
+        request: AcquireRequest,
+    ) -> Result<Acquired, LeaseError> {
+        caller.may_acquire(&request.resource)?;
+        if self.core.stop.is_cancelled() {
+            return Err(LeaseError::ShuttingDown);
+        }
+        let wall = self.core.clock.now().wall.timestamp_millis();
+        let id = LeaseId::from_parts(wall, random::bytes());
+        let key = request.idempotency_key.as_ref().map(|key| IdempotencyKey {
+            name: KeyName {
+                issuer: caller.principal.id.clone(),
+                key: key.clone(),
+            },
+            fingerprint: fingerprint(&request),
+        });
+        let op = Box::new(AcquireOp {
+            resource: request.resource,
+            id,
+            owner: request.owner,
+            issuer: caller.principal.id.clone(),
+            ttl: request.ttl,
+            metadata: request.metadata,
+            key,
+            mode: AcquireMode::Once,
+        });
+        match op.key.clone() {
+            None => run(self.core.clone(), op, request.wait).await,
+            Some(key) => Box::pin(self.acquire_with_key(key, op, request.wait)).await,
+        }
+    }
+
+    async fn acquire_with_key(
+        &self,
+        key: IdempotencyKey,
+        op: Box<AcquireOp>,
+        wait: Duration,
+    ) -> Result<Acquired, LeaseError> {
+        let (result_tx, result_rx) = match self.flights.join(&key) {
+            FlightRole::FingerprintMismatch => return Err(LeaseError::KeyReused),
+            FlightRole::Follower(result_rx) => return singleflight::wait_for_result(result_rx).await,
+            FlightRole::Leader(result_tx, result_rx) => (result_tx, result_rx),
+        };
+        let (core, all) = (self.core.clone(), self.flights.clone());
+        tasks::spawn(
+            "keyed acquire",
+            CancellationToken::new(),
+            async move {
+                let result = tokio::select! {
+                    // All clients of this request have disconnected.
+                    () = result_tx.closed() => Err(LeaseError::Unavailable),
+                    result = run(core, op, wait) => result,
+                };
+                all.finish(&key, &result_tx, result);
+            }
+            .in_current_span(),
+        );
+        singleflight::wait_for_result(result_rx).await
+    }
+}
+
+/// Counts an attempt that never reached the store, and therefore has no batch result.
+fn count_unanswered(resource: &Resource, error: &LeaseError) {
+    let outcome = match error {
+        LeaseError::OutOfScope | LeaseError::Reserved | LeaseError::KeyReused | LeaseError::Invalid(_) => {
+            "denied"
+        }
+        _ => "error",
+    };
+    let template = Arc::from(template::template(resource.as_bytes()));
+    instruments().acquired(&Of::builtin(), &template, outcome);
+}
+
+/// Identifies requests of equal meaning, independent of the order of JSON members.
+fn fingerprint(request: &AcquireRequest) -> Arc<str> {
+    use std::fmt::Write as _;
+    let mut text = format!(
+        "{}\n{}\n{}",
+        request.resource.text(),
+        request.owner,
+        request.ttl.seconds()
+    );
+    let _ = write!(text, "\n{}", request.wait.as_secs());
+    for (name, value) in request.metadata.iter() {
+        let _ = write!(text, "\n{name:?}={value:?}");
+    }
+    text.into()
+}
+
+async fn run(core: Arc<Core>, op: Box<AcquireOp>, wait: Duration) -> Result<Acquired, LeaseError> {
+    let answer = if wait.is_zero() {
+        acquire_once(&core, &op).await?
+    } else {
+        Box::pin(acquire_queued(&core, op, wait)).await?
+    };
+    to_acquired(&core, answer)
+}
+
+async fn acquire_once(core: &Core, op: &AcquireOp) -> Result<BatchReply, LeaseError> {
+    let mut tries = 0;
+    loop {
+        let asked = core.submit_and_wait(Lane::Main, Operation::Acquire(Box::new(op.clone())));
+        let answer = tokio::time::timeout(REPLY_TIMEOUT, asked)
+            .await
+            .unwrap_or(Err(LeaseError::Unavailable));
+        match answer {
+            Ok(BatchReply {
+                done:
+                    OperationResult::Refused {
+                        reserved_for_waiter: true,
+                        ..
+                    },
+                ..
+            }) if tries < HEAD_RETRIES_MAX => {
+                tries += 1;
+                tokio::time::sleep(HEAD_RETRY_INTERVAL).await;
+            }
+            Err(LeaseError::Unavailable) if op.key.is_none() => {
+                // The grant may have been committed, and without a key no client can claim it:
+                // release it.
+                core.release_unclaimed(op, op.id);
+                return Err(LeaseError::Unavailable);
+            }
+            answer => return answer,
+        }
+    }
+}
+
+async fn acquire_queued(
+    core: &Arc<Core>,
+    op: Box<AcquireOp>,
+    wait: Duration,
+) -> Result<BatchReply, LeaseError> {
+    let (reply, answer) = oneshot::channel();
+    let until = core.clock.tick().plus(millis(wait));
+    let work = waiters::wait(core.clone(), op, reply, until);
+    tasks::spawn("waiter", CancellationToken::new(), work.in_current_span());
+    let answer = tokio::time::timeout(wait + REPLY_TIMEOUT, answer).await;
+    match answer {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(_)) => Err(LeaseError::ShuttingDown),
+        Err(_) => Err(LeaseError::Unavailable),
+    }
+}
+
+fn to_acquired(core: &Core, answer: BatchReply) -> Result<Acquired, LeaseError> {
+    let age_ms = core.clock.tick().since(answer.read_at);
+    match answer.done {
+        OperationResult::Acquired { lease, .. } => {
+            let remaining_ms = lease.remaining_ms(answer.now) - age_ms;
+            if remaining_ms <= 0 {
+                // The lease expired in transit: the client must not be told that it holds the lock.
+                return Err(LeaseError::Unavailable);
+            }
+            Ok(Acquired::Granted { lease, remaining_ms })
+        }
+        OperationResult::Refused { refusal, waiters, .. } => Ok(Acquired::Refused { refusal, waiters }),
+        OperationResult::Lost(_, ending) => Err(LeaseError::Lost(ending.how)),
+        OperationResult::KeyReused => Err(LeaseError::KeyReused),
+        _ => Err(LeaseError::Broken),
+    }
+}

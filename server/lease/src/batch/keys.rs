@@ -1,0 +1,60 @@
+//! Idempotency keys: their bindings and the replay of earlier results.
+
+use domain::lease::invariants::Broken;
+use domain::lease::limits::KEY_WINDOW_MS;
+use domain::lease::{Command, LeaseId};
+
+use super::{KeyRow, Run};
+use crate::operation::{AcquireMode, AcquireOp, IdempotencyKey, OperationResult};
+
+impl Run<'_> {
+    /// The earlier result for a known key; `None` if the request must run.
+    pub(super) fn replay(
+        &mut self,
+        key: &IdempotencyKey,
+        op: &AcquireOp,
+    ) -> Result<Option<OperationResult>, Broken> {
+        let now = self.loaded.now;
+        let known = self.loaded.keys.get(&key.name);
+        let Some(known) = known.filter(|row| now.since(row.created_at) < KEY_WINDOW_MS) else {
+            self.bind(key, None);
+            return Ok(None);
+        };
+        if known.fingerprint != key.fingerprint {
+            return Ok(Some(OperationResult::KeyReused));
+        }
+        let lease = known.lease.and_then(|id| self.lease(&op.resource, id));
+        let Some(lease) = lease.cloned() else {
+            return Ok(None);
+        };
+        if op.mode == AcquireMode::Waiting {
+            self.remove(&op.resource, op.id);
+        }
+        if lease.ending.is_none() && !lease.lives_at(now) {
+            // An expiry is stored before an answer reports it.
+            if let OperationResult::Expired(lease) = self.step(&op.resource, &Command::Expire)?
+                && let Some(ending) = lease.ending.clone()
+            {
+                return Ok(Some(OperationResult::Lost(lease, ending)));
+            }
+        }
+        Ok(Some(match lease.ending_at(now) {
+            Some(ending) => OperationResult::Lost(lease, ending),
+            None => OperationResult::Acquired {
+                lease,
+                reclaimed: false,
+                replayed: true,
+            },
+        }))
+    }
+
+    pub(super) fn bind(&mut self, key: &IdempotencyKey, lease: Option<LeaseId>) {
+        let row = KeyRow {
+            fingerprint: key.fingerprint.clone(),
+            lease,
+            created_at: self.loaded.now,
+        };
+        self.loaded.keys.insert(key.name.clone(), row.clone());
+        self.ran.changes.keys.insert(key.name.clone(), row);
+    }
+}

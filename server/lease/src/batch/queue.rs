@@ -1,0 +1,74 @@
+//! The wait queue of a resource: joining, leaving, and notification of its head.
+
+use domain::lease::{self, LeaseId};
+use domain::names::Resource;
+
+use super::{Joined, QueueEntry, Run};
+use crate::operation::{AcquireOp, OperationResult, QueueHead};
+
+impl Run<'_> {
+    pub(super) fn join(&mut self, op: &AcquireOp) {
+        let held = self.loaded.resources.entry(op.resource.clone()).or_default();
+        held.queue.push_back(QueueEntry {
+            waiter: op.id,
+            replica: self.replica.clone(),
+        });
+        self.ran.changes.joined.push(Joined {
+            resource: op.resource.clone(),
+            waiter: op.id,
+            owner: op.owner.clone(),
+        });
+        self.touched.insert(op.resource.clone());
+    }
+
+    pub(super) fn leave(&mut self, resource: &Resource, waiter: LeaseId) -> OperationResult {
+        self.remove(resource, waiter);
+        let held = self.loaded.resources.entry(resource.clone()).or_default();
+        OperationResult::Refused {
+            refusal: lease::transition::refusal(&held.state, self.loaded.now),
+            waiters: u32::try_from(held.queue.len()).unwrap_or(u32::MAX),
+            reserved_for_waiter: false,
+        }
+    }
+
+    pub(super) fn remove(&mut self, resource: &Resource, waiter: LeaseId) {
+        let held = self.loaded.resources.entry(resource.clone()).or_default();
+        let before = held.queue.len();
+        held.queue.retain(|standing| standing.waiter != waiter);
+        let joined = &mut self.ran.changes.joined;
+        if let Some(place) = joined.iter().position(|it| it.waiter == waiter) {
+            joined.remove(place);
+        } else if held.queue.len() < before {
+            self.ran.changes.left.push(waiter);
+        }
+        if held.queue.len() < before {
+            self.touched.insert(resource.clone());
+        }
+    }
+
+    /// Marks the queue of a free lock as changed, so that its head is notified again in case it
+    /// missed its turn.
+    pub(super) fn touched_line(&mut self, resource: &Resource) {
+        let held = self.loaded.resources.get(resource);
+        if held.is_some_and(|held| {
+            !held.queue.is_empty() && lease::transition::is_free(&held.state, self.loaded.now)
+        }) {
+            self.touched.insert(resource.clone());
+        }
+    }
+
+    pub(super) fn name_heads(&mut self) {
+        for resource in &self.touched {
+            let Some(held) = self.loaded.resources.get(resource) else {
+                continue;
+            };
+            let Some(first) = held.queue.front() else { continue };
+            self.ran.heads.push(QueueHead {
+                resource: resource.clone(),
+                waiter: first.waiter,
+                replica: first.replica.clone(),
+                in_ms: lease::transition::refusal(&held.state, self.loaded.now).retry_after_ms,
+            });
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Loops that collect the operations submitted while the previous batch commits, and run them as
+//! the next batch.
+//!
+//! **Invariant:** a renewal waits for one batch at most: with a single writer it is part of the
+//! next batch, otherwise renewals have a lane of their own. Operations submitted before the
+//! service is closed are executed and answered.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::core::{Batch, Core, Job, Queues};
+use super::store::Lane;
+use runtime::tasks;
+
+/// Operations taken from one queue per transaction.
+const BATCH_MAX: usize = 512;
+/// A queue up to this length is taken whole: a second transaction would cost more than it saves.
+const BATCH_WHOLE: usize = 32;
+
+/// Batches that the store has committed or rejected, on their way to the reply task. Unbounded,
+/// but never longer than the number of callers that wait for an answer.
+type Settled = mpsc::UnboundedSender<Batch>;
+
+/// Serves the lanes until the service is closed and every submitted operation is executed and
+/// answered.
+///
+/// The lanes have their own thread because a single writer blocks while it writes, and because
+/// connections polled by a shared runtime worker would wait for the requests queued on it.
+/// Replies are sent by a task of the main runtime: from another thread each reply would cost one
+/// thread switch, from within the runtime one switch serves the whole batch, and the next batch
+/// runs meanwhile. When both handles have ended, neither holds the store.
+pub(super) fn start(core: &Arc<Core>, queues: Queues) -> [JoinHandle<()>; 2] {
+    let failed = |core: Arc<Core>| {
+        move |why| {
+            // Set once: the first failure ends both tasks.
+            let _ = core.failure.set(why);
+        }
+    };
+    let (settled, batches) = mpsc::unbounded_channel();
+    // Lanes and reply task end by themselves after `closed`; aborting them could split a batch.
+    let lanes = if core.store.has_one_writer() {
+        let writer = serve_one(core.clone(), queues, settled);
+        tasks::vital_thread("lease writer", writer, failed(core.clone()))
+    } else {
+        let lanes = serve(core.clone(), queues, settled);
+        tasks::vital_runtime("lease lanes", lanes, failed(core.clone()))
+    };
+    let answers = tasks::vital(
+        "lease answers",
+        reply_loop(core.clone(), batches),
+        failed(core.clone()),
+    );
+    [lanes, answers]
+}
+
+async fn reply_loop(core: Arc<Core>, mut batches: mpsc::UnboundedReceiver<Batch>) {
+    while let Some(batch) = batches.recv().await {
+        core.finish_batch(batch);
+    }
+}
+
+async fn serve_one(core: Arc<Core>, queues: Queues, settled: Settled) {
+    let Queues { mut urgent, main } = queues;
+    let Some(mut main) = main.into_iter().next() else {
+        return;
+    };
+    // Renewals first: they are part of the next batch whatever the length of the main queue.
+    while let Some(first) = next(&core, &mut urgent, Some(&mut main)).await {
+        let mut jobs = vec![first];
+        gather(&mut urgent, &mut jobs, BATCH_MAX);
+        let share = share(main.len());
+        gather(&mut main, &mut jobs, share);
+        if settled.send(core.commit(Lane::Main, jobs).await).is_err() {
+            return;
+        }
+    }
+}
+
+async fn serve(core: Arc<Core>, queues: Queues, settled: Settled) {
+    let Queues { urgent, main } = queues;
+    let one = |lane: Lane, mut queue: mpsc::Receiver<Job>| {
+        let (core, settled) = (core.clone(), settled.clone());
+        async move {
+            while let Some(first) = next(&core, &mut queue, None).await {
+                let mut jobs = vec![first];
+                let most = match lane {
+                    Lane::Urgent => BATCH_MAX,
+                    Lane::Main => share(queue.len()),
+                };
+                gather(&mut queue, &mut jobs, most);
+                if settled.send(core.commit(lane, jobs).await).is_err() {
+                    return;
+                }
+            }
+        }
+    };
+    let main = main.into_iter().map(|queue| one(Lane::Main, queue));
+    tokio::join!(one(Lane::Urgent, urgent), futures::future::join_all(main));
+}
+
+async fn next(
+    core: &Core,
+    one: &mut mpsc::Receiver<Job>,
+    other: Option<&mut mpsc::Receiver<Job>>,
+) -> Option<Job> {
+    let other = async {
+        match other {
+            Some(queue) => queue.recv().await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        job = one.recv() => job,
+        job = other => job,
+        () = core.closed.cancelled() => None,
+    }
+}
+
+/// How many of the queued operations go into the next batch: half of a long queue. Taking all of
+/// them would synchronize the callers: CPU and disk would then alternate instead of overlapping.
+fn share(waiting: usize) -> usize {
+    (waiting / 2).clamp(BATCH_WHOLE, BATCH_MAX)
+}
+
+fn gather(queue: &mut mpsc::Receiver<Job>, jobs: &mut Vec<Job>, most: usize) {
+    let most = jobs.len() + most;
+    while jobs.len() < most
+        && let Ok(job) = queue.try_recv()
+    {
+        jobs.push(job);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BATCH_MAX, share};
+
+    #[test]
+    fn short_queue_is_taken_whole_long_queue_by_half() {
+        let shares = [0, 1, 32, 64, 65, 200, 10_000].map(share);
+        assert_eq!(shares, [32, 32, 32, 32, 32, 100, BATCH_MAX]);
+    }
+}

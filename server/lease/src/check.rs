@@ -1,0 +1,78 @@
+//! Read-only inspection of a store for `leasehold doctor`.
+
+use std::path::Path;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
+
+use super::error::LeaseOpenError;
+use super::store;
+use runtime::db::read_only;
+use runtime::db::schema::{self, MigrationStatus};
+
+/// Result of the inspection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Examined {
+    pub standing: MigrationStatus,
+    /// Why a confirmed write could be lost, if it could.
+    pub not_durable: Option<String>,
+    /// Why fencing tokens would be issued twice, if they would.
+    pub rewound: Option<String>,
+    /// The store's clock; for SQLite the last time recorded in the file.
+    pub now: Option<DateTime<Utc>>,
+    /// `PostgreSQL 15.8`; `None` for a file.
+    pub version: Option<String>,
+    /// Whether this role may change the tables.
+    pub may_migrate: bool,
+    /// `None` for a file or a store without tables.
+    pub audit_rights: Option<AuditRights>,
+}
+
+/// Permissions of the serving role on audit rows in Postgres.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuditRights {
+    /// It owns the table: triggers protect the rows, but it could drop them.
+    Owner,
+    /// It does not own the table and may change or delete rows.
+    Writer,
+    /// It may only read and append rows.
+    Appender,
+}
+
+const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Inspects the SQLite file of leases; the file must exist.
+///
+/// # Errors
+/// The file cannot be read or is not a store.
+pub async fn sqlite(path: &Path) -> Result<Examined, LeaseOpenError> {
+    let mut connection = open_read_only(path).await.map_err(LeaseOpenError::Store)?;
+    let examined = store::sqlite::examine(&mut connection, path).await;
+    let _closed = connection.close().await;
+    examined.map_err(LeaseOpenError::Store)
+}
+
+/// Migration status of any SQLite file of the product, read-only.
+///
+/// # Errors
+/// The file cannot be read or is not a store.
+pub async fn standing(path: &Path) -> Result<MigrationStatus, sqlx::Error> {
+    let mut connection = open_read_only(path).await?;
+    let standing = schema::standing_sqlite(&mut connection).await;
+    let _closed = connection.close().await;
+    standing
+}
+
+/// Inspects a Postgres store.
+///
+/// # Errors
+/// The server does not answer or refuses the connection.
+pub async fn postgres(url: &str) -> Result<Examined, LeaseOpenError> {
+    let asked = tokio::time::timeout(REPLY_TIMEOUT, store::postgres::examine(url)).await;
+    asked.map_err(|_| LeaseOpenError::NoAnswer)?
+}
+
+async fn open_read_only(path: &Path) -> Result<SqliteConnection, sqlx::Error> {
+    read_only::read_only(path).connect().await
+}

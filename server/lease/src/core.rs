@@ -1,0 +1,385 @@
+//! State shared by the parts of the service, and the path of an operation: submitted to a lane,
+//! applied with its batch in one transaction, answered after the commit.
+//!
+//! **Invariant:** renewals have a lane of their own; a flood of acquires delays them by one
+//! batch at most. A batch is never cancelled: a client that disconnects loses its answer and
+//! nothing else.
+
+use std::hash::{DefaultHasher, Hash, Hasher as _};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use domain::lease::{How, LeaseId, Scope, StoreTime};
+use domain::names::Resource;
+use domain::observation::Tick;
+use futures::FutureExt as _;
+use opentelemetry::trace::SpanContext;
+use tokio::sync::{SetOnce, broadcast, mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::activity_log::ActivityLog;
+use super::caller::LeasePrincipal;
+use super::error::LeaseError;
+use super::metrics::LeaseMetrics;
+use super::operation::{AcquireMode, AcquireOp, Applied, Operation, OperationResult};
+use super::store::{Lane, Store, StoreError};
+use super::trace_index::{Traced, Traces};
+use super::waiters::WaiterRegistry;
+use super::watchers::Followers;
+use runtime::clock::{Clock, Stopwatch};
+use runtime::tasks;
+use runtime::telemetry::instruments;
+use runtime::telemetry::trace::{self, Commits};
+
+/// Operations queued per lane; further ones are answered `Overloaded`.
+const QUEUE_MAX: usize = 32_768;
+const CONFLICT_RETRIES: usize = 5;
+const CHANGES_KEPT: usize = 1_024;
+
+/// A result with the clock readings of its batch.
+#[derive(Debug, Clone)]
+pub(super) struct BatchReply {
+    pub(super) done: OperationResult,
+    pub(super) now: StoreTime,
+    pub(super) read_at: Tick,
+}
+
+pub(super) type Reply = oneshot::Sender<Result<BatchReply, LeaseError>>;
+
+pub(super) struct Job {
+    operation: Operation,
+    reply: Reply,
+    /// Trace of the request, if it is sampled.
+    trace: Option<Box<SpanContext>>,
+}
+
+/// A batch that the store has committed or rejected.
+pub(super) struct Batch {
+    operations: Vec<Operation>,
+    replies: Vec<Reply>,
+    applied: Result<Applied, StoreError>,
+}
+
+/// Names whose state changed; `None` if changes may have been missed.
+pub(super) type Changed = Option<Arc<[Resource]>>;
+
+pub(super) struct Core {
+    pub(super) store: Box<dyn Store>,
+    pub(super) clock: Clock,
+    pub(super) metrics: LeaseMetrics,
+    pub(super) activity: ActivityLog,
+    /// Trace ids of grants and releases, for history events.
+    pub(super) traced: Traced,
+    pub(super) waiting: WaiterRegistry,
+    pub(super) followers: Followers,
+    pub(super) changes: broadcast::Sender<Changed>,
+    /// Cancelled at shutdown: waiters are answered `ShuttingDown`.
+    pub(super) stop: CancellationToken,
+    /// Cancelled when the service closes: the lanes finish their queues and end.
+    pub(super) closed: CancellationToken,
+    /// Set with the reason when the lanes have panicked: no operation is accepted any more.
+    pub(super) failure: SetOnce<String>,
+    urgent: mpsc::Sender<Job>,
+    /// Operations on one resource all go through the same lane, in order.
+    main: Vec<mpsc::Sender<Job>>,
+}
+
+/// The receiving ends of the lanes.
+pub(super) struct Queues {
+    pub(super) urgent: mpsc::Receiver<Job>,
+    pub(super) main: Vec<mpsc::Receiver<Job>>,
+}
+
+impl Core {
+    pub(super) fn new(store: Box<dyn Store>, clock: Clock, stop: CancellationToken) -> (Arc<Self>, Queues) {
+        let (urgent, urgent_queue) = mpsc::channel(QUEUE_MAX);
+        let lanes = store.main_lanes().max(1);
+        let (main, main_queues) = (0..lanes).map(|_| mpsc::channel(QUEUE_MAX)).unzip();
+        let core = Arc::new(Self {
+            store,
+            clock,
+            metrics: LeaseMetrics::default(),
+            activity: ActivityLog::default(),
+            traced: Traced::default(),
+            waiting: WaiterRegistry::default(),
+            followers: Followers::default(),
+            changes: broadcast::Sender::new(CHANGES_KEPT),
+            stop,
+            closed: CancellationToken::new(),
+            failure: SetOnce::new(),
+            urgent,
+            main,
+        });
+        let queues = Queues {
+            urgent: urgent_queue,
+            main: main_queues,
+        };
+        (core, queues)
+    }
+
+    /// Submits an operation. It is executed even if the caller drops the reply.
+    pub(super) fn submit(&self, lane: Lane, operation: Operation, reply: Reply) {
+        let queue = match lane {
+            Lane::Urgent => &self.urgent,
+            Lane::Main => self.main_of(|| route(&operation)),
+        };
+        self.enqueue(queue, operation, reply);
+    }
+
+    /// The main lane of a resource or lease.
+    fn main_of(&self, route: impl FnOnce() -> u64) -> &mpsc::Sender<Job> {
+        match &*self.main {
+            [only] => only,
+            lanes => &lanes[usize::try_from(route() % lanes.len() as u64).unwrap_or(0)],
+        }
+    }
+
+    fn enqueue(&self, queue: &mpsc::Sender<Job>, operation: Operation, reply: Reply) {
+        if let Err(error) = queue.try_send(Job {
+            operation,
+            reply,
+            trace: trace::here().map(Box::new),
+        }) {
+            let (why, job) = match error {
+                mpsc::error::TrySendError::Full(job) => (LeaseError::Overloaded, job),
+                mpsc::error::TrySendError::Closed(job) => (LeaseError::ShuttingDown, job),
+            };
+            let _ = job.reply.send(Err(why));
+        }
+    }
+
+    pub(super) async fn submit_and_wait(
+        &self,
+        lane: Lane,
+        operation: Operation,
+    ) -> Result<BatchReply, LeaseError> {
+        let (reply, answer) = oneshot::channel();
+        self.submit(lane, operation, reply);
+        answer.await.unwrap_or(Err(LeaseError::ShuttingDown))
+    }
+
+    /// Submits an operation and ignores its result.
+    pub(super) fn submit_detached(&self, operation: Operation) {
+        let (reply, _) = oneshot::channel();
+        self.submit(Lane::Main, operation, reply);
+    }
+
+    /// Releases a grant that no client received, and deletes its idempotency key.
+    pub(super) fn release_unclaimed(&self, op: &AcquireOp, lease: LeaseId) {
+        self.metrics.unclaimed_grants.increment();
+        let release = Operation::Release {
+            lease,
+            principal: LeasePrincipal::new(op.issuer.clone()),
+            scope: Scope::everything(),
+            unbind: op.key.as_ref().map(|key| key.name.clone()),
+        };
+        // Same lane as the acquire, which may still be queued.
+        let (reply, _) = oneshot::channel();
+        self.enqueue(self.main_of(|| hash(&op.resource)), release, reply);
+    }
+
+    /// Commits a batch. Callers get their answers from [`Self::finish_batch`].
+    pub(super) async fn commit(&self, lane: Lane, jobs: Vec<Job>) -> Batch {
+        let traces = Traces::from_jobs(jobs.iter().map(|job| job.trace.as_deref()));
+        let (operations, replies): (Vec<_>, Vec<_>) =
+            jobs.into_iter().map(|job| (job.operation, job.reply)).unzip();
+        let commits = Commits::begin(traces.all(), self.system(), operations.len());
+        let watch = Stopwatch::start();
+        let applied = self.try_apply(lane, &operations).await;
+        instruments().statement(self.system(), "lease_batch", applied.is_err(), watch.seconds());
+        commits.end(applied.is_err().then_some("the store did not commit"));
+        // Before the replies are sent: a reader of the store may already see this batch.
+        if let Ok(applied) = &applied {
+            self.traced.record(&operations, &applied.done, &traces);
+        }
+        Batch {
+            operations,
+            replies,
+            applied,
+        }
+    }
+
+    /// Answers the callers of a batch and publishes its changes.
+    pub(super) fn finish_batch(&self, batch: Batch) {
+        let Batch {
+            operations,
+            replies,
+            applied,
+        } = batch;
+        match applied {
+            Ok(applied) => self.reply(&operations, replies, applied),
+            Err(error) => self.fail(&operations, replies, &error),
+        }
+    }
+
+    /// `db.system` of traces and metrics.
+    fn system(&self) -> &'static str {
+        if self.store.has_one_writer() {
+            "sqlite"
+        } else {
+            "postgresql"
+        }
+    }
+
+    async fn try_apply(&self, lane: Lane, operations: &[Operation]) -> Result<Applied, StoreError> {
+        let mut tries = 0;
+        loop {
+            self.metrics.batches.increment();
+            // A panic in a batch drops the writer or the transaction and nothing else: the next
+            // batch reads the store again.
+            let applied = async {
+                tasks::drill_step();
+                self.store.apply(lane, operations).await
+            };
+            let applied = AssertUnwindSafe(applied).catch_unwind().await;
+            let panicked = |payload| Err(StoreError::Panicked(tasks::panicked(tasks::LEASE_BATCH, payload)));
+            match applied.unwrap_or_else(panicked) {
+                Err(StoreError::Conflict) if tries < CONFLICT_RETRIES => tries += 1,
+                done => return done,
+            }
+        }
+    }
+
+    fn reply(&self, operations: &[Operation], replies: Vec<Reply>, applied: Applied) {
+        self.metrics
+            .operations
+            .add(u64::try_from(operations.len()).unwrap_or(0));
+        for head in &applied.heads {
+            self.notify_waiter(head, applied.read_at);
+        }
+        self.activity.add(applied.activity);
+        for lease in &applied.expired {
+            self.metrics.expirations.increment();
+            self.metrics.record_hold(lease);
+        }
+        for ((operation, reply), done) in operations.iter().zip(replies).zip(applied.done) {
+            self.count(operation, &done);
+            let answer = BatchReply {
+                done,
+                now: applied.now,
+                read_at: applied.read_at,
+            };
+            if let Err(Ok(release_undelivered)) = reply.send(Ok(answer)) {
+                self.release_undelivered(operation, &release_undelivered.done);
+            }
+        }
+        if !applied.changed.is_empty() {
+            self.publish(Some(applied.changed.into()));
+        }
+    }
+
+    /// Notifies a waiter of this process when to try. A waiter that is gone is removed from the
+    /// queue.
+    pub(super) fn notify_waiter(&self, head: &super::operation::QueueHead, read_at: Tick) {
+        if head.replica != *self.store.replica() {
+            return;
+        }
+        if !self.waiting.hint(head.waiter, read_at.plus(head.in_ms)) {
+            self.submit_detached(Operation::Leave {
+                resource: head.resource.clone(),
+                waiter: head.waiter,
+            });
+        }
+    }
+
+    pub(super) fn publish(&self, changed: Changed) {
+        self.followers.notify();
+        let _ = self.changes.send(changed);
+    }
+
+    /// The client disconnected before its answer. With an idempotency key it will retry and must
+    /// find its lease.
+    fn release_undelivered(&self, operation: &Operation, done: &OperationResult) {
+        if let (
+            Operation::Acquire(op),
+            OperationResult::Acquired {
+                lease,
+                replayed: false,
+                ..
+            },
+        ) = (operation, done)
+            && (op.key.is_none() || op.mode != AcquireMode::Once)
+        {
+            self.release_unclaimed(op, lease.id);
+        }
+    }
+
+    fn fail(&self, operations: &[Operation], replies: Vec<Reply>, error: &StoreError) {
+        self.metrics.failed_batches.increment();
+        self.metrics
+            .unavailable
+            .add(u64::try_from(operations.len()).unwrap_or(0));
+        let releases = operations
+            .iter()
+            .filter(|operation| is_release(operation))
+            .count();
+        self.metrics
+            .release_failures
+            .add(u64::try_from(releases).unwrap_or(0));
+        tracing::warn!(batch.operations = operations.len(), %error, "a batch of lease operations failed: {error}");
+        for reply in replies {
+            let _ = reply.send(Err(LeaseError::from(error)));
+        }
+    }
+
+    fn count(&self, operation: &Operation, done: &OperationResult) {
+        let metrics = &self.metrics;
+        match done {
+            OperationResult::Acquired { replayed: true, .. } => metrics.replayed.increment(),
+            OperationResult::Acquired { reclaimed, .. } => {
+                metrics.granted.increment();
+                metrics.reclaims.add(u64::from(*reclaimed));
+            }
+            OperationResult::Refused { .. } => metrics.refused.increment(),
+            OperationResult::Renewed(_) => metrics.renewals.increment(),
+            OperationResult::Released(lease) => {
+                metrics.releases.increment();
+                metrics.record_hold(lease);
+            }
+            OperationResult::Revoked(lease) => {
+                metrics.revocations.increment();
+                metrics.record_hold(lease);
+            }
+            OperationResult::Lost(_, ending) if matches!(operation, Operation::Renew { .. }) => {
+                metrics.losses.increment();
+                instruments().lost(super::events::cause(&ending.how));
+            }
+            // A second release of a released lease is a success.
+            OperationResult::Lost(_, ending)
+                if is_release(operation) && !matches!(ending.how, How::Released) =>
+            {
+                metrics.release_failures.increment();
+            }
+            OperationResult::Lost(..)
+            | OperationResult::Expired(_)
+            | OperationResult::Queued { .. }
+            | OperationResult::KeyReused
+            | OperationResult::LifetimeReached(_)
+            | OperationResult::NotFound
+            | OperationResult::Nothing => {}
+        }
+    }
+}
+
+const fn is_release(operation: &Operation) -> bool {
+    matches!(operation, Operation::Release { .. })
+}
+
+/// The main lane of an operation: by resource where it names one, otherwise by lease id. A
+/// client that names a lease has already received the answer to its acquire.
+fn route(operation: &Operation) -> u64 {
+    match operation {
+        Operation::Acquire(op) => hash(&op.resource),
+        Operation::Expire { resource } | Operation::Leave { resource, .. } => hash(resource),
+        Operation::Reject(rejection) => hash(&rejection.resource),
+        Operation::Renew { lease, .. }
+        | Operation::Release { lease, .. }
+        | Operation::Revoke { lease, .. } => hash(lease),
+    }
+}
+
+fn hash(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,159 @@
+//! Fencing: token checks, and the log of rejected writes.
+
+use domain::lease::fencing::{self, FencingAnswer, FencingDecision};
+use domain::lease::{ResourceState, StoreTime};
+use domain::names::{OwnerId, Resource};
+use domain::token::FencingToken;
+
+use super::LeaseService;
+use super::caller::LeaseCaller;
+use super::error::LeaseError;
+use super::operation::{Operation, Rejection};
+use super::queries::ResourceNow;
+use super::store::{Lane, RejectionCount, RejectionQuery, RejectionRange, RejectionRow, StaleWrite};
+
+/// A rejection reported by a resource that compares tokens itself.
+#[derive(Debug, Clone)]
+pub struct Report {
+    pub resource: Resource,
+    pub token: FencingToken,
+    pub highest: Option<FencingToken>,
+    pub owner: Option<OwnerId>,
+    pub source: String,
+    /// When the resource rejected the write; `None`: now.
+    pub at: Option<StoreTime>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Checked {
+    pub answer: FencingAnswer,
+    pub now: ResourceNow,
+}
+
+impl LeaseService {
+    /// Whether a write with this token should be accepted. A rejection is stored before it is
+    /// answered.
+    ///
+    /// # Errors
+    /// `OutOfScope`; `Unavailable`, in which case the write must not be accepted.
+    pub async fn check(
+        &self,
+        caller: &LeaseCaller,
+        resource: &Resource,
+        presented: FencingToken,
+        owner: Option<OwnerId>,
+        source: Option<String>,
+    ) -> Result<Checked, LeaseError> {
+        let now = self.resource(caller, resource).await?;
+        let state = ResourceState {
+            last_token: now.last_token,
+            lease: now.last.clone(),
+            ..ResourceState::default()
+        };
+        let answer = fencing::check(&state, presented, now.now);
+        if let Some(reason) = answer.verdict.reason() {
+            self.record_rejection(Rejection {
+                resource: resource.clone(),
+                token: presented,
+                highest: Some(answer.highest),
+                owner,
+                source: source.unwrap_or_else(|| "check".to_owned()),
+                reason,
+                at: None,
+            })
+            .await?;
+        }
+        Ok(Checked { answer, now })
+    }
+
+    /// Stores a rejection that a resource made itself.
+    ///
+    /// # Errors
+    /// `OutOfScope`, `Unavailable`.
+    pub async fn report(&self, caller: &LeaseCaller, report: Report) -> Result<(), LeaseError> {
+        caller.may_name(&report.resource)?;
+        self.record_rejection(Rejection {
+            resource: report.resource,
+            token: report.token,
+            highest: report.highest,
+            owner: report.owner,
+            source: report.source,
+            reason: "reported",
+            at: report.at,
+        })
+        .await
+    }
+
+    /// Fencing rejections, newest first, at most 1000.
+    ///
+    /// # Errors
+    /// `Unavailable`.
+    pub async fn rejections(&self, resource: Option<&Resource>) -> Result<Vec<RejectionRow>, LeaseError> {
+        self.query_rejections(&RejectionQuery {
+            resource: resource.cloned(),
+            names: None,
+            from: StoreTime::from_ms(i64::MIN),
+            until: StoreTime::from_ms(i64::MAX),
+            most: 1000,
+        })
+        .await
+    }
+
+    /// Fencing rejections that match a query, newest first.
+    ///
+    /// # Errors
+    /// `Unavailable`.
+    pub async fn query_rejections(&self, asked: &RejectionQuery) -> Result<Vec<RejectionRow>, LeaseError> {
+        self.core
+            .store
+            .rejections(asked)
+            .await
+            .map_err(|error| self.unread(&error))
+    }
+
+    /// Rejections counted by resource, owner and second, oldest first.
+    ///
+    /// # Errors
+    /// `Unavailable`.
+    pub async fn rejection_counts(&self, range: &RejectionRange) -> Result<Vec<RejectionCount>, LeaseError> {
+        self.core
+            .store
+            .rejection_counts(range)
+            .await
+            .map_err(|error| self.unread(&error))
+    }
+
+    /// Id of the last rejection recorded before a time of the store's clock; 0 if there is none.
+    ///
+    /// # Errors
+    /// `Unavailable`.
+    pub async fn last_rejection_before(&self, recorded: StoreTime) -> Result<i64, LeaseError> {
+        self.core
+            .store
+            .last_rejection_before(recorded)
+            .await
+            .map_err(|error| self.unread(&error))
+    }
+
+    /// The newest rejected write with an older token of each resource, since a time of the
+    /// store's clock.
+    pub async fn stale_writes(&self, since: StoreTime) -> Result<Vec<StaleWrite>, LeaseError> {
+        let read = self.core.store.stale_writes(since).await;
+        read.map_err(|error| self.unread(&error))
+    }
+
+    async fn record_rejection(&self, rejection: Rejection) -> Result<(), LeaseError> {
+        let reason = rejection.reason;
+        self.submit(Lane::Main, Operation::Reject(Box::new(rejection)))
+            .await?;
+        self.core.metrics.rejections.increment();
+        runtime::telemetry::instruments().rejected(reason);
+        Ok(())
+    }
+}
+
+impl Checked {
+    pub fn accepted(&self) -> bool {
+        self.answer.verdict == FencingDecision::Accepted
+    }
+}

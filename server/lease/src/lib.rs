@@ -1,0 +1,357 @@
+//! The built-in lease service: drives domain's state machine over a store, SQLite or Postgres.
+//!
+//! Owns leases, fencing tokens, waiters, idempotency keys and fencing rejections. Knows neither
+//! HTTP nor pages.
+//!
+//! **Invariants:** at most one live lease per resource in commit order; tokens never repeat and
+//! never decrease; no answer before COMMIT; expiry is a predicate on the store's clock, the
+//! reaper only cleans up; waiters hold no connection.
+
+mod acquire;
+mod activity_log;
+pub mod batch;
+mod batch_loops;
+mod caller;
+pub mod check;
+mod core;
+pub mod error;
+mod events;
+mod fence;
+mod maintenance;
+mod metrics;
+pub mod operation;
+mod queries;
+mod singleflight;
+pub mod store;
+mod trace_index;
+mod waiters;
+mod watchers;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::duration::millis;
+use domain::lease::{How, Lease, LeaseId, Revocation, Ttl, names};
+use tokio::sync::{Mutex, broadcast};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use self::core::{BatchReply, Core};
+use self::operation::{Operation, OperationResult};
+use self::store::postgres::PostgresStore;
+use self::store::sqlite::SqliteStore;
+use self::store::{Lane, Store};
+use runtime::clock::Clock;
+
+pub use config::LeaseConfig;
+
+pub use acquire::{AcquireRequest, Acquired};
+pub use activity_log::{Activity, ActivityEntry, ActivityLog, DrainedActivity, GrantedAfter};
+pub use caller::{LeaseCaller, LeasePrincipal};
+pub use error::{LeaseError, LeaseOpenError};
+pub use fence::{Checked, Report};
+pub use metrics::LeaseMetrics;
+pub use queries::{LeasePage, LeaseView, ResourceNow, WaiterNow};
+pub use store::{RejectionCount, RejectionQuery, RejectionRange, RejectionRow};
+pub use trace_index::Traced;
+pub use watchers::{LeaseChange, LeaseEvent};
+
+/// Below 2 s, the limit within which clients must learn of an outage.
+const REPLY_TIMEOUT: Duration = Duration::from_millis(1_850);
+
+pub struct LeaseService {
+    core: Arc<Core>,
+    flights: Arc<singleflight::Singleflight>,
+    ttl_seconds_max: i64,
+    lifetime_ms_max: i64,
+    lock_delay: Duration,
+    lanes: Mutex<Option<[JoinHandle<()>; 2]>>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Renewed {
+    pub lease: Lease,
+    pub remaining_ms: i64,
+}
+
+/// Result of a release or a revocation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ended {
+    /// Ended by this call.
+    Now(Lease),
+    /// Had already ended.
+    Before(How),
+}
+
+impl LeaseService {
+    /// Opens the store, `sqlite:path` or `postgres://…`, migrates its schema, checks that
+    /// commits are durable, and starts the lanes. Call [`close`](Self::close) before the process
+    /// ends.
+    ///
+    /// # Errors
+    /// See [`LeaseOpenError`]: the file is in use, commits are not durable, or the store was
+    /// rewound.
+    pub async fn open(
+        store_url: &str,
+        config: LeaseConfig,
+        clock: Clock,
+        stop: CancellationToken,
+    ) -> Result<Arc<Self>, LeaseOpenError> {
+        let ttl_seconds_max = i64::try_from(config.max_ttl.as_secs()).map_err(|_| LeaseOpenError::Limits)?;
+        let lifetime_ms_max =
+            i64::try_from(config.max_lifetime.as_millis()).map_err(|_| LeaseOpenError::Limits)?;
+        if ttl_seconds_max < 1 || ttl_seconds_max * 1_000 > lifetime_ms_max {
+            return Err(LeaseOpenError::Limits);
+        }
+        let store = open_store(store_url, clock.clone()).await?;
+        let (core, queues) = Core::new(store, clock, stop);
+        let lanes = batch_loops::start(&core, queues);
+        maintenance::start(&core);
+        Ok(Arc::new(Self {
+            core,
+            flights: Arc::default(),
+            ttl_seconds_max,
+            lifetime_ms_max,
+            lock_delay: config.lock_delay,
+            lanes: Mutex::new(Some(lanes)),
+        }))
+    }
+
+    /// Finishes submitted operations and closes the store. Live leases stay valid.
+    pub async fn close(&self) {
+        self.core.closed.cancel();
+        for lane in self.lanes.lock().await.take().into_iter().flatten() {
+            let _ = lane.await;
+        }
+        self.core.store.close().await;
+    }
+
+    /// Longest TTL that a request may ask for, in seconds.
+    pub fn ttl_seconds_max(&self) -> i64 {
+        self.ttl_seconds_max
+    }
+
+    /// How long a resource stays locked after a forced unlock.
+    pub fn lock_delay(&self) -> Duration {
+        self.lock_delay
+    }
+
+    pub fn metrics(&self) -> &LeaseMetrics {
+        &self.core.metrics
+    }
+
+    /// Activity per resource, for the history writer.
+    pub fn activity(&self) -> &ActivityLog {
+        &self.core.activity
+    }
+
+    /// Trace ids of grants and releases, for the history writer.
+    pub fn traced(&self) -> &Traced {
+        &self.core.traced
+    }
+
+    /// Waiters of this process.
+    pub fn waiters(&self) -> usize {
+        self.core.waiting.count()
+    }
+
+    /// Waits until the lanes have panicked and returns why. The process should then exit: leases
+    /// are in the store and a new process continues from there. Until then every change is
+    /// refused.
+    pub async fn failed(&self) -> String {
+        self.core.failure.wait().await.clone()
+    }
+
+    /// Cancelled at shutdown; open streams end.
+    pub fn stopping(&self) -> &CancellationToken {
+        &self.core.stop
+    }
+
+    /// Names whose state changed; `None` if changes may have been missed.
+    pub fn changes(&self) -> broadcast::Receiver<Option<Arc<[domain::names::Resource]>>> {
+        self.core.changes.subscribe()
+    }
+
+    /// Extends a live lease by its TTL, or by a new TTL that replaces it.
+    ///
+    /// # Errors
+    /// `Lost` with the cause; `NotFound`, also for the lease of another principal;
+    /// `LifetimeReached` at the maximum lifetime.
+    pub async fn renew(
+        &self,
+        caller: &LeaseCaller,
+        lease: LeaseId,
+        ttl: Option<Ttl>,
+    ) -> Result<Renewed, LeaseError> {
+        let answer = self.try_renew(caller, lease, ttl).await;
+        self.core.metrics.renew_attempts.record_answer(&answer);
+        if let Err(LeaseError::Lost(how)) = &answer {
+            events::lost(lease, how);
+        }
+        answer
+    }
+
+    async fn try_renew(
+        &self,
+        caller: &LeaseCaller,
+        lease: LeaseId,
+        ttl: Option<Ttl>,
+    ) -> Result<Renewed, LeaseError> {
+        let renew = Operation::Renew {
+            lease,
+            ttl,
+            lifetime_ms_max: self.lifetime_ms_max,
+            principal: caller.principal.clone(),
+            scope: caller.scope.clone(),
+        };
+        let answer = self.submit(Lane::Urgent, renew).await?;
+        let age_ms = self.core.clock.tick().since(answer.read_at);
+        match answer.done {
+            OperationResult::Renewed(lease) => {
+                let remaining_ms = lease.remaining_ms(answer.now) - age_ms;
+                if remaining_ms > 0 {
+                    return Ok(Renewed { lease, remaining_ms });
+                }
+                // Expired by our clock, but the store's clock decides.
+                let read = self.lease(caller, lease.id).await?;
+                match read.ending() {
+                    Some(how) => Err(LeaseError::Lost(how)),
+                    None => Ok(Renewed {
+                        remaining_ms: read.remaining_ms,
+                        lease: read.lease,
+                    }),
+                }
+            }
+            OperationResult::LifetimeReached(lease) => Err(LeaseError::LifetimeReached {
+                remaining_ms: (lease.remaining_ms(answer.now) - age_ms).max(0),
+            }),
+            OperationResult::Lost(_, ending) => Err(LeaseError::Lost(ending.how)),
+            OperationResult::NotFound => Err(LeaseError::NotFound),
+            _ => Err(LeaseError::Broken),
+        }
+    }
+
+    /// Releases a lease. Idempotent.
+    ///
+    /// # Errors
+    /// `NotFound` when the id is unknown or belongs to another principal.
+    pub async fn release(&self, caller: &LeaseCaller, lease: LeaseId) -> Result<Ended, LeaseError> {
+        let release = Operation::Release {
+            lease,
+            principal: caller.principal.clone(),
+            scope: caller.scope.clone(),
+            unbind: None,
+        };
+        let answer = self.submit(Lane::Main, release).await.and_then(ended);
+        let attempts = &self.core.metrics.release_attempts;
+        match &answer {
+            Ok(Ended::Before(_)) => attempts.lost.increment(),
+            other => attempts.record_answer(other),
+        }
+        if let Ok(Ended::Now(ended)) = &answer {
+            events::released(ended);
+        }
+        answer
+    }
+
+    /// Revokes exactly this lease. The principal and the reason are stored with it and shown to
+    /// its owner. `delay` keeps the resource locked for that long afterwards.
+    ///
+    /// # Errors
+    /// `NotFound` when the id is unknown; `Invalid` when principal or reason is empty or too
+    /// long.
+    pub async fn revoke(
+        &self,
+        lease: LeaseId,
+        revocation: Revocation,
+        delay: Duration,
+    ) -> Result<Ended, LeaseError> {
+        names::words("by", &revocation.by)?;
+        names::words("reason", &revocation.reason)?;
+        names::words("auditId", &revocation.audit_id)?;
+        let audit_id = revocation.audit_id.clone();
+        let revoke = Operation::Revoke {
+            lease,
+            revocation,
+            delay_ms: millis(delay),
+        };
+        let answer = self.submit(Lane::Main, revoke).await.and_then(ended);
+        if let Ok(Ended::Now(ended)) = &answer {
+            events::revoked(ended, &audit_id);
+        }
+        answer
+    }
+
+    async fn submit(&self, lane: Lane, operation: Operation) -> Result<BatchReply, LeaseError> {
+        let asked = self.core.submit_and_wait(lane, operation);
+        tokio::time::timeout(REPLY_TIMEOUT, asked)
+            .await
+            .unwrap_or(Err(LeaseError::Unavailable))
+    }
+}
+
+impl Drop for LeaseService {
+    fn drop(&mut self) {
+        self.core.closed.cancel();
+    }
+}
+
+fn ended(answer: BatchReply) -> Result<Ended, LeaseError> {
+    match answer.done {
+        OperationResult::Released(lease) | OperationResult::Revoked(lease) => Ok(Ended::Now(lease)),
+        OperationResult::Lost(_, ending) => Ok(Ended::Before(ending.how)),
+        OperationResult::NotFound => Err(LeaseError::NotFound),
+        _ => Err(LeaseError::Broken),
+    }
+}
+
+async fn open_store(url: &str, clock: Clock) -> Result<Box<dyn Store>, LeaseOpenError> {
+    match store_address(url)? {
+        Address::Sqlite(path) => Ok(Box::new(SqliteStore::open(path, clock).await?)),
+        Address::Postgres => Ok(Box::new(PostgresStore::open(url, clock).await?)),
+    }
+}
+
+enum Address<'a> {
+    Sqlite(&'a Path),
+    Postgres,
+}
+
+fn store_address(url: &str) -> Result<Address<'_>, LeaseOpenError> {
+    if url.starts_with("postgres://") || url.starts_with("postgresql://") {
+        return Ok(Address::Postgres);
+    }
+    let path = url
+        .strip_prefix("sqlite:")
+        .map(|path| path.strip_prefix("//").unwrap_or(path));
+    match path {
+        Some(path) if !path.is_empty() && !path.starts_with(":memory:") => {
+            Ok(Address::Sqlite(Path::new(path)))
+        }
+        _ => Err(LeaseOpenError::BadUrl),
+    }
+}
+
+/// Migrates the tables of a store without serving it. No server may have the SQLite file open.
+///
+/// # Errors
+/// See [`LeaseOpenError`].
+pub async fn migrate(store_url: &str) -> Result<(), LeaseOpenError> {
+    match store_address(store_url)? {
+        Address::Sqlite(path) => store::sqlite::migrate_file(path).await,
+        Address::Postgres => store::postgres::migrate(store_url).await,
+    }
+}
+
+/// Raises the fencing counter of a store above every token that a lost part of it may have
+/// issued, after a restore from a backup. No server may be running on it. Returns the new epoch.
+///
+/// # Errors
+/// See [`LeaseOpenError`].
+pub async fn raise_epoch(store_url: &str) -> Result<i64, LeaseOpenError> {
+    match store_address(store_url)? {
+        Address::Sqlite(path) => store::sqlite::raise_epoch(path).await,
+        Address::Postgres => store::postgres::raise_epoch(store_url).await,
+    }
+}

@@ -1,0 +1,156 @@
+//! Operations that the service submits to a store, and their results. An operation concerns one
+//! resource.
+
+use std::sync::Arc;
+
+use domain::lease::{Lease, LeaseEnd, LeaseId, Metadata, Refusal, Revocation, Scope, StoreTime, Ttl};
+use domain::names::{OwnerId, Resource};
+use domain::observation::Tick;
+use domain::token::FencingToken;
+
+use super::activity_log::ActivityEntry;
+use super::caller::LeasePrincipal;
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Operation {
+    Acquire(Box<AcquireOp>),
+    Renew {
+        lease: LeaseId,
+        ttl: Option<Ttl>,
+        lifetime_ms_max: i64,
+        principal: LeasePrincipal,
+        scope: Scope,
+    },
+    Release {
+        lease: LeaseId,
+        principal: LeasePrincipal,
+        scope: Scope,
+        /// The key to delete with it: a grant that no client received must not be replayed.
+        unbind: Option<KeyName>,
+    },
+    Revoke {
+        lease: LeaseId,
+        revocation: Revocation,
+        delay_ms: i64,
+    },
+    /// Records that the lease of this resource has expired, if it has.
+    Expire {
+        resource: Resource,
+    },
+    /// A waiter leaves the queue without a grant.
+    Leave {
+        resource: Resource,
+        waiter: LeaseId,
+    },
+    Reject(Box<Rejection>),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct AcquireOp {
+    pub resource: Resource,
+    /// Id of the lease if granted, and of the waiter until then.
+    pub id: LeaseId,
+    pub owner: OwnerId,
+    pub issuer: Arc<str>,
+    pub ttl: Ttl,
+    pub metadata: Metadata,
+    pub key: Option<IdempotencyKey>,
+    pub mode: AcquireMode,
+}
+
+/// What to do when the lock cannot be granted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AcquireMode {
+    Once,
+    /// Join the queue.
+    OrWait,
+    /// Already queued.
+    Waiting,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct KeyName {
+    pub issuer: Arc<str>,
+    pub key: Arc<str>,
+}
+
+/// An idempotency key with the fingerprint of its request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdempotencyKey {
+    pub name: KeyName,
+    pub fingerprint: Arc<str>,
+}
+
+/// A write that was rejected because of its token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejection {
+    pub resource: Resource,
+    pub token: FencingToken,
+    pub highest: Option<FencingToken>,
+    pub owner: Option<OwnerId>,
+    pub source: String,
+    /// `stale`, `never_issued`, or `reported` by a resource that compares tokens itself.
+    pub reason: &'static str,
+    /// When it was rejected; `None`: now.
+    pub at: Option<StoreTime>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum OperationResult {
+    Acquired {
+        lease: Lease,
+        reclaimed: bool,
+        /// Granted earlier to the same key.
+        replayed: bool,
+    },
+    /// Held, or reserved for the first waiter. `waiters` does not include the caller.
+    Refused {
+        refusal: Refusal,
+        waiters: u32,
+        /// The lock is free, but other waiters are queued.
+        reserved_for_waiter: bool,
+    },
+    Queued {
+        refusal: Refusal,
+        /// Number of waiters ahead of this one.
+        ahead: u32,
+    },
+    KeyReused,
+    Renewed(Lease),
+    LifetimeReached(Lease),
+    Released(Lease),
+    Revoked(Lease),
+    Expired(Lease),
+    /// The lease had already ended.
+    Lost(Lease, LeaseEnd),
+    /// Unknown, out of scope, or the lease of another principal.
+    NotFound,
+    Nothing,
+}
+
+/// The first waiter of a queue, and in how many milliseconds it should try (0: now).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueHead {
+    pub resource: Resource,
+    pub waiter: LeaseId,
+    pub replica: Arc<str>,
+    pub in_ms: i64,
+}
+
+/// A committed batch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Applied {
+    /// Store time on which the batch is based.
+    pub now: StoreTime,
+    /// Our clock just before `now` was read: the time elapsed since on our clock is at least
+    /// that elapsed on the store's.
+    pub read_at: Tick,
+    pub done: Vec<OperationResult>,
+    pub heads: Vec<QueueHead>,
+    /// Resources whose state changed.
+    pub changed: Vec<Resource>,
+    /// Leases whose expiry this batch recorded.
+    pub expired: Vec<Lease>,
+    /// Activity per resource.
+    pub activity: Vec<ActivityEntry>,
+}

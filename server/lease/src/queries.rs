@@ -1,0 +1,246 @@
+//! Read queries of the service: one lease, live leases, a resource, the events of a lease.
+
+use domain::lease::scope::NameRange;
+use domain::lease::{How, Lease, LeaseId, StoreTime};
+use domain::names::{OwnerId, Resource};
+use domain::token::FencingToken;
+use tokio::sync::mpsc;
+
+use super::caller::LeaseCaller;
+use super::error::LeaseError;
+use super::operation::Operation;
+use super::store::{HeldRow, Lane, Read};
+use super::watchers::LeaseEvent;
+use super::{LeaseChange, LeaseService};
+
+/// A reading that has become too old to decide an expiry, because this process or the network
+/// stalled, is repeated.
+const READINGS_MAX: usize = 3;
+
+/// A lease as read from the store, aged to now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LeaseView {
+    pub resource: Resource,
+    pub lease: Lease,
+    /// Store time, aged to now.
+    pub now: StoreTime,
+    pub remaining_ms: i64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct LeasePage {
+    pub leases: Vec<LeaseView>,
+    /// The last name of this page, when there are more.
+    pub next: Option<Resource>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ResourceNow {
+    pub holder: Option<LeaseView>,
+    pub last_token: FencingToken,
+    pub waiters: Vec<WaiterNow>,
+    pub(crate) last: Option<Lease>,
+    pub now: StoreTime,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaiterNow {
+    pub owner: OwnerId,
+    pub waited_ms: i64,
+}
+
+impl LeaseService {
+    /// # Errors
+    /// `NotFound` when it was never known, is out of the caller's scope, or belongs to another principal.
+    pub async fn lease(&self, caller: &LeaseCaller, id: LeaseId) -> Result<LeaseView, LeaseError> {
+        for _ in 0..READINGS_MAX {
+            let read = self.core.store.leases(&[id]).await;
+            let read = read.map_err(|error| self.unread(&error))?;
+            let age_ms = self.age_ms(&read);
+            let (resource, lease) = read.value.into_iter().next().ok_or(LeaseError::NotFound)?;
+            caller.may_use(&resource, &lease)?;
+            if has_unstored_expiry(&lease, read.now) {
+                self.store_expiry(resource).await?;
+            } else if !is_too_old(&lease, read.now, age_ms) {
+                return Ok(seen(resource, lease, read.now, age_ms));
+            }
+        }
+        Err(LeaseError::Unavailable)
+    }
+
+    /// **Invariant:** an expiry is stored before an answer reports it. A reading holds no lock:
+    /// a renewal sent before the expiry may still be in flight, and the clock of a later reading
+    /// may be a few milliseconds behind.
+    async fn store_expiry(&self, resource: Resource) -> Result<(), LeaseError> {
+        self.submit(Lane::Main, Operation::Expire { resource }).await?;
+        Ok(())
+    }
+
+    /// Live leases whose names start with `prefix` and lie in the caller's scope, ordered by
+    /// name.
+    ///
+    /// # Errors
+    /// `Unavailable`.
+    pub async fn leases(
+        &self,
+        caller: &LeaseCaller,
+        prefix: &str,
+        after: Option<&Resource>,
+        limit: u32,
+    ) -> Result<LeasePage, LeaseError> {
+        let mut leases: Vec<LeaseView> = Vec::new();
+        let most = usize::try_from(limit).unwrap_or(usize::MAX);
+        for range in caller.scope.ranges(prefix) {
+            // One more than requested, to know whether there is another page.
+            let left = u32::try_from(most + 1 - leases.len()).unwrap_or(u32::MAX);
+            let read = self.held_by(&range, after, left).await?;
+            let age_ms = self.age_ms(&read);
+            let now = read.now;
+            leases.extend(
+                read.value
+                    .into_iter()
+                    .map(|row| seen(row.resource, row.lease, now, age_ms)),
+            );
+            if leases.len() > most {
+                break;
+            }
+        }
+        let more = leases.len() > most;
+        leases.truncate(most);
+        let next = leases.last().filter(|_| more).map(|last| last.resource.clone());
+        Ok(LeasePage { leases, next })
+    }
+
+    pub async fn held_by(
+        &self,
+        range: &NameRange,
+        after: Option<&Resource>,
+        limit: u32,
+    ) -> Result<Read<Vec<HeldRow>>, LeaseError> {
+        let read = self.core.store.held_leases(range, after, limit).await;
+        read.map_err(|error| self.unread(&error))
+    }
+
+    pub async fn held_by_names(&self, names: &[Resource]) -> Result<Read<Vec<HeldRow>>, LeaseError> {
+        let read = self.core.store.held_by_names(names).await;
+        read.map_err(|error| self.unread(&error))
+    }
+
+    /// # Errors
+    /// `OutOfScope`, the same whether or not it is held.
+    pub async fn resource(
+        &self,
+        caller: &LeaseCaller,
+        resource: &Resource,
+    ) -> Result<ResourceNow, LeaseError> {
+        caller.may_name(resource)?;
+        for _ in 0..READINGS_MAX {
+            let read = self.core.store.resource(resource).await;
+            let read = read.map_err(|error| self.unread(&error))?;
+            let (age_ms, now) = (self.age_ms(&read), read.now);
+            let state = read.value.state;
+            if let Some(lease) = &state.lease {
+                if has_unstored_expiry(lease, now) {
+                    self.store_expiry(resource.clone()).await?;
+                    continue;
+                }
+                if is_too_old(lease, now, age_ms) {
+                    continue;
+                }
+            }
+            let waiter = |waiter: super::store::WaiterView| WaiterNow {
+                owner: waiter.owner,
+                waited_ms: now.since(waiter.since).max(0),
+            };
+            return Ok(ResourceNow {
+                holder: state
+                    .holder_at(now)
+                    .map(|lease| seen(resource.clone(), lease.clone(), now, age_ms)),
+                last_token: state.last_token,
+                waiters: read.value.waiters.into_iter().map(waiter).collect(),
+                last: state.lease,
+                now,
+            });
+        }
+        Err(LeaseError::Unavailable)
+    }
+
+    /// The events of a lease from now on. The stream closes after the end of the lease; for an
+    /// ended lease it has that one event.
+    ///
+    /// # Errors
+    /// `NotFound` when it was never known, is out of the caller's scope, or belongs to another principal.
+    pub async fn events(
+        &self,
+        caller: &LeaseCaller,
+        id: LeaseId,
+    ) -> Result<mpsc::Receiver<LeaseEvent>, LeaseError> {
+        let found = self.lease(caller, id).await?;
+        let Some(ending) = found.lease.ending_at(found.now) else {
+            return Ok(self.core.followers.follow(found.lease));
+        };
+        let (to, events) = mpsc::channel(1);
+        let event = LeaseEvent {
+            resource: found.resource,
+            lease: found.lease,
+            at: ending.at,
+            what: LeaseChange::Ended(ending.how),
+        };
+        let _ = to.try_send(event);
+        Ok(events)
+    }
+
+    /// Version of the store, for the Backends page.
+    ///
+    /// # Errors
+    /// `Unavailable`.
+    pub async fn store_version(&self) -> Result<String, LeaseError> {
+        self.core
+            .store
+            .version()
+            .await
+            .map_err(|error| self.unread(&error))
+    }
+
+    pub(super) fn age_ms<T>(&self, read: &Read<T>) -> i64 {
+        self.core.clock.tick().since(read.read_at)
+    }
+
+    pub(super) fn unread(&self, error: &super::store::StoreError) -> LeaseError {
+        self.core.metrics.unavailable.increment();
+        tracing::warn!(%error, "leases could not be read: {error}");
+        LeaseError::from(error)
+    }
+}
+
+/// Whether a lease that was live when it was read seems expired only because of the reading's
+/// age: it may have been renewed since, so it is read again.
+fn is_too_old(lease: &Lease, now: StoreTime, age_ms: i64) -> bool {
+    lease.lives_at(now) && !lease.lives_at(now.plus(age_ms))
+}
+
+/// Whether a lease has expired and its row does not record it yet.
+pub(super) fn has_unstored_expiry(lease: &Lease, now: StoreTime) -> bool {
+    lease.ending.is_none() && !lease.lives_at(now)
+}
+
+fn seen(resource: Resource, lease: Lease, now: StoreTime, age_ms: i64) -> LeaseView {
+    let remaining_ms = (lease.remaining_ms(now) - age_ms).max(0);
+    LeaseView {
+        resource,
+        lease,
+        now: now.plus(age_ms),
+        remaining_ms,
+    }
+}
+
+impl LeaseView {
+    pub fn state(&self) -> &'static str {
+        self.lease.state_at(self.now)
+    }
+
+    /// How the lease ended, if it has.
+    pub fn ending(&self) -> Option<How> {
+        self.lease.ending_at(self.now).map(|ending| ending.how)
+    }
+}

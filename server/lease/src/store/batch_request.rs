@@ -1,0 +1,44 @@
+//! Rows that a batch has to load.
+
+use std::sync::Arc;
+
+use domain::lease::LeaseId;
+use domain::names::Resource;
+
+use crate::operation::{KeyName, Operation};
+
+#[derive(Default)]
+pub(super) struct BatchRequest {
+    pub(super) resources: Vec<Resource>,
+    pub(super) leases: Vec<LeaseId>,
+    pub(super) keys: Vec<[Arc<str>; 2]>,
+}
+
+impl BatchRequest {
+    pub(super) fn from_operations(operations: &[Operation]) -> Self {
+        let mut asked = Self::default();
+        for operation in operations {
+            match operation {
+                Operation::Acquire(op) => {
+                    asked.resources.push(op.resource.clone());
+                    if let Some(key) = &op.key {
+                        let KeyName { issuer, key } = &key.name;
+                        asked.keys.push([issuer.clone(), key.clone()]);
+                    }
+                }
+                Operation::Renew { lease, .. }
+                | Operation::Release { lease, .. }
+                | Operation::Revoke { lease, .. } => asked.leases.push(*lease),
+                Operation::Expire { resource } | Operation::Leave { resource, .. } => {
+                    asked.resources.push(resource.clone());
+                }
+                Operation::Reject(_) => {}
+            }
+        }
+        asked
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.resources.is_empty() && self.leases.is_empty() && self.keys.is_empty()
+    }
+}

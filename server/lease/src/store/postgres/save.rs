@@ -1,0 +1,178 @@
+//! Writes a batch with one statement, whose parameters are columns.
+
+use domain::lease::{How, Lease, Revocation, StoreTime};
+use sqlx::postgres::PgConnection;
+
+use super::load::LoadedState;
+use super::sql;
+use crate::batch::Changes;
+use crate::store::StoreError;
+use crate::store::rows::{metadata_text, writes};
+
+#[derive(Default)]
+struct Counters {
+    resource: Vec<String>,
+    token: Vec<i64>,
+    lease_id: Vec<Option<String>>,
+    locked_until: Vec<Option<i64>>,
+}
+
+/// Columns of a lease that can change.
+#[derive(Default)]
+struct Changed {
+    lease_id: Vec<String>,
+    ttl_seconds: Vec<i64>,
+    expires_at: Vec<i64>,
+    renewed_at: Vec<i64>,
+    renewals: Vec<i64>,
+    ended_at: Vec<Option<i64>>,
+    ended_how: Vec<Option<&'static str>>,
+    revoked_by: Vec<Option<String>>,
+    revoke_reason: Vec<Option<String>>,
+    audit_id: Vec<Option<String>>,
+}
+
+#[derive(Default)]
+struct NewLeases {
+    resource: Vec<String>,
+    owner_id: Vec<String>,
+    issuer: Vec<String>,
+    fencing_token: Vec<i64>,
+    metadata: Vec<String>,
+    acquired_at: Vec<i64>,
+    rest: Changed,
+}
+
+impl Changed {
+    fn push(&mut self, lease: &Lease) {
+        let revocation = match lease.ending.as_ref().map(|ending| &ending.how) {
+            Some(How::Revoked(revocation)) => Some(revocation),
+            _ => None,
+        };
+        let text = |pick: fn(&Revocation) -> &str| revocation.map(|it| pick(it).to_owned());
+        self.lease_id.push(lease.id.to_string());
+        self.ttl_seconds.push(lease.ttl.seconds());
+        self.expires_at.push(lease.expires_at.ms());
+        self.renewed_at.push(lease.renewed_at.ms());
+        self.renewals.push(lease.renewals);
+        self.ended_at
+            .push(lease.ending.as_ref().map(|ending| ending.at.ms()));
+        self.ended_how
+            .push(lease.ending.as_ref().map(|ending| ending.how.as_str()));
+        self.revoked_by.push(text(|it| &it.by));
+        self.revoke_reason.push(text(|it| &it.reason));
+        self.audit_id.push(text(|it| &it.audit_id));
+    }
+}
+
+fn columns(changes: &Changes) -> (Counters, Changed, NewLeases) {
+    let (mut counters, mut changed, mut new_leases) = <(Counters, Changed, NewLeases)>::default();
+    for (resource, (_, state)) in &changes.resources {
+        counters.resource.push(resource.text());
+        counters.token.push(state.last_token.number().cast_signed());
+        let lease = state.lease.as_ref().map(|lease| lease.id.to_string());
+        counters.lease_id.push(lease);
+        counters.locked_until.push(state.locked_until.map(StoreTime::ms));
+    }
+    for change in changes.leases.values() {
+        let lease = &change.lease;
+        if !change.is_new {
+            changed.push(lease);
+            continue;
+        }
+        new_leases.resource.push(change.resource.text());
+        new_leases.owner_id.push(lease.owner.to_string());
+        new_leases.issuer.push(lease.issuer.to_string());
+        new_leases.fencing_token.push(lease.token.number().cast_signed());
+        new_leases.metadata.push(metadata_text(&lease.metadata));
+        new_leases.acquired_at.push(lease.acquired_at.ms());
+        new_leases.rest.push(lease);
+    }
+    (counters, changed, new_leases)
+}
+
+/// A column of nulls only is sent as one null: its subscripts are null as well, and there is no
+/// array to unpack.
+fn sparse<T>(column: Vec<Option<T>>) -> Option<Vec<Option<T>>> {
+    column.iter().any(Option::is_some).then_some(column)
+}
+
+/// Changes of a batch and the state other are based on.
+pub(super) struct Outcome<'a> {
+    pub(super) seen: LoadedState,
+    pub(super) changes: &'a Changes,
+    pub(super) replica: &'a str,
+    pub(super) decided_at: StoreTime,
+    /// Largest accepted difference between `decided_at` and now, in milliseconds; `None` while
+    /// the caller holds the locks.
+    pub(super) max_age_ms: Option<i64>,
+    /// Notification for the other replicas.
+    pub(super) notice: Option<String>,
+}
+
+/// Writes a batch; returns the store time of the write.
+///
+/// # Errors
+/// `Conflict` when a row that the batch had read has changed or is being changed: nothing is
+/// written.
+pub(super) async fn save(
+    connection: &mut PgConnection,
+    outcome: Outcome<'_>,
+) -> Result<StoreTime, StoreError> {
+    let Outcome { seen, changes, .. } = outcome;
+    let writes = writes(changes, outcome.replica, outcome.decided_at)?;
+    let (counters, changed, new_leases) = columns(changes);
+    let mut query = sqlx::query_as(sql::SAVE)
+        .bind(outcome.decided_at.ms())
+        .bind(outcome.max_age_ms)
+        .bind(seen.floor)
+        .bind(seen.resource)
+        .bind(seen.token)
+        .bind(seen.lease_id)
+        .bind(sparse(seen.locked_until))
+        .bind(seen.renewals)
+        .bind(sparse(seen.expires_at))
+        .bind(seen.waiters)
+        .bind(sparse(seen.last_waiter))
+        .bind(counters.resource)
+        .bind(counters.token)
+        .bind(counters.lease_id)
+        .bind(sparse(counters.locked_until));
+    for it in [changed, new_leases.rest] {
+        query = query
+            .bind(it.lease_id)
+            .bind(it.ttl_seconds)
+            .bind(it.expires_at)
+            .bind(it.renewed_at)
+            .bind(it.renewals)
+            .bind(sparse(it.ended_at))
+            .bind(sparse(it.ended_how))
+            .bind(sparse(it.revoked_by))
+            .bind(sparse(it.revoke_reason))
+            .bind(sparse(it.audit_id));
+    }
+    let query = query
+        .bind(new_leases.resource)
+        .bind(new_leases.owner_id)
+        .bind(new_leases.issuer)
+        .bind(new_leases.fencing_token)
+        .bind(new_leases.metadata)
+        .bind(new_leases.acquired_at)
+        .bind(writes.keys)
+        .bind(writes.unbound)
+        .bind(writes.left)
+        .bind(writes.joined)
+        .bind(writes.rejections)
+        .bind(outcome.notice);
+    let (store_now, conflict): (Option<i64>, Option<String>) = query.fetch_one(connection).await?;
+    match (store_now, conflict) {
+        (Some(store_now), None) => Ok(StoreTime::from_ms(store_now)),
+        (_, conflict) => {
+            tracing::debug!(
+                batch.conflict = conflict,
+                "a batch conflicted with another replica"
+            );
+            Err(StoreError::Conflict)
+        }
+    }
+}

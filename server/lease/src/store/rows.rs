@@ -1,0 +1,264 @@
+//! Conversion of rows to and from SQL: one JSON text per statement, because a batch has one
+//! statement per kind of row. Both stores read this way; Postgres also writes this way.
+//! Conversions back are checked: an impossible value is [`StoreError::Corrupt`].
+
+use domain::lease::{How, Lease, LeaseEnd, LeaseId, Metadata, ResourceState, Revocation, StoreTime, Ttl};
+use domain::names::{OwnerId, Resource};
+use domain::token::FencingToken;
+use serde::{Deserialize, Serialize};
+
+use super::{HeldRow, StoreError};
+use crate::batch::{Changes, HeldLease, KeyRow, QueueEntry};
+use crate::operation::KeyName;
+
+/// A JSON array in this order.
+#[derive(Debug, Deserialize)]
+pub(super) struct LeaseRow {
+    lease_id: LeaseId,
+    resource: String,
+    owner_id: String,
+    issuer: String,
+    fencing_token: u64,
+    ttl_seconds: i64,
+    metadata: String,
+    acquired_at: i64,
+    expires_at: i64,
+    renewed_at: i64,
+    renewals: i64,
+    ended_at: Option<i64>,
+    ended_how: Option<String>,
+    revoked_by: Option<String>,
+    revoke_reason: Option<String>,
+    audit_id: Option<String>,
+}
+
+/// Resource, last token, locked until, newest lease, queue.
+#[derive(Debug, Deserialize)]
+pub(super) struct StateRow(
+    String,
+    u64,
+    Option<i64>,
+    Option<LeaseRow>,
+    Option<Vec<(LeaseId, String)>>,
+);
+
+/// Issuer, key, fingerprint, lease, creation time.
+#[derive(Debug, Deserialize)]
+pub(super) struct KeyRowDto(String, String, String, Option<LeaseId>, i64);
+
+#[derive(Debug, Serialize)]
+struct KeyWrite<'a> {
+    issuer: &'a str,
+    key: &'a str,
+    fingerprint: &'a str,
+    lease_id: Option<LeaseId>,
+    created_at: i64,
+}
+
+#[derive(Debug, Serialize)]
+struct JoinWrite<'a> {
+    waiter_id: LeaseId,
+    resource: String,
+    owner_id: &'a str,
+    replica_id: &'a str,
+    waiting_since: i64,
+}
+
+#[derive(Debug, Serialize)]
+struct RejectionWrite<'a> {
+    resource: String,
+    fencing_token: u64,
+    highest_token: Option<u64>,
+    owner_id: Option<&'a str>,
+    source: &'a str,
+    reason: &'a str,
+    at: i64,
+    recorded_at: i64,
+}
+
+/// Rows of a batch other than counters and leases, one JSON text per kind; `None` for an empty
+/// kind.
+#[derive(Default)]
+pub(super) struct Writes {
+    pub(super) keys: Option<String>,
+    pub(super) unbound: Option<String>,
+    pub(super) left: Option<String>,
+    pub(super) joined: Option<String>,
+    pub(super) rejections: Option<String>,
+}
+
+pub(super) fn writes(changes: &Changes, replica: &str, now: StoreTime) -> Result<Writes, StoreError> {
+    let keys: Vec<KeyWrite<'_>> = changes
+        .keys
+        .iter()
+        .map(|(name, row)| key_write(name, row))
+        .collect();
+    let unbound: Vec<[&str; 2]> = changes.unbound.iter().map(|it| [&*it.issuer, &*it.key]).collect();
+    let joined = changes.joined.iter().map(|it| JoinWrite {
+        waiter_id: it.waiter,
+        resource: it.resource.text(),
+        owner_id: it.owner.as_str(),
+        replica_id: replica,
+        waiting_since: now.ms(),
+    });
+    let rejections = changes.rejections.iter().map(|it| RejectionWrite {
+        resource: it.resource.text(),
+        fencing_token: it.token.number(),
+        highest_token: it.highest.map(FencingToken::number),
+        owner_id: it.owner.as_ref().map(OwnerId::as_str),
+        source: &it.source,
+        reason: it.reason,
+        at: it.at.unwrap_or(now).ms(),
+        recorded_at: now.ms(),
+    });
+    Ok(Writes {
+        keys: some_json(&keys)?,
+        unbound: some_json(&unbound)?,
+        left: some_json(&changes.left)?,
+        joined: some_json(&joined.collect::<Vec<_>>())?,
+        rejections: some_json(&rejections.collect::<Vec<_>>())?,
+    })
+}
+
+fn some_json<T: Serialize>(rows: &[T]) -> Result<Option<String>, StoreError> {
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    to_json(rows).map(Some)
+}
+
+pub(super) fn to_json<T: Serialize + ?Sized>(value: &T) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Corrupt(error.to_string()))
+}
+
+pub(super) fn from_json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, StoreError> {
+    serde_json::from_str(text).map_err(|error| StoreError::Corrupt(error.to_string()))
+}
+
+fn key_write<'a>(name: &'a KeyName, row: &'a KeyRow) -> KeyWrite<'a> {
+    KeyWrite {
+        issuer: &name.issuer,
+        key: &name.key,
+        fingerprint: &row.fingerprint,
+        lease_id: row.lease,
+        created_at: row.created_at.ms(),
+    }
+}
+
+impl LeaseRow {
+    pub(super) fn into_lease(self) -> Result<(Resource, Lease), StoreError> {
+        let bad = |what: &str| StoreError::Corrupt(format!("lease {}: {what}", self.lease_id));
+        let how = match self.ended_how.as_deref() {
+            None => None,
+            Some("released") => Some(How::Released),
+            Some("expired") => Some(How::Expired),
+            Some("revoked") => Some(How::Revoked(Revocation {
+                by: self.revoked_by.unwrap_or_default().into(),
+                reason: self.revoke_reason.unwrap_or_default().into(),
+                audit_id: self.audit_id.unwrap_or_default().into(),
+            })),
+            Some(_) => return Err(bad("unknown kind of ending")),
+        };
+        let ending = match (self.ended_at, how) {
+            (Some(at), Some(how)) => Some(LeaseEnd {
+                at: StoreTime::from_ms(at),
+                how,
+            }),
+            _ => None,
+        };
+        let lease = Lease {
+            id: self.lease_id,
+            owner: OwnerId::new(&self.owner_id),
+            issuer: self.issuer.into(),
+            token: FencingToken::new(self.fencing_token),
+            ttl: Ttl::from_stored(self.ttl_seconds)
+                .ok_or_else(|| StoreError::Corrupt(format!("lease {}: its TTL", self.lease_id)))?,
+            metadata: metadata_read(&self.metadata)?,
+            acquired_at: StoreTime::from_ms(self.acquired_at),
+            expires_at: StoreTime::from_ms(self.expires_at),
+            renewed_at: StoreTime::from_ms(self.renewed_at),
+            renewals: self.renewals,
+            ending,
+        };
+        Ok((Resource::from(self.resource.as_str()), lease))
+    }
+}
+
+impl StateRow {
+    pub(super) fn into_held(self) -> Result<(Resource, HeldLease), StoreError> {
+        let Self(resource, last_token, locked_until, lease, queue) = self;
+        let lease = lease
+            .map(LeaseRow::into_lease)
+            .transpose()?
+            .map(|(_, lease)| lease);
+        let queue = queue.unwrap_or_default();
+        let held = HeldLease {
+            state: ResourceState {
+                last_token: FencingToken::new(last_token),
+                touched_at: lease.as_ref().map_or(StoreTime::default(), touched_at),
+                locked_until: locked_until.map(StoreTime::from_ms),
+                lease,
+            },
+            queue: queue
+                .into_iter()
+                .map(|(waiter, replica)| QueueEntry {
+                    waiter,
+                    replica: replica.into(),
+                })
+                .collect(),
+        };
+        Ok((Resource::from(resource.as_str()), held))
+    }
+}
+
+impl KeyRowDto {
+    pub(super) fn into_key(self) -> (KeyName, KeyRow) {
+        let Self(issuer, key, fingerprint, lease, created_at) = self;
+        let name = KeyName {
+            issuer: issuer.into(),
+            key: key.into(),
+        };
+        let row = KeyRow {
+            fingerprint: fingerprint.into(),
+            lease,
+            created_at: StoreTime::from_ms(created_at),
+        };
+        (name, row)
+    }
+}
+
+/// The latest time in the rows of a lease.
+fn touched_at(lease: &Lease) -> StoreTime {
+    let ended = lease.ending.as_ref().map_or(lease.renewed_at, |ending| ending.at);
+    lease.renewed_at.max(ended)
+}
+
+pub(super) fn metadata_text(metadata: &Metadata) -> String {
+    if metadata.is_empty() {
+        return "{}".to_owned();
+    }
+    // A map of strings always has a JSON text.
+    serde_json::to_string(metadata).unwrap_or_else(|_| "{}".to_owned())
+}
+
+fn metadata_read(text: &str) -> Result<Metadata, StoreError> {
+    if text == "{}" {
+        return Ok(Metadata::default());
+    }
+    from_json(text)
+}
+
+/// Array of lease, number of waiters, time since which the first one waits.
+pub(super) fn held_rows(text: &str) -> Result<Vec<HeldRow>, StoreError> {
+    let rows: Vec<(LeaseRow, u32, Option<i64>)> = from_json(text)?;
+    let row = |(lease, waiters, first): (LeaseRow, u32, Option<i64>)| {
+        let (resource, lease) = lease.into_lease()?;
+        Ok(HeldRow {
+            resource,
+            lease,
+            waiters,
+            first_since: first.map(StoreTime::from_ms),
+        })
+    };
+    rows.into_iter().map(row).collect()
+}

@@ -1,0 +1,285 @@
+//! Leases in one SQLite file: one writer, `BEGIN IMMEDIATE`, WAL, `synchronous=FULL`; separate
+//! readers.
+//!
+//! The store's clock is the process's: based on the wall clock at start, driven by the monotonic
+//! clock, and never behind the last time recorded in the file. A jump of the wall clock has no
+//! effect until the next start, and then never backwards.
+
+mod load;
+mod open;
+mod sql;
+mod write;
+mod writer;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use domain::lease::scope::NameRange;
+use domain::lease::{Lease, LeaseId, StoreTime};
+use domain::names::{OwnerId, Resource};
+use domain::observation::Tick;
+use futures::future::BoxFuture;
+use sqlx::SqlitePool;
+use tokio::sync::Mutex;
+
+use self::writer::{Committed, Writer};
+use super::rollback_guard::RollbackGuard;
+use super::rows::{LeaseRow, StateRow, from_json, held_rows, to_json};
+use super::{
+    HeldRow, Lane, Read, RejectionCount, RejectionQuery, RejectionRange, RejectionRow, ResourceView,
+    StaleWrite, Store, StoreError, StoreFuture, StoreNotification, WaiterView,
+};
+use crate::operation::{Applied, Operation, QueueHead};
+use runtime::clock::Clock;
+
+pub use open::{examine, migrate_file, raise_epoch};
+
+pub struct SqliteStore {
+    path: PathBuf,
+    /// `None` after an error: the next batch opens a new writer, so that no partial transaction is left in it.
+    writer: Mutex<Option<Writer>>,
+    readers: SqlitePool,
+    clock: StoreClock,
+    replica: Arc<str>,
+    witness: Mutex<RollbackGuard>,
+    grants: AtomicI64,
+    /// The file lock, held while this process serves the file.
+    _lock: std::fs::File,
+}
+
+/// The store's clock, driven by the process's monotonic clock.
+struct StoreClock {
+    clock: Clock,
+    at_start: StoreTime,
+    started: Tick,
+}
+
+impl StoreClock {
+    fn now(&self) -> (Tick, StoreTime) {
+        let tick = self.clock.tick();
+        (tick, self.at_start.plus(tick.since(self.started)))
+    }
+}
+
+impl SqliteStore {
+    async fn write(&self, operations: &[Operation]) -> Result<Applied, StoreError> {
+        let mut slot = self.writer.lock().await;
+        let Committed { now, read_at, ran } = match self.write_once(&mut slot, operations) {
+            // Another connection has written the file: retry once with an empty cache.
+            Err(StoreError::Conflict) => self.write_once(&mut slot, operations)?,
+            done => done?,
+        };
+        let grants = i64::try_from(ran.changes.grants).unwrap_or(0);
+        self.grants.fetch_add(grants, Ordering::Relaxed);
+        Ok(ran.applied(now, read_at))
+    }
+
+    fn write_once(
+        &self,
+        slot: &mut Option<Writer>,
+        operations: &[Operation],
+    ) -> Result<Committed, StoreError> {
+        // Removed from the slot while in use: after an error the writer is dropped.
+        let writer = match slot.take() {
+            Some(writer) => writer,
+            None => Writer::new(open::writer(&self.path)?),
+        };
+        let (writer, committed) = writer.apply(operations, &self.replica, &self.clock)?;
+        *slot = Some(writer);
+        Ok(committed)
+    }
+}
+
+impl Store for SqliteStore {
+    fn apply<'a>(&'a self, _lane: Lane, operations: &'a [Operation]) -> StoreFuture<'a, Applied> {
+        Box::pin(self.write(operations))
+    }
+
+    fn has_one_writer(&self) -> bool {
+        true
+    }
+
+    fn resource<'a>(&'a self, resource: &'a Resource) -> StoreFuture<'a, Read<ResourceView>> {
+        Box::pin(async move {
+            let (read_at, now) = self.clock.now();
+            let row: Option<String> = sqlx::query_scalar(sql::STATE)
+                .bind(resource.text())
+                .fetch_optional(&self.readers)
+                .await?;
+            let mut value = ResourceView::default();
+            if let Some(row) = row {
+                let row: StateRow = from_json(&row)?;
+                value.state = row.into_held()?.1.state;
+            }
+            let line: Vec<(String, i64)> = sqlx::query_as(sql::QUEUE)
+                .bind(resource.text())
+                .fetch_all(&self.readers)
+                .await?;
+            value.waiters = line.into_iter().map(waiter).collect();
+            Ok(Read { now, read_at, value })
+        })
+    }
+
+    fn leases<'a>(&'a self, ids: &'a [LeaseId]) -> StoreFuture<'a, Read<Vec<(Resource, Lease)>>> {
+        Box::pin(async move {
+            let (read_at, now) = self.clock.now();
+            let text: String = sqlx::query_scalar(sql::LEASES)
+                .bind(to_json(ids)?)
+                .fetch_one(&self.readers)
+                .await?;
+            let rows: Vec<LeaseRow> = from_json(&text)?;
+            let value = rows
+                .into_iter()
+                .map(LeaseRow::into_lease)
+                .collect::<Result<_, _>>()?;
+            Ok(Read { now, read_at, value })
+        })
+    }
+
+    fn held_leases<'a>(
+        &'a self,
+        range: &'a NameRange,
+        after: Option<&'a Resource>,
+        limit: u32,
+    ) -> StoreFuture<'a, Read<Vec<HeldRow>>> {
+        Box::pin(async move {
+            let (read_at, now) = self.clock.now();
+            let query = sqlx::query_scalar(sql::HELD)
+                .bind(range.from.clone())
+                .bind(range.to.clone())
+                .bind(after.map(Resource::text))
+                .bind(now.ms())
+                .bind(i64::from(limit));
+            let text: String = query.fetch_one(&self.readers).await?;
+            let value = held_rows(&text)?;
+            Ok(Read { now, read_at, value })
+        })
+    }
+
+    fn held_by_names<'a>(&'a self, names: &'a [Resource]) -> StoreFuture<'a, Read<Vec<HeldRow>>> {
+        Box::pin(async move {
+            let (read_at, now) = self.clock.now();
+            let names: Vec<String> = names.iter().map(Resource::text).collect();
+            let query = sqlx::query_scalar(sql::HELD_OF)
+                .bind(to_json(&names)?)
+                .bind(now.ms());
+            let text: String = query.fetch_one(&self.readers).await?;
+            let value = held_rows(&text)?;
+            Ok(Read { now, read_at, value })
+        })
+    }
+
+    fn expired_resources(&self, limit: u32) -> StoreFuture<'_, Vec<Resource>> {
+        Box::pin(async move {
+            let (_, now) = self.clock.now();
+            let query = sqlx::query_scalar(sql::EXPIRED)
+                .bind(now.ms())
+                .bind(i64::from(limit));
+            let names: Vec<String> = query.fetch_all(&self.readers).await?;
+            Ok(names.iter().map(|name| Resource::from(name.as_str())).collect())
+        })
+    }
+
+    fn heads<'a>(&'a self, _resources: &'a [Resource]) -> StoreFuture<'a, Read<Vec<QueueHead>>> {
+        // A single process: the head of every queue is published by a batch of its own.
+        let (read_at, now) = self.clock.now();
+        let value = Vec::new();
+        Box::pin(async move { Ok(Read { now, read_at, value }) })
+    }
+
+    fn rejections<'a>(&'a self, asked: &'a RejectionQuery) -> StoreFuture<'a, Vec<RejectionRow>> {
+        Box::pin(async move {
+            let query = sqlx::query_as(sql::REJECTIONS_OF)
+                .bind(asked.resource.as_ref().map(Resource::text))
+                .bind(asked.from.ms())
+                .bind(asked.until.ms())
+                .bind(i64::from(asked.most))
+                .bind(asked.names.as_ref().map(|names| names.from.as_str()))
+                .bind(asked.names.as_ref().and_then(|names| names.to.as_deref()));
+            let rows: Vec<super::RejectionTuple> = query.fetch_all(&self.readers).await?;
+            Ok(rows.into_iter().map(RejectionRow::from).collect())
+        })
+    }
+
+    fn rejection_counts<'a>(&'a self, range: &'a RejectionRange) -> StoreFuture<'a, Vec<RejectionCount>> {
+        Box::pin(async move { Ok(super::rejections::counts(&self.readers, range).await?) })
+    }
+
+    fn last_rejection_before(&self, recorded: StoreTime) -> StoreFuture<'_, i64> {
+        Box::pin(async move { Ok(super::rejections::last_before(&self.readers, recorded).await?) })
+    }
+
+    fn stale_writes(&self, since: StoreTime) -> StoreFuture<'_, Vec<StaleWrite>> {
+        Box::pin(async move {
+            let query = sqlx::query_as(sql::STALE_WRITES).bind(since.ms());
+            let rows: Vec<super::StaleWriteTuple> = query.fetch_all(&self.readers).await?;
+            Ok(rows.into_iter().map(StaleWrite::from).collect())
+        })
+    }
+
+    fn run_maintenance(&self) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            self.write_witness().await;
+            let (_, now) = self.clock.now();
+            let mut slot = self.writer.lock().await;
+            if let Some(writer) = slot.take() {
+                let (leases, keys) = (super::oldest_kept(now), super::keys_kept_from(now));
+                *slot = Some(writer.prune(leases, keys).await?);
+            }
+            Ok(())
+        })
+    }
+
+    fn send_heartbeat(&self) -> StoreFuture<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn next_notification(&self) -> BoxFuture<'_, StoreNotification> {
+        Box::pin(std::future::pending())
+    }
+
+    fn replica(&self) -> &Arc<str> {
+        &self.replica
+    }
+
+    fn version(&self) -> StoreFuture<'_, String> {
+        Box::pin(async move {
+            let version: String = sqlx::query_scalar("SELECT sqlite_version()")
+                .fetch_one(&self.readers)
+                .await?;
+            Ok(format!("SQLite {version}"))
+        })
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            self.write_witness().await;
+            self.readers.close().await;
+            // Closing the last connection checkpoints the WAL into the file.
+            drop(self.writer.lock().await.take());
+        })
+    }
+}
+
+impl SqliteStore {
+    /// Writes the witness file if there were grants since the last write.
+    async fn write_witness(&self) {
+        let mut witness = self.witness.lock().await;
+        let grants = self.grants.load(Ordering::Relaxed);
+        if witness.grants == grants {
+            return;
+        }
+        witness.grants = grants;
+        if let Err(error) = witness.write(&self.path) {
+            tracing::warn!(%error, "could not write the witness file of the store");
+        }
+    }
+}
+
+fn waiter((owner, since): (String, i64)) -> WaiterView {
+    WaiterView {
+        owner: OwnerId::new(owner),
+        since: StoreTime::from_ms(since),
+    }
+}

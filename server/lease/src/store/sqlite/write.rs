@@ -1,0 +1,170 @@
+//! Writes the changes of a batch row by row with cached prepared statements, inside its transaction.
+
+use domain::lease::{How, Lease, Revocation, StoreTime};
+use domain::names::{OwnerId, Resource};
+use domain::token::FencingToken;
+use rusqlite::{CachedStatement, Connection, Params, params};
+
+use super::sql;
+use crate::batch::Changes;
+use crate::store::StoreError;
+use crate::store::rows::metadata_text;
+
+pub(super) fn write(
+    connection: &Connection,
+    changes: &Changes,
+    replica: &str,
+    now: StoreTime,
+) -> Result<(), StoreError> {
+    write_counters(connection, changes)?;
+    // Endings before new leases: the unique index allows one lease without an ending per resource.
+    update_leases(connection, changes)?;
+    insert_leases(connection, changes)?;
+    write_others(connection, changes, replica, now)?;
+    let grants = i64::try_from(changes.grants).unwrap_or(0);
+    execute_one(
+        &mut connection.prepare_cached(sql::TICK)?,
+        params![now.ms(), grants],
+    )
+}
+
+/// Executes a statement that must change exactly one row; otherwise the file differs from what was read.
+fn execute_one(statement: &mut CachedStatement<'_>, params: impl Params) -> Result<(), StoreError> {
+    match statement.execute(params)? {
+        1 => Ok(()),
+        rows => Err(StoreError::Corrupt(format!("one row expected, {rows} written"))),
+    }
+}
+
+fn execute(connection: &Connection, sql: &'static str, params: impl Params) -> Result<(), StoreError> {
+    connection.prepare_cached(sql)?.execute(params)?;
+    Ok(())
+}
+
+fn revocation(lease: &Lease) -> Option<&Revocation> {
+    match lease.ending.as_ref().map(|ending| &ending.how) {
+        Some(How::Revoked(revocation)) => Some(revocation),
+        _ => None,
+    }
+}
+
+fn write_counters(connection: &Connection, changes: &Changes) -> Result<(), StoreError> {
+    let mut first = connection.prepare_cached(sql::FIRST_COUNTER)?;
+    let mut counter = connection.prepare_cached(sql::COUNTER)?;
+    for (resource, (found, state)) in &changes.resources {
+        let name = resource.text();
+        let token = state.last_token.number().cast_signed();
+        let lease = state.lease.as_ref().map(|lease| lease.id.to_string());
+        let until = state.locked_until.map(StoreTime::ms);
+        if *found == 0 {
+            execute_one(&mut first, params![name, token, lease, until])?;
+        } else {
+            execute_one(
+                &mut counter,
+                params![name, token, lease, until, found.cast_signed()],
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn update_leases(connection: &Connection, changes: &Changes) -> Result<(), StoreError> {
+    let mut statement = connection.prepare_cached(sql::UPDATE_LEASE)?;
+    for change in changes.leases.values().filter(|change| !change.is_new) {
+        let lease = &change.lease;
+        let revocation = revocation(lease);
+        let row = params![
+            lease.id.to_string(),
+            lease.ttl.seconds(),
+            lease.expires_at.ms(),
+            lease.renewed_at.ms(),
+            lease.renewals,
+            lease.ending.as_ref().map(|ending| ending.at.ms()),
+            lease.ending.as_ref().map(|ending| ending.how.as_str()),
+            revocation.map(|it| &*it.by),
+            revocation.map(|it| &*it.reason),
+            revocation.map(|it| &*it.audit_id),
+        ];
+        execute_one(&mut statement, row)?;
+    }
+    Ok(())
+}
+
+fn insert_leases(connection: &Connection, changes: &Changes) -> Result<(), StoreError> {
+    let mut statement = connection.prepare_cached(sql::INSERT_LEASE)?;
+    for change in changes.leases.values().filter(|change| change.is_new) {
+        let lease = &change.lease;
+        let revocation = revocation(lease);
+        let row = params![
+            lease.id.to_string(),
+            change.resource.text(),
+            lease.owner.as_str(),
+            &*lease.issuer,
+            lease.token.number().cast_signed(),
+            lease.ttl.seconds(),
+            metadata_text(&lease.metadata),
+            lease.acquired_at.ms(),
+            lease.expires_at.ms(),
+            lease.renewed_at.ms(),
+            lease.renewals,
+            lease.ending.as_ref().map(|ending| ending.at.ms()),
+            lease.ending.as_ref().map(|ending| ending.how.as_str()),
+            revocation.map(|it| &*it.by),
+            revocation.map(|it| &*it.reason),
+            revocation.map(|it| &*it.audit_id),
+        ];
+        execute_one(&mut statement, row)?;
+    }
+    Ok(())
+}
+
+/// Idempotency keys, queues and fencing rejections.
+fn write_others(
+    connection: &Connection,
+    changes: &Changes,
+    replica: &str,
+    now: StoreTime,
+) -> Result<(), StoreError> {
+    for (name, row) in &changes.keys {
+        let lease = row.lease.map(|lease| lease.to_string());
+        let row = params![
+            &*name.issuer,
+            &*name.key,
+            &*row.fingerprint,
+            lease,
+            row.created_at.ms()
+        ];
+        execute_one(&mut connection.prepare_cached(sql::KEY)?, row)?;
+    }
+    for name in &changes.unbound {
+        execute(connection, sql::UNBOUND, params![&*name.issuer, &*name.key])?;
+    }
+    // A waiter may leave and join again in one batch.
+    for waiter in &changes.left {
+        execute(connection, sql::LEFT, [waiter.to_string()])?;
+    }
+    for it in &changes.joined {
+        let row = params![
+            it.waiter.to_string(),
+            it.resource.text(),
+            it.owner.as_str(),
+            replica,
+            now.ms()
+        ];
+        execute_one(&mut connection.prepare_cached(sql::JOINED)?, row)?;
+    }
+    for it in &changes.rejections {
+        let row = params![
+            Resource::text(&it.resource),
+            it.token.number().cast_signed(),
+            it.highest.map(FencingToken::number).map(u64::cast_signed),
+            it.owner.as_ref().map(OwnerId::as_str),
+            it.source,
+            it.reason,
+            it.at.unwrap_or(now).ms(),
+            now.ms(),
+        ];
+        execute_one(&mut connection.prepare_cached(sql::REJECTION)?, row)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! The single writer. A batch is decided on the cached state of its resources and written at once: BEGIN IMMEDIATE,
+//! the rows, COMMIT. It blocks the lane's own thread (see `batch_loops`), because a thread switch per batch would
+//! cost more than the rows of many operations.
+//!
+//! **Invariants:** after any error the writer is dropped, with its open transaction and its cache. Each statement
+//! changes exactly the one row that was decided on, or the transaction fails.
+
+use std::sync::Arc;
+
+use domain::lease::{LeaseId, StoreTime};
+use domain::observation::Tick;
+use rusqlite::Connection;
+
+use super::load::File;
+use super::{StoreClock, load, open, sql, write};
+use crate::batch::{BatchResult, run};
+use crate::operation::Operation;
+use crate::store::StoreError;
+use crate::store::batch_request::BatchRequest;
+use crate::store::state_cache::StateCache;
+
+pub(super) struct Writer {
+    connection: Connection,
+    known: StateCache,
+    /// `None` until the file has been read.
+    file: Option<File>,
+}
+
+/// A committed batch.
+pub(super) struct Committed {
+    pub(super) now: StoreTime,
+    pub(super) read_at: Tick,
+    pub(super) ran: BatchResult,
+}
+
+impl Writer {
+    pub(super) fn new(connection: Connection) -> Self {
+        Self {
+            connection,
+            known: StateCache::new(),
+            file: None,
+        }
+    }
+
+    /// `journal_mode` and `synchronous` of this session.
+    pub(super) fn settings(&self) -> rusqlite::Result<(String, i64)> {
+        open::settings(&self.connection)
+    }
+
+    /// Applies a batch and returns the writer, except after an error. Blocks until the batch is on disk.
+    pub(super) fn apply(
+        mut self,
+        operations: &[Operation],
+        replica: &Arc<str>,
+        clock: &StoreClock,
+    ) -> Result<(Self, Committed), StoreError> {
+        let (mut loaded, missing) = self.known.recall(BatchRequest::from_operations(operations));
+        begin(&self.connection, self.file)?;
+        let file = match self.file {
+            Some(file) if missing.is_empty() => {
+                loaded.floor = file.floor;
+                file
+            }
+            _ => {
+                let file;
+                (file, loaded) = load::load(&self.connection, missing, loaded)?;
+                file
+            }
+        };
+        // Read while the file is locked.
+        let (read_at, now) = clock.now();
+        loaded.now = now;
+        let mut ran = run(loaded, operations, replica)?;
+        if !ran.changes.is_empty() {
+            write::write(&self.connection, &ran.changes, replica, now)?;
+        }
+        self.connection.prepare_cached("COMMIT")?.execute([])?;
+        self.file = Some(file);
+        self.known.put(std::mem::take(&mut ran.after));
+        Ok((self, Committed { now, read_at, ran }))
+    }
+
+    /// Deletes ended leases with an id below `leases` and idempotency keys from before `keys`.
+    pub(super) async fn prune(self, leases: LeaseId, keys: StoreTime) -> Result<Self, StoreError> {
+        let Self {
+            connection,
+            known,
+            file,
+        } = self;
+        let prune = move |connection: &mut Connection| {
+            let mut statement = connection.prepare_cached(sql::PRUNE_LEASES)?;
+            statement.execute([leases.to_string()])?;
+            connection.prepare_cached(sql::PRUNE_KEYS)?.execute([keys.ms()])?;
+            Ok(())
+        };
+        let (connection, ()) = run_blocking(connection, prune).await?;
+        Ok(Self {
+            connection,
+            known,
+            file,
+        })
+    }
+}
+
+/// Begins a transaction and fails if another connection has written since the last read.
+fn begin(connection: &Connection, known: Option<File>) -> Result<(), StoreError> {
+    connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+    let Some(known) = known else { return Ok(()) };
+    if load::data_version(connection)? == known.data_version {
+        return Ok(());
+    }
+    Err(StoreError::Conflict)
+}
+
+/// Runs blocking work on a blocking thread. After an error the connection is dropped.
+async fn run_blocking<T: Send + 'static>(
+    mut connection: Connection,
+    work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
+) -> Result<(Connection, T), StoreError> {
+    let done = tokio::task::spawn_blocking(move || {
+        let done = work(&mut connection)?;
+        Ok((connection, done))
+    });
+    let ended =
+        |error: tokio::task::JoinError| StoreError::Corrupt(format!("the writer's thread ended: {error}"));
+    done.await.map_err(ended)?
+}

@@ -1,0 +1,121 @@
+//! Waits for the store at start: a busy machine or a database that is starting gets time, and the log states what is
+//! awaited. Later operations do not wait as long.
+
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use sqlx::Error;
+
+use super::DbError;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Delay after which the wait is logged.
+const TELL_AFTER: Duration = Duration::from_secs(1);
+const BETWEEN: Duration = Duration::from_millis(100);
+
+/// Retries until success, a permanent error, or the timeout.
+pub(super) async fn patiently<T>(
+    what: &str,
+    attempt: impl AsyncFnMut() -> Result<T, Error>,
+) -> Result<T, DbError> {
+    within(PATIENCE, what, attempt).await
+}
+
+async fn within<T>(
+    patience: Duration,
+    what: &str,
+    mut attempt: impl AsyncFnMut() -> Result<T, Error>,
+) -> Result<T, DbError> {
+    let last = Mutex::new(Error::PoolTimedOut);
+    let keep = |error| std::mem::replace(&mut *last.lock(), error);
+    let mut attempts = std::pin::pin!(async {
+        loop {
+            match attempt().await {
+                Err(error) if passes(&error) => drop(keep(error)),
+                done => return done,
+            }
+            tokio::time::sleep(BETWEEN).await;
+        }
+    });
+    if let Ok(done) = tokio::time::timeout(TELL_AFTER.min(patience), &mut attempts).await {
+        return done.map_err(DbError::Open);
+    }
+    let wait_s = patience.as_secs();
+    tracing::warn!("waiting for {what}, for up to {wait_s} s");
+    let rest = patience.saturating_sub(TELL_AFTER);
+    match tokio::time::timeout(rest, attempts).await {
+        Ok(done) => done.map_err(DbError::Open),
+        Err(_) => Err(DbError::Late {
+            what: what.to_owned(),
+            wait_s,
+            why: keep(Error::PoolTimedOut),
+        }),
+    }
+}
+
+/// Busy, starting, or not listening yet: worth a retry.
+fn passes(error: &Error) -> bool {
+    match error {
+        Error::PoolTimedOut | Error::Io(_) => true,
+        Error::Database(error) => {
+            // SQLite: busy, locked, busy during recovery. Postgres: too many connections, starting up.
+            let code = error.code();
+            code.is_some_and(|code| ["5", "6", "261", "517", "53300", "57P03"].contains(&&*code))
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused() -> Error {
+        Error::Io(std::io::ErrorKind::ConnectionRefused.into())
+    }
+
+    #[tokio::test]
+    async fn a_store_that_comes_late_is_waited_for() {
+        // Refusals and timeouts in turn, past the delay of the log message; then success.
+        let mut left = 13;
+        let opened = patiently("the store", async || {
+            left -= 1;
+            match left {
+                0 => Ok(7),
+                left if left % 2 == 0 => Err(refused()),
+                _ => Err(Error::PoolTimedOut),
+            }
+        });
+        assert_eq!(opened.await.unwrap(), 7);
+    }
+
+    #[tokio::test]
+    async fn a_store_that_never_comes_is_named_with_the_last_reason() {
+        // Refusals until the timeout, and an attempt that never ends.
+        let short = Duration::from_millis(300);
+        let late = within(short, "Postgres on db:5432", async || Err::<(), _>(refused())).await;
+        let text = late.unwrap_err().to_string();
+        assert!(
+            text.starts_with("Postgres on db:5432 did not open within"),
+            "{text}"
+        );
+        assert!(text.contains("refused"), "{text}");
+        let hangs = within(short, "x", async || {
+            std::future::pending::<Result<(), Error>>().await
+        })
+        .await;
+        assert!(matches!(hangs, Err(DbError::Late { .. })));
+    }
+
+    #[tokio::test]
+    async fn what_another_attempt_does_not_mend_is_said_at_once() {
+        // A wrong password or a bad file: one attempt.
+        let mut attempts = 0;
+        let refused = patiently("x", async || {
+            attempts += 1;
+            Err::<(), _>(Error::RowNotFound)
+        });
+        assert!(matches!(refused.await, Err(DbError::Open(_))));
+        assert_eq!(attempts, 1);
+    }
+}

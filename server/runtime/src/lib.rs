@@ -1,0 +1,11 @@
+//! Clock, random numbers, tasks, telemetry and the SQL store.
+
+pub mod client_network;
+pub mod clock;
+pub mod db;
+pub mod disk;
+pub mod random;
+pub mod shutdown;
+pub mod tasks;
+pub mod telemetry;
+pub mod webhook_signature;

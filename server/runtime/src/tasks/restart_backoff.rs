@@ -1,0 +1,44 @@
+//! Restart delay of a panicked task. Pure: time is an argument.
+
+use std::time::Duration;
+
+const FIRST: Duration = Duration::from_millis(500);
+const LONGEST: Duration = Duration::from_secs(30);
+/// A task that ran this long before a panic is not in a panic loop.
+const SOUND: Duration = Duration::from_secs(60);
+
+#[derive(Debug, Default)]
+pub(super) struct Rest {
+    in_a_row: u32,
+}
+
+impl Rest {
+    /// Doubles with each panic in a row; starts again after a long run.
+    pub(super) fn after(&mut self, lived: Duration) -> Duration {
+        if lived >= SOUND {
+            self.in_a_row = 0;
+        }
+        let rest = FIRST.saturating_mul(1 << self.in_a_row.min(16));
+        self.in_a_row = self.in_a_row.saturating_add(1);
+        rest.min(LONGEST)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rests_double_up_to_half_a_minute_and_begin_again_after_a_sound_life() {
+        // Detects a task that is given up, a tight restart loop, and a long delay for an unrelated panic.
+        let mut rest = Rest::default();
+        let quick: Vec<u128> = (0..8).map(|_| rest.after(Duration::ZERO).as_millis()).collect();
+        assert_eq!(quick, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
+        for _ in 0..100 {
+            rest.after(Duration::ZERO);
+        }
+        assert_eq!(rest.after(Duration::ZERO), LONGEST);
+        assert_eq!(rest.after(SOUND), FIRST);
+        assert_eq!(rest.after(Duration::ZERO), FIRST * 2);
+    }
+}

@@ -1,0 +1,127 @@
+//! Cached rules, silences and open alerts, by revision: every write raises the revision in its own transaction, so
+//! that a second without changes costs one small query and a page none. With SQLite, which has a single server, it
+//! costs no query.
+//!
+//! **Invariant:** a process reads its own writes: each write invalidates the cache after its commit.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use domain::alerts::Silence;
+use domain::observation::Tick;
+use parking_lot::Mutex;
+
+use super::rules::KeptRule;
+use super::store::{self, StoredAlert};
+use super::{Alerts, silences};
+use runtime::db::{Db, Tx, on_either};
+
+/// Age limit in milliseconds of a copy that pages use without a check; writes of other replicas appear this late.
+const FRESH_MS: i64 = 1_500;
+
+/// Cached state of one revision.
+#[derive(Debug, Default)]
+pub(super) struct AlertState {
+    pub(super) revision: i64,
+    /// Including removed rules.
+    pub(super) rules: Vec<KeptRule>,
+    /// Including silences that ended since the read.
+    pub(super) silences: Vec<Silence>,
+    pub(super) open: Vec<StoredAlert>,
+}
+
+/// The cache, and when its revision was last checked.
+#[derive(Debug, Default)]
+pub(super) struct AlertCache {
+    copy: Mutex<Option<(Arc<AlertState>, Tick)>>,
+    /// Number of own writes.
+    writes: AtomicU64,
+    /// Number of store queries.
+    asked: AtomicU64,
+}
+
+impl AlertCache {
+    /// Call after the commit of an own write.
+    pub(super) fn wrote(&self) {
+        self.writes.fetch_add(1, Ordering::SeqCst);
+        *self.copy.lock() = None;
+    }
+
+    pub(super) fn query_count(&self) -> u64 {
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    fn get(&self) -> Option<(Arc<AlertState>, Tick)> {
+        self.copy.lock().clone()
+    }
+
+    /// Stores a copy, unless this process wrote since `writes` was read.
+    fn put(&self, book: &Arc<AlertState>, at: Tick, writes: u64) {
+        let mut copy = self.copy.lock();
+        if self.writes.load(Ordering::SeqCst) == writes {
+            *copy = Some((book.clone(), at));
+        }
+    }
+}
+
+impl Alerts {
+    /// The current state.
+    pub(super) async fn book(&self) -> Result<Arc<AlertState>, sqlx::Error> {
+        self.book_of(None).await
+    }
+
+    /// The current state, if the revision was just read.
+    pub(super) async fn book_of(&self, revision: Option<i64>) -> Result<Arc<AlertState>, sqlx::Error> {
+        // With SQLite an own write is the only way to change it, and invalidates the cache.
+        if let (Db::Sqlite(_), Some((book, _))) = (&self.db, self.shelf.get()) {
+            return Ok(book);
+        }
+        let writes = self.shelf.writes.load(Ordering::SeqCst);
+        let at = self.clock.tick();
+        self.shelf.asked.fetch_add(1, Ordering::Relaxed);
+        // The revision first: a write in between causes another read.
+        let revision = match revision {
+            Some(revision) => revision,
+            None => store::revision(&self.db).await?,
+        };
+        let known = self
+            .shelf
+            .get()
+            .map(|(book, _)| book)
+            .filter(|book| book.revision == revision);
+        let book = match known {
+            Some(book) => book,
+            None => Arc::new(AlertState {
+                revision,
+                rules: self.read_rules().await?,
+                silences: silences::read(&self.db, self.now()).await?,
+                open: store::open(&self.db).await?,
+            }),
+        };
+        self.shelf.put(&book, at, writes);
+        Ok(book)
+    }
+
+    /// State of a moment ago, for the notices of every page.
+    pub(super) async fn glance(&self) -> Result<Arc<AlertState>, sqlx::Error> {
+        let fresh = self
+            .shelf
+            .get()
+            .filter(|(_, at)| self.clock.tick().since(*at) <= FRESH_MS);
+        match fresh {
+            Some((book, _)) => Ok(book),
+            None => self.book().await,
+        }
+    }
+}
+
+/// Raises the revision. First statement in the transaction of every change of rules, silences and alerts, which
+/// orders their locks.
+pub(super) async fn turn_page(tx: &mut Tx) -> Result<(), sqlx::Error> {
+    let raise = "UPDATE alert_evaluator SET revision = revision + 1";
+    on_either!(tx, Tx, |tx| sqlx::query(raise)
+        .execute(&mut **tx)
+        .await?
+        .rows_affected());
+    Ok(())
+}

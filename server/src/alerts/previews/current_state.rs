@@ -1,0 +1,24 @@
+//! Current state for previews, from the inventory.
+
+use std::sync::Arc;
+
+use domain::alerts::{HolderNow, Present, ScanTimes};
+use domain::names::{BackendName, LockId, Source};
+
+use inventory::Inventory;
+use runtime::clock::ClockReading;
+
+pub(super) struct Observed {
+    pub(super) inventory: Arc<Inventory>,
+    pub(super) now: ClockReading,
+}
+
+impl Present for Observed {
+    fn scan_times(&self, backend: &BackendName, source: &Source) -> Option<ScanTimes> {
+        self.inventory.scan_times(backend, source)
+    }
+
+    fn holder(&self, lock: &LockId) -> HolderNow {
+        self.inventory.holder(lock, self.now)
+    }
+}

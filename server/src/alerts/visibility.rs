@@ -1,0 +1,141 @@
+//! Alerts and rules as a principal may see them, for pages and the API.
+
+use domain::access::Visible;
+use domain::alerts::{Labels, Rule, RuleId, Subject, fingerprint, is_alert_visible, labels, visible_why};
+
+use super::rules::{KeptRule, RuleVersion};
+use super::store::{self, StoredAlert};
+use super::{AlertError, Alerts};
+
+/// A pending or firing alert.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpenAlert {
+    pub kept: StoredAlert,
+    /// As far as the reader may see it.
+    pub rule: Rule,
+    /// The reader may open the rule's page.
+    pub is_rule_visible: bool,
+    pub labels: Labels,
+    /// The same for every reader.
+    pub fingerprint: String,
+    pub is_silenced: bool,
+}
+
+/// An alert that fired and ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResolvedAlert {
+    pub rule_name: String,
+    pub subject: Subject,
+    pub fired_at: i64,
+    pub ended_at: i64,
+}
+
+impl Alerts {
+    /// Visible pending and firing alerts; firing first, then by severity.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn open(&self, visible: &Visible) -> Result<Vec<OpenAlert>, sqlx::Error> {
+        let book = self.glance().await?;
+        let rules = book.rules();
+        let silences = book.silences(self.now());
+        let of = |kept: &StoredAlert| {
+            let rule = rules.iter().find(|rule| rule.id == kept.alert.rule)?;
+            if !is_alert_visible(visible, &kept.alert.subject, Some(rule)) {
+                return None;
+            }
+            let full = labels(rule, &kept.alert);
+            let is_rule_visible = rule.is_visible(visible);
+            let shown = if is_rule_visible {
+                rule.clone()
+            } else {
+                rule.limited()
+            };
+            let mut kept = kept.clone();
+            let kind = rule.condition.kind;
+            kept.alert.why = visible_why(visible, &kept.alert.subject, kind, &kept.alert.why);
+            Some(OpenAlert {
+                is_silenced: silences.iter().any(|silence| silence.matches(&full)),
+                fingerprint: fingerprint(&full),
+                labels: labels(&shown, &kept.alert),
+                rule: shown,
+                is_rule_visible,
+                kept,
+            })
+        };
+        let mut open: Vec<OpenAlert> = book.open.iter().filter_map(of).collect();
+        open.sort_by_key(|open| {
+            let alert = &open.kept.alert;
+            (
+                !alert.is_firing(),
+                open.rule.severity,
+                std::cmp::Reverse(alert.since()),
+            )
+        });
+        Ok(open)
+    }
+
+    /// Visible alerts that fired and ended, newest first.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn resolved(&self, visible: &Visible, most: i64) -> Result<Vec<ResolvedAlert>, sqlx::Error> {
+        let over = store::over(&self.db, most).await?;
+        let rules = self.glance().await?.rules();
+        let shown = over.into_iter().filter_map(|one| {
+            let rule = rules.iter().find(|rule| rule.id.as_str() == one.rule);
+            is_alert_visible(visible, &one.subject, rule).then(|| ResolvedAlert {
+                rule_name: match rule {
+                    Some(rule) if rule.is_visible(visible) => rule.name.clone(),
+                    Some(rule) => rule.limited().name,
+                    None if visible.is_everything() => one.rule,
+                    None => "a removed rule".to_owned(),
+                },
+                subject: one.subject,
+                fired_at: one.fired_at,
+                ended_at: one.ended_at,
+            })
+        });
+        Ok(shown.collect())
+    }
+
+    /// Visible rules, by severity and name.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn visible_rules(&self, visible: &Visible) -> Result<Vec<KeptRule>, sqlx::Error> {
+        let mut rules = self.rules().await?;
+        rules.retain(|kept| kept.rule.is_visible(visible));
+        Ok(rules)
+    }
+
+    /// # Errors
+    /// `NotFound`, also for a rule that the reader may not see, or the store does not answer.
+    pub async fn visible_rule(&self, visible: &Visible, id: &str) -> Result<KeptRule, AlertError> {
+        let kept = self.rule(id).await?;
+        if kept.rule.is_visible(visible) {
+            Ok(kept)
+        } else {
+            Err(AlertError::NotFound("rule"))
+        }
+    }
+
+    /// Visible versions, newest first, up to the first invisible one: a difference to it would reveal it.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn visible_versions(
+        &self,
+        visible: &Visible,
+        id: &RuleId,
+    ) -> Result<Vec<RuleVersion>, sqlx::Error> {
+        let versions = self.versions(id).await?;
+        let is_visible = |version: &RuleVersion| {
+            visible.is_everything()
+                || self
+                    .parse_kept(&version.draft)
+                    .is_some_and(|rule| rule.is_visible(visible))
+        };
+        Ok(versions.into_iter().take_while(is_visible).collect())
+    }
+}

@@ -1,0 +1,65 @@
+//! `leasehold user` and `leasehold token`: users and API tokens, managed on the server's machine. The commands write
+//! to the store and work with and without a running server, which sees new accounts immediately and removed ones
+//! within a second.
+
+mod grant_args;
+pub mod token;
+pub mod user;
+
+use std::path::PathBuf;
+
+use secrecy::ExposeSecret as _;
+
+use super::exit_code::Exit;
+use super::output::report;
+use crate::audit::{Audit, ChainCheckpoints};
+use crate::identity::{Identity, IdentityError, Principal};
+use config::{Config, ConfigSources};
+use runtime::clock::Clock;
+use runtime::db::Db;
+
+/// The store of users.
+#[derive(Debug, clap::Args)]
+pub(super) struct AccountStore {
+    /// Configuration file; without it, leasehold.toml in this folder, where there is one
+    #[arg(long, value_name = "FILE", env = "LEASEHOLD_CONFIG")]
+    config: Option<PathBuf>,
+}
+
+impl AccountStore {
+    async fn open(&self) -> Result<Identity, Exit> {
+        let sources = ConfigSources::gather(self.config.as_deref(), Vec::new());
+        let config = sources
+            .and_then(|sources| Config::load(&sources))
+            .map_err(|errors| {
+                report(&errors.to_string());
+                Exit::Usage
+            })?;
+        let failed = |error: &dyn std::fmt::Display| {
+            report(&error.to_string());
+            Exit::Failure
+        };
+        let db = Db::open(config.store.expose_secret())
+            .await
+            .map_err(|error| failed(&error))?;
+        let clock = Clock::start();
+        let heads = ChainCheckpoints::new(config.access.audit_checkpoint_file.clone());
+        let audit = Audit::new(db.clone(), clock.clone(), heads);
+        Identity::open(db, audit, clock)
+            .await
+            .map_err(|error| failed(&error))
+    }
+}
+
+/// Actor of the audit entries: any user who can write to the store.
+fn who() -> Principal {
+    Principal::system("command line")
+}
+
+fn refused(error: &IdentityError) -> Exit {
+    report(&error.to_string());
+    match error {
+        IdentityError::Invalid { .. } => Exit::Usage,
+        _ => Exit::Failure,
+    }
+}

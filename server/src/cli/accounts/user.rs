@@ -1,0 +1,143 @@
+//! `leasehold user add|list|disable`
+
+use std::io::Read as _;
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use secrecy::SecretString;
+
+use super::super::exit_code::Exit;
+use super::super::output::print;
+use super::super::table::align;
+use super::grant_args::{self, Granted};
+use super::{AccountStore, refused, who};
+use crate::identity::NewUser;
+
+/// Add, list and disable users.
+#[derive(Debug, clap::Args)]
+#[command(after_help = concat!(
+    "Examples:\n",
+    "  leasehold user add --name ada --role operator --prefix tenant_1: --password-stdin < password\n",
+    "  leasehold user list\n",
+    "  leasehold user disable --name ada\n\n",
+    "Exit codes: 0 done, 1 failure, 2 wrong usage or configuration.",
+))]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Add a user
+    Add {
+        #[command(flatten)]
+        place: AccountStore,
+        /// Name to sign in with
+        #[arg(long, value_name = "NAME")]
+        name: String,
+        #[command(flatten)]
+        granted: Granted,
+        /// Read the password from standard input, up to the first line break
+        #[arg(long, required = true)]
+        password_stdin: bool,
+    },
+    /// List users
+    List {
+        #[command(flatten)]
+        place: AccountStore,
+        /// Print JSON: [{id, name, grants, disabled}]
+        #[arg(long)]
+        json: bool,
+    },
+    /// Disable a user and end their sessions
+    Disable {
+        #[command(flatten)]
+        place: AccountStore,
+        #[arg(long, value_name = "NAME")]
+        name: String,
+    },
+}
+
+/// # Errors
+/// Standard output cannot be written.
+pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let done = match args.command {
+        Command::Add {
+            place, name, granted, ..
+        } => add(&place, name, &granted).await?,
+        Command::List { place, json } => list(&place, json).await?,
+        Command::Disable { place, name } => disable(&place, &name).await,
+    };
+    Ok(done.err().unwrap_or(Exit::Ok).into())
+}
+
+async fn add(place: &AccountStore, name: String, granted: &Granted) -> anyhow::Result<Result<(), Exit>> {
+    let mut password = String::new();
+    std::io::stdin()
+        .lock()
+        .take(64 * 1024)
+        .read_to_string(&mut password)?;
+    let password = SecretString::from(password.lines().next().unwrap_or_default());
+    let identity = match place.open().await {
+        Ok(identity) => identity,
+        Err(exit) => return Ok(Err(exit)),
+    };
+    let new = NewUser {
+        name,
+        grants: granted.grants(),
+        password: Some(password),
+    };
+    Ok(identity
+        .add_user(&who(), new)
+        .await
+        .map(drop)
+        .map_err(|error| refused(&error)))
+}
+
+async fn list(place: &AccountStore, json: bool) -> anyhow::Result<Result<(), Exit>> {
+    let identity = match place.open().await {
+        Ok(identity) => identity,
+        Err(exit) => return Ok(Err(exit)),
+    };
+    let directory = identity.directory();
+    let mut users: Vec<_> = directory.users.values().collect();
+    users.sort_by(|a, b| a.name.cmp(&b.name));
+    if json {
+        let rows: Vec<_> = users
+            .iter()
+            .map(|user| {
+                serde_json::json!({
+                    "id": user.id, "name": user.name, "grants": *user.grants,
+                    "disabled": user.disabled_at.is_some(),
+                })
+            })
+            .collect();
+        print(&format!("{:#}\n", serde_json::Value::from(rows)))?;
+        return Ok(Ok(()));
+    }
+    let rows: Vec<_> = users
+        .iter()
+        .map(|user| {
+            let grants: Vec<_> = user.grants.iter().cloned().collect();
+            let disabled = if user.disabled_at.is_some() {
+                "disabled"
+            } else {
+                ""
+            };
+            vec![user.name.clone(), grant_args::words(&grants), disabled.to_owned()]
+        })
+        .collect();
+    print(&align(&["NAME", "MAY", ""], &rows))?;
+    Ok(Ok(()))
+}
+
+async fn disable(place: &AccountStore, name: &str) -> Result<(), Exit> {
+    let identity = place.open().await?;
+    let directory = identity.directory();
+    let id = directory.user_named(name).map_or(name, |user| user.id.as_str());
+    identity
+        .disable_user(&who(), id)
+        .await
+        .map_err(|error| refused(&error))
+}

@@ -1,0 +1,85 @@
+//! A process group: its members, and how it is ended.
+
+use std::fs;
+use std::time::Duration;
+
+use leasehold_client::{Moment, clock};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// Scanning all processes is expensive: the interval grows.
+const LOOK_FIRST: Duration = Duration::from_millis(10);
+const LOOK_LAST: Duration = Duration::from_millis(160);
+
+/// The command's group. The id is that of the first process, which is not reaped before the group has ended: it
+/// cannot be reused.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Group(pub(super) Pid);
+
+impl Group {
+    /// Sends a signal; a group that is gone is ignored.
+    pub(super) fn send(self, signal: Signal) {
+        if let Err(error) = kill_process_group(self.0, signal)
+            && error != rustix::io::Errno::SRCH
+        {
+            tracing::warn!("signal {signal:?} could not be sent to the command: {error}");
+        }
+    }
+
+    /// Resolves when no process of the group runs any more, or at `until`.
+    pub(super) async fn emptied(self, until: Moment) {
+        let mut pause = LOOK_FIRST;
+        while self.is_running() && clock::now() < until {
+            tokio::time::sleep(pause.min(until.since(clock::now()))).await;
+            pause = (pause * 2).min(LOOK_LAST);
+        }
+    }
+
+    /// Sends SIGTERM if there is time, and SIGKILL at `kill_at` to the rest.
+    ///
+    /// Stopped processes are not continued, because the lease is lost; SIGKILL ends them.
+    pub(super) async fn end(self, kill_at: Moment) {
+        if clock::now() < kill_at {
+            self.send(Signal::TERM);
+            self.emptied(kill_at).await;
+        }
+        self.send(Signal::KILL);
+    }
+
+    /// Whether any process of the group is running. If unknown: yes.
+    pub(super) fn is_running(self) -> bool {
+        let Ok(processes) = fs::read_dir("/proc") else {
+            return true;
+        };
+        let group = self.0.as_raw_nonzero().get();
+        processes
+            .filter_map(Result::ok)
+            .filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok())
+            .any(|stat| runs_in(&stat, group))
+    }
+}
+
+/// Parses `pid (name) state ppid pgrp …`; the name may contain anything, including parentheses.
+fn runs_in(stat: &str, group: i32) -> bool {
+    let Some((_, rest)) = stat.rsplit_once(')') else {
+        return false;
+    };
+    let mut fields = rest.split_whitespace();
+    let (state, pgrp) = (fields.next(), fields.nth(1));
+    pgrp.is_some_and(|it| it.parse() == Ok(group)) && !matches!(state, Some("Z" | "X"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_still_runs_counts() {
+        // Running, stopped, and zombie; a name that looks like the rest of the line; another group.
+        assert!(runs_in("7 (sh) S 1 7 7 0", 7));
+        assert!(runs_in("8 (sh) T 7 7 7 0", 7));
+        assert!(!runs_in("7 (sh) Z 1 7 7 0", 7));
+        assert!(runs_in("9 (a) Z 1 3) R 1 7 7 0", 7));
+        assert!(!runs_in("9 (sh) R 1 70 7 0", 7));
+        assert!(!runs_in("", 7));
+    }
+}

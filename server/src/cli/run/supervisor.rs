@@ -1,0 +1,158 @@
+//! Supervises the command while its lease is held, and ends it.
+
+use std::time::Duration;
+
+use leasehold_client::{Lease, LeaseState, Loss, Moment, clock};
+use rustix::process::{Signal, getpid, kill_process};
+
+use super::Args;
+use super::command::Running;
+use super::signals::{Signals, TERMINATING};
+use super::stderr::write_stderr;
+use super::watchdog::WatchdogCommand;
+use super::watchdog_client::Guard;
+use domain::escape::visible;
+
+const STANDS_STILL: &str = "the command is stopped because it reads from the terminal: redirect its input, for \
+    example with </dev/null";
+
+/// How it ended. No process of the group is left.
+pub(super) enum Ended {
+    /// With this exit code.
+    ByItself(u8),
+    /// The lease was lost; the command's exit code does not matter.
+    Lost,
+}
+
+pub(super) struct SupervisedLease {
+    resource: String,
+    grace: Duration,
+    standing: LeaseState,
+    signals: Signals,
+    running: Running,
+    guard: Guard,
+    /// The last deadline sent to the watcher.
+    deadline: Moment,
+    told_of_terminal: bool,
+}
+
+impl SupervisedLease {
+    /// Starts the watcher, then the command.
+    pub(super) async fn start(args: &Args, lease: &Lease, signals: Signals) -> anyhow::Result<Self> {
+        let standing = lease.standing();
+        let running = Running::stopped(&args.command, lease).await?;
+        let deadline = standing.deadline();
+        let guard = match Guard::start(running.group(), args.grace, deadline).await {
+            Ok(guard) => guard,
+            Err(error) => {
+                running.group().send(Signal::KILL);
+                anyhow::bail!("cannot start the watcher of the command: {error}");
+            }
+        };
+        let held = Self {
+            resource: args.resource.clone(),
+            grace: args.grace,
+            standing,
+            signals,
+            running,
+            guard,
+            deadline,
+            told_of_terminal: false,
+        };
+        // If the lease was lost meanwhile, the command does not start.
+        if !held.standing.is_lost() {
+            held.running.go()?;
+        }
+        Ok(held)
+    }
+
+    pub(super) async fn until_ended(mut self) -> anyhow::Result<Ended> {
+        loop {
+            // The deadline is checked first: this process may have been stopped, or the machine suspended.
+            if let Some(loss) = self.standing.loss() {
+                return self.end_lost(&loss).await;
+            }
+            if self.running.has_ended()? {
+                return self.end_with_it().await;
+            }
+            self.tell_of_terminal()?;
+            tokio::select! {
+                biased;
+                _ = self.standing.lost() => {}
+                deadline = self.standing.renewed_after(self.deadline) => {
+                    self.guard.tell_deadline(deadline).await?;
+                    self.deadline = deadline;
+                }
+                signal = self.signals.next() => self.forward(signal)?,
+                () = self.running.changed() => {}
+            }
+        }
+    }
+
+    /// Reports that the command is stopped, which would look like a hang.
+    fn tell_of_terminal(&mut self) -> anyhow::Result<()> {
+        if !self.told_of_terminal && self.running.is_stopped_by_terminal()? {
+            self.told_of_terminal = true;
+            write_stderr(STANDS_STILL.to_owned());
+        }
+        Ok(())
+    }
+
+    fn forward(&self, signal: Signal) -> anyhow::Result<()> {
+        let group = self.running.group();
+        group.send(signal);
+        if TERMINATING.contains(&signal) && !self.standing.is_lost() {
+            // A stopped command could not handle the signal. The lease is held, so it may continue.
+            group.send(Signal::CONT);
+        }
+        if signal == Signal::TSTP {
+            // Ctrl-Z stops both processes. The lease is then not renewed, so the watcher ends the command at the
+            // deadline.
+            kill_process(getpid(), Signal::STOP)?;
+            if !self.standing.is_lost() {
+                group.send(Signal::CONT);
+            }
+        }
+        Ok(())
+    }
+
+    /// SIGTERM is sent by the watcher, perhaps already; SIGKILL by both.
+    async fn end_lost(mut self, loss: &Loss) -> anyhow::Result<Ended> {
+        let message = format!("{}: {loss}; the command is terminated", self.resource);
+        let saying = write_stderr(visible(&message).into_owned());
+        let kill_at = clock::now().min(self.standing.deadline()).plus(self.grace);
+        let group = self.running.group();
+        if self.guard.send(WatchdogCommand::End(kill_at)).await {
+            group.emptied(kill_at).await;
+            group.send(Signal::KILL);
+        } else {
+            group.end(kill_at).await;
+        }
+        self.finish().await?;
+        saying.finish();
+        Ok(Ended::Lost)
+    }
+
+    /// Ends processes that the command left running: they would continue without the lease.
+    async fn end_with_it(self) -> anyhow::Result<Ended> {
+        let group = self.running.group();
+        if group.is_running() {
+            let kill_at = clock::now()
+                .plus(self.grace)
+                .min(self.standing.deadline().plus(self.grace));
+            group.end(kill_at).await;
+        }
+        let was_lost = self.standing.loss();
+        let code = self.finish().await?;
+        Ok(was_lost.map_or(Ended::ByItself(code), |_| Ended::Lost))
+    }
+
+    async fn finish(mut self) -> anyhow::Result<u8> {
+        while !self.running.has_ended()? {
+            self.running.changed().await;
+        }
+        // Only now may the process id be reused.
+        self.guard.dismiss().await;
+        Ok(self.running.reap()?)
+    }
+}

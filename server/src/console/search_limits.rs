@@ -1,0 +1,98 @@
+//! Searches that scan every name: on blocking threads, limited in number, stopped when the client disconnects.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use app::console::ConsoleError;
+use tokio::sync::Semaphore;
+
+use inventory::Abandon;
+
+/// How long a search waits for a permit.
+const PERMIT_WAIT_MAX: Duration = Duration::from_secs(2);
+/// `Retry-After` of a refused search, in seconds.
+const RETRY_AFTER_S: u32 = 1;
+
+/// Cheap to clone; all share the same permits.
+#[derive(Clone)]
+pub(super) struct Searches {
+    permits: Arc<Semaphore>,
+    permit_wait_max: Duration,
+}
+
+impl Searches {
+    /// Half of the cores; the others serve leases and pages.
+    pub(super) fn new() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self::with(cores.div_ceil(2), PERMIT_WAIT_MAX)
+    }
+
+    fn with(searches_max: usize, permit_wait_max: Duration) -> Self {
+        Self {
+            permits: Arc::new(Semaphore::new(searches_max)),
+            permit_wait_max,
+        }
+    }
+
+    /// Runs `search`, which is stopped when this future is dropped. Its permit is returned when it has ended.
+    ///
+    /// # Errors
+    /// Too many searches are running.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        search: impl FnOnce(&Abandon) -> T + Send + 'static,
+    ) -> Result<T, ConsoleError> {
+        let busy = ConsoleError::Busy {
+            retry_after_s: RETRY_AFTER_S,
+        };
+        let permit = tokio::time::timeout(self.permit_wait_max, self.permits.clone().acquire_owned());
+        let Ok(Ok(permit)) = permit.await else {
+            return Err(busy);
+        };
+        let abandon = Abandon::default();
+        let _abandoned_on_drop = abandon.on_drop();
+        let running = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            search(&abandon)
+        });
+        running.await.map_err(|_| busy)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_search_beyond_the_limit_is_refused() {
+        // One search runs without end, so the next is refused after its wait; then the first ends.
+        let searches = Searches::with(1, Duration::ZERO);
+        let (end, ended) = mpsc::channel::<()>();
+        let first = searches.run(move |_| ended.recv());
+        tokio::pin!(first);
+        assert!(futures::poll!(&mut first).is_pending());
+        let refused = searches.run(|_| ()).await;
+        assert_eq!(refused, Err(ConsoleError::Busy { retry_after_s: 1 }));
+        end.send(()).unwrap();
+        first.await.unwrap().unwrap();
+        assert_eq!(searches.run(|_| 7).await, Ok(7));
+    }
+
+    #[tokio::test]
+    async fn a_search_ends_when_its_caller_has_gone() {
+        // The future is dropped, as for a disconnecting client.
+        let searches = Searches::with(1, Duration::from_secs(60));
+        {
+            let search = searches.run(|abandon| {
+                while !abandon.is_abandoned() {
+                    std::thread::yield_now();
+                }
+            });
+            tokio::pin!(search);
+            assert!(futures::poll!(&mut search).is_pending());
+        }
+        assert_eq!(searches.run(|_| 7).await, Ok(7));
+    }
+}

@@ -1,0 +1,53 @@
+//! Panicked background tasks, among the errors of the Backends page: observers with their backend, all others with
+//! the built-in lease service.
+
+use domain::backend::{BackendFailure, BackendView};
+use domain::names::BackendName;
+
+use runtime::tasks::Fallen;
+
+const REMEDY: &str = "The supervisor restarts the task. The log has the whole panic: please report it to the maintainers of Leasehold.";
+
+pub(super) fn with_tasks(mut views: Vec<BackendView>, fallen: Vec<Fallen>) -> Vec<BackendView> {
+    for fallen in fallen {
+        let own = BackendName::builtin();
+        let of = fallen.name.of.as_deref().unwrap_or(own.as_str());
+        // A panic message may contain names of locks: only for readers of the whole backend.
+        let of_whole = |view: &&mut BackendView| view.name.as_str() == of && !view.is_limited;
+        let Some(view) = views.iter_mut().find(of_whole) else {
+            continue;
+        };
+        let fault = fault(&fallen);
+        if fallen.again_since.is_none() && view.fault.is_none() {
+            view.fault = Some(fault);
+        } else {
+            view.past_faults.insert(0, fault);
+        }
+    }
+    views
+}
+
+fn fault(fallen: &Fallen) -> BackendFailure {
+    let name = &fallen.name;
+    let standing = match fallen.again_since {
+        Some(since) => format!(
+            "it was started again, {}, and runs since {} UTC",
+            times(fallen.restarts),
+            since.format("%Y-%m-%d %H:%M:%S")
+        ),
+        None => format!("it is started again {} s after that", fallen.rest.as_secs_f64()),
+    };
+    BackendFailure {
+        message: format!(
+            "the console's task \u{201c}{name}\u{201d} panicked: {}; {standing}",
+            fallen.why
+        ),
+        remedy: REMEDY.to_owned(),
+        at: fallen.at,
+        times: 1,
+    }
+}
+
+fn times(restarts: u64) -> String {
+    domain::format::counted(restarts, "restart", "restarts")
+}

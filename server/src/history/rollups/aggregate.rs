@@ -1,0 +1,338 @@
+//! Aggregates changes in memory, at every step at once; changed rows are written every few seconds.
+//!
+//! **Invariant:** rows carry the id of the process that wrote them and are replaced only by that process with larger
+//! values: a restart or a second replica adds rows and overwrites none.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use domain::history::renewal_runs::Beat;
+use domain::history::rollup::Rollup;
+use domain::history::template::template;
+use domain::lock_detail::EventKind;
+use domain::names::{BackendName, Resource};
+use domain::token::FencingToken;
+
+use super::STEPS_S;
+use super::wait_inference::WaitInference;
+use crate::history::limits::LOOK_MS_MAX;
+use crate::history::metrics;
+use inventory::{GROUPS_MAX, LockChange, OTHER, WatchedBackend};
+use lease::{Activity, ActivityEntry};
+use runtime::telemetry::instruments;
+use runtime::telemetry::instruments::Of;
+
+/// Resource names with a cached template.
+const TEMPLATES_KEPT: usize = 20_000;
+
+/// Leases whose loss was already counted.
+const TOLD_LOST_KEPT: usize = 10_000;
+
+pub(super) type RollupKey = (BackendName, Arc<str>);
+/// Length in seconds, and start in milliseconds since 1970.
+pub(super) type Stretch = (i64, i64);
+
+/// A value, and whether it has grown since it was written.
+#[derive(Debug, Default)]
+pub(super) struct Growing<T> {
+    pub(super) sum: T,
+    pub(super) is_dirty: bool,
+}
+
+/// Milliseconds during which a backend was observed, and during which its waiters were known.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Coverage {
+    pub(super) watched_ms: i64,
+    pub(super) waits_ms: i64,
+}
+
+pub(in crate::history) struct Gatherer {
+    pub(super) process_id: String,
+    pub(super) sums: HashMap<Stretch, HashMap<RollupKey, Growing<Rollup>>>,
+    pub(super) coverage: HashMap<Stretch, HashMap<BackendName, Growing<Coverage>>>,
+    /// Values of the current round.
+    round: HashMap<RollupKey, Rollup>,
+    /// Integrals at the last sample.
+    looked: HashMap<RollupKey, Integrals>,
+    looked_at: i64,
+    lines: WaitInference,
+    names: HashMap<Resource, Arc<str>>,
+    /// Leases whose loss was counted: each is one hold, however often its owner retries.
+    told_lost: HashSet<(Resource, FencingToken)>,
+    /// Templates of the lease service with their own row.
+    known: HashSet<Arc<str>>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Integrals {
+    held_ms: u64,
+    waiting_ms: u64,
+    dual_owners: u64,
+}
+
+impl Gatherer {
+    /// Starts observation.
+    pub(in crate::history) fn new(now_ms: i64) -> Self {
+        Self {
+            process_id: runtime::random::short_id(),
+            sums: HashMap::new(),
+            coverage: HashMap::new(),
+            round: HashMap::new(),
+            looked: HashMap::new(),
+            looked_at: now_ms,
+            lines: WaitInference::default(),
+            names: HashMap::new(),
+            told_lost: HashSet::new(),
+            known: HashSet::new(),
+        }
+    }
+
+    /// Samples every backend. Only the leader counts; the others remember the position.
+    pub(in crate::history) fn sample(&mut self, now_ms: i64, backends: &[WatchedBackend], is_writer: bool) {
+        let elapsed = now_ms - std::mem::replace(&mut self.looked_at, now_ms);
+        let was_there = (1..=LOOK_MS_MAX).contains(&elapsed);
+        let middle = now_ms - elapsed.clamp(0, LOOK_MS_MAX) / 2;
+        // Removed backends start again when they return.
+        let before = std::mem::take(&mut self.looked);
+        for backend in backends {
+            if is_writer && was_there && backend.is_watched {
+                self.cover(backend, middle, elapsed);
+            }
+            for group in &backend.groups {
+                let key = (backend.name.clone(), group.template.clone());
+                let is = Integrals {
+                    held_ms: group.held_ms,
+                    waiting_ms: group.waiting_ms,
+                    dual_owners: group.dual_owners,
+                };
+                self.looked.insert(key.clone(), is);
+                let was = before.get(&key).copied().unwrap_or_default();
+                // The template was evicted and added again: it started at zero.
+                let was = if was.held_ms > is.held_ms {
+                    Integrals::default()
+                } else {
+                    was
+                };
+                let grown = is.held_ms > was.held_ms || is.dual_owners > was.dual_owners;
+                if !is_writer || !was_there || !grown {
+                    continue;
+                }
+                let times = is.dual_owners.saturating_sub(was.dual_owners);
+                if times > 0 {
+                    instruments().suspected(
+                        &Of {
+                            name: backend.name.as_str().into(),
+                            system: backend.kind.as_str(),
+                        },
+                        times,
+                    );
+                }
+                let sum = self.round.entry(key).or_default();
+                sum.held_ms += is.held_ms - was.held_ms;
+                sum.waiting_ms += is.waiting_ms.saturating_sub(was.waiting_ms);
+                sum.dual_owners += is.dual_owners.saturating_sub(was.dual_owners);
+            }
+        }
+        self.close_round(middle);
+    }
+
+    fn cover(&mut self, backend: &WatchedBackend, at: i64, elapsed: i64) {
+        for step in STEPS_S {
+            let all = self.coverage.entry((step, start(at, step))).or_default();
+            let growing = all.entry(backend.name.clone()).or_default();
+            growing.is_dirty = true;
+            growing.sum.watched_ms += elapsed;
+            growing.sum.waits_ms += if backend.tells_waiters { elapsed } else { 0 };
+        }
+    }
+
+    /// Adds an observed change. The lease service reports its own activity more precisely.
+    pub(in crate::history) fn change(&mut self, change: &LockChange, beat: Option<Beat>) {
+        let is_ours = change.backend == BackendName::builtin();
+        let at = change.at.timestamp_millis();
+        let id = || {
+            (
+                change.backend.clone(),
+                change.source.clone(),
+                change.resource.clone(),
+            )
+        };
+        let sum = self
+            .round
+            .entry((change.backend.clone(), change.template.clone()))
+            .or_default();
+        if let Some(beat) = beat {
+            sum.renewals.add(beat.interval_ms);
+            beat.late_ms.into_iter().for_each(|ms| sum.late.add(ms));
+        }
+        if is_ours {
+            return;
+        }
+        let mut waited = Vec::new();
+        match change.kind {
+            EventKind::Acquired | EventKind::Reclaimed => {
+                sum.acquired += 1;
+                sum.reclaimed += u64::from(change.kind == EventKind::Reclaimed);
+                change
+                    .ttl_ms
+                    .into_iter()
+                    .for_each(|ms| sum.ttls.add(i64::from(ms)));
+                waited = change.waiters.map_or(waited, |now| self.lines.now(id(), now, at));
+            }
+            EventKind::Released | EventKind::Expired | EventKind::Revoked => {
+                sum.expired += u64::from(change.kind == EventKind::Expired);
+                sum.unlocked += u64::from(change.kind == EventKind::Revoked);
+                change.held_ms.into_iter().for_each(|ms| sum.holds.add(ms));
+                sum.holds_uncertain += u64::from(change.is_held_uncertain);
+                self.lines.free(&id(), at);
+            }
+            EventKind::Waiting | EventKind::FewerWaiting => {
+                waited = change.waiters.map_or(waited, |now| self.lines.now(id(), now, at));
+            }
+            EventKind::Renewed => {
+                change
+                    .ttl_ms
+                    .into_iter()
+                    .for_each(|ms| sum.ttls.add(i64::from(ms)));
+            }
+            // Its wait is inferred from the queue length.
+            EventKind::GrantedAfterWait
+            | EventKind::Rejected
+            | EventKind::Lost
+            | EventKind::Unwatched
+            | EventKind::WatchedAgain => {}
+        }
+        let key = (change.backend.clone(), change.template.clone());
+        self.waited(key, &change.resource, &waited);
+    }
+
+    fn waited(&mut self, key: RollupKey, resource: &Resource, waited: &[i64]) {
+        if waited.is_empty() {
+            return;
+        }
+        let sum = self.round.entry(key).or_default();
+        for ms in waited {
+            sum.waits.add(*ms);
+            sum.most_waited
+                .add(&resource.text(), u64::try_from(*ms).unwrap_or(0));
+        }
+    }
+
+    /// Ends a round.
+    pub(in crate::history) fn close_interval(&mut self, now_ms: i64) {
+        for ((backend, _, resource), waited) in self.lines.given_up() {
+            let key = (backend, template(resource.as_bytes()).into());
+            self.waited(key, &resource, &waited);
+        }
+        self.close_round(now_ms);
+    }
+
+    /// Adds the activity of the local lease service; returns the refused acquires by template.
+    pub(in crate::history) fn tallied(&mut self, all: &[ActivityEntry]) -> HashMap<Arc<str>, u64> {
+        let mut refused: HashMap<Arc<str>, u64> = HashMap::new();
+        let of = Of::builtin();
+        for one in all {
+            let key = (BackendName::builtin(), self.template_of(&one.resource));
+            metrics::tallied(&of, &key.1, one);
+            let template = key.1.clone();
+            let sum = self.round.entry(key).or_default();
+            match &one.what {
+                Activity::Granted { ttl_ms, reclaimed } => {
+                    sum.acquired += 1;
+                    sum.reclaimed += u64::from(*reclaimed);
+                    sum.ttls.add(*ttl_ms);
+                }
+                Activity::Refused | Activity::TimedOut => {
+                    sum.refused += 1;
+                    *refused.entry(template).or_default() += 1;
+                }
+                Activity::Waited { ms, .. } => {
+                    sum.waits.add(*ms);
+                    sum.most_waited
+                        .add(&one.resource.text(), u64::try_from(*ms).unwrap_or(0));
+                }
+                Activity::Released { held_ms } => sum.holds.add(*held_ms),
+                Activity::Expired { held_ms } => {
+                    sum.expired += 1;
+                    sum.holds.add(*held_ms);
+                }
+                Activity::Revoked { held_ms } => {
+                    sum.unlocked += 1;
+                    sum.holds.add(*held_ms);
+                }
+                Activity::Lost {
+                    token, believed_ms, ..
+                } => {
+                    sum.lost += 1;
+                    self.lost(&of, &template, (&one.resource, *token), *believed_ms);
+                }
+                Activity::Rejected { .. } => sum.rejected += 1,
+            }
+        }
+        refused
+    }
+
+    /// Adds how long the owner held a lost lease; once per lease.
+    fn lost(
+        &mut self,
+        of: &Of,
+        template: &Arc<str>,
+        (resource, token): (&Resource, FencingToken),
+        ms: Option<i64>,
+    ) {
+        let Some(ms) = ms else { return };
+        if self.told_lost.len() >= TOLD_LOST_KEPT {
+            self.told_lost.clear();
+        }
+        if self.told_lost.insert((resource.clone(), token)) {
+            instruments().record_hold(of, template, "lost", ms);
+        }
+    }
+
+    fn template_of(&mut self, resource: &Resource) -> Arc<str> {
+        if let Some(found) = self.names.get(resource) {
+            return found.clone();
+        }
+        let text: Arc<str> = template(resource.as_bytes()).into();
+        let text = match self.known.get(&text) {
+            Some(known) => known.clone(),
+            None if self.known.len() < GROUPS_MAX => {
+                self.known.insert(text.clone());
+                text
+            }
+            None => OTHER.into(),
+        };
+        if self.names.len() >= TEMPLATES_KEPT {
+            self.names.clear();
+        }
+        self.names.insert(resource.clone(), text.clone());
+        text
+    }
+
+    fn close_round(&mut self, at: i64) {
+        for (key, sum) in self.round.drain() {
+            if sum.is_empty() {
+                continue;
+            }
+            for step in STEPS_S {
+                let all = self.sums.entry((step, start(at, step))).or_default();
+                let growing = all.entry(key.clone()).or_default();
+                growing.sum.merge(&sum);
+                growing.is_dirty = true;
+            }
+        }
+    }
+
+    /// Drops rows that are complete and written.
+    pub(in crate::history) fn forget(&mut self, now_ms: i64) {
+        let is_over = |(step, at): &Stretch| at + step * 1_000 + 2 * LOOK_MS_MAX < now_ms;
+        self.sums
+            .retain(|stretch, all| !is_over(stretch) || all.values().any(|one| one.is_dirty));
+        self.coverage
+            .retain(|stretch, all| !is_over(stretch) || all.values().any(|one| one.is_dirty));
+    }
+}
+
+fn start(at: i64, step_s: i64) -> i64 {
+    at - at.rem_euclid(step_s * 1_000)
+}

@@ -1,0 +1,372 @@
+//! Authentication and permissions: one layer before every route.
+//!
+//! **Invariants:** a route that the table does not name is refused; a request that changes something through a cookie
+//! comes from our own pages; the principal comes from the cookie or the token, never from a body.
+
+mod client_ip;
+pub mod cookie;
+mod csrf;
+mod host_check;
+mod layer;
+mod rejected_form;
+pub mod route_permissions;
+mod sse_limits;
+mod transport_security;
+
+use std::sync::{Arc, LazyLock};
+
+use axum::extract::{MatchedPath, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use domain::access::Permission;
+use domain::audit::Action;
+use domain::names::BackendName;
+
+use self::layer::Next;
+use self::route_permissions::{Access, Route};
+use self::sse_limits::StreamKind;
+use crate::alerts::Evaluation;
+use crate::audit::{Audit, Entry, Origin};
+use crate::http::REQUEST_ID;
+use crate::http::form_body::Form;
+use crate::http::pages::reauthenticate;
+use crate::http::pages::response;
+use crate::http::problem::Problem;
+use crate::http::routes;
+use crate::identity::{Identity, IdentityError, Oidc, Principal, Session, Subject, User};
+use lease::LeaseCaller;
+use runtime::clock::Stopwatch;
+use runtime::telemetry::instruments;
+
+pub use client_ip::Proxies;
+pub use host_check::Hosts;
+pub use layer::Guard;
+pub use sse_limits::{Streams, is_event_stream};
+pub use transport_security::OverTls;
+
+/// Of a path in an audit entry.
+const PATH_BYTES_MAX: usize = 512;
+
+/// Dependencies of the authentication layer.
+#[derive(Clone)]
+pub struct Authenticator {
+    pub identity: Arc<Identity>,
+    pub audit: Audit,
+    pub proxies: Proxies,
+    pub hosts: Hosts,
+    pub streams: Streams,
+    /// Cookies are for HTTPS only.
+    pub is_secure: bool,
+    /// The identity provider, where there is one.
+    pub oidc: Option<Arc<Oidc>>,
+    /// The public URL, without a trailing slash.
+    pub home: Arc<str>,
+    /// Whether alert rules are evaluated.
+    pub evaluation: Arc<Evaluation>,
+}
+
+/// Passes a request on with [`Principal`] and [`SessionGuard`] in its extensions, or refuses it.
+async fn guarded<S: Next>(gate: Arc<Authenticator>, request: Request, next: S) -> Response {
+    let watch = Stopwatch::start();
+    let method = method_of(request.method());
+    let matched = request.extensions().get::<MatchedPath>();
+    let route = route_permissions::find(request.method(), matched.map(MatchedPath::as_str));
+    let response = admit(gate, route, request, next).await;
+    instruments().request(method, route.pattern, response.status().as_u16(), watch.seconds());
+    response
+}
+
+/// Unknown methods share one attribute value.
+fn method_of(method: &Method) -> &'static str {
+    let known = ["GET", "POST", "PUT", "DELETE", "HEAD", "PATCH", "OPTIONS"];
+    known
+        .into_iter()
+        .find(|one| *one == method.as_str())
+        .unwrap_or("_OTHER")
+}
+
+/// Refusals are boxed: the future of every admitted request would be larger with them.
+async fn admit<S: Next>(gate: Arc<Authenticator>, route: Route, mut request: Request, next: S) -> Response {
+    if let Some(answer) = transport_security::refusal(&request, &gate.proxies, &gate.home) {
+        return answer;
+    }
+    if let Some(answer) = gate.hosts.refusal(&request, &gate.home) {
+        return answer;
+    }
+    let origin = client_ip::from_request(&request, &gate.proxies);
+    let who = match gate.who(request.headers(), origin).await {
+        Ok(who) => who,
+        Err(refusal) => {
+            return refused(refusal.with_request_id(request.headers()));
+        }
+    };
+    let access = route.access;
+    let checked = match access {
+        Some(access) => gate.check(&who, access, &request).and_then(|()| {
+            let is_stale = who.session.is_some() && !who.is_fresh;
+            match route.is_for_fresh && is_stale {
+                true => Err(Refusal::NotFresh),
+                false => Ok(()),
+            }
+        }),
+        None if route.is_known => Err(Refusal::NoSuchMethod),
+        None => Err(Refusal::NoSuchRoute),
+    };
+    if let Err(refusal) = checked {
+        return Box::pin(gate.turn_away(refusal, access, &who, request)).await;
+    }
+    request.extensions_mut().insert(SessionGuard {
+        identity: gate.identity.clone(),
+        who: who.clone(),
+    });
+    request.extensions_mut().insert(who.clone());
+    let request_id = request.headers().get(REQUEST_ID).cloned();
+    let pattern = route.pattern;
+    let response = next.answer(request).await;
+    if is_event_stream(&response) {
+        return gate
+            .streams
+            .open(response, gate.identity.clone(), who, StreamKind::of(pattern))
+            .unwrap_or_else(|max| {
+                let headers = request_id.map(|id| (REQUEST_ID, id)).into_iter().collect();
+                refused(Problem::too_many_streams(max).with_request_id(&headers))
+            });
+    }
+    response
+}
+
+/// Tells handlers that wait when the principal loses access.
+#[derive(Clone)]
+pub struct SessionGuard {
+    identity: Arc<Identity>,
+    who: Principal,
+}
+
+impl SessionGuard {
+    pub async fn gone(&self) {
+        self.identity.gone(&self.who).await;
+    }
+
+    /// The principal and scope for the lease service. A user is one principal in all sessions.
+    pub fn caller(&self) -> LeaseCaller {
+        let who = &self.who;
+        let right = if who.may_anywhere(Permission::Lease) {
+            Permission::Lease
+        } else {
+            Permission::View
+        };
+        LeaseCaller {
+            principal: who.lease_principal(),
+            scope: who.scope_on(right, &BUILTIN),
+        }
+    }
+}
+
+static BUILTIN: LazyLock<BackendName> = LazyLock::new(BackendName::builtin);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Refusal {
+    NobodyKnown,
+    Forbidden,
+    /// The session authenticated too long ago for this.
+    NotFresh,
+    CrossSite,
+    NoSuchMethod,
+    NoSuchRoute,
+}
+
+impl Authenticator {
+    /// A token takes precedence over a cookie.
+    async fn who(&self, headers: &HeaderMap, origin: Origin) -> Result<Principal, Problem> {
+        if let Some(value) = headers.get(header::AUTHORIZATION) {
+            let token = value
+                .to_str()
+                .ok()
+                .and_then(|value| value.strip_prefix("Bearer "));
+            let token = match token {
+                Some(secret) => self.identity.token(secret.trim()).await?,
+                None => None,
+            };
+            let Some(token) = token else {
+                return Err(Problem::unauthenticated(
+                    "This token is not known, has expired or was revoked",
+                ));
+            };
+            return Ok(Principal {
+                subject: Subject::Token {
+                    id: token.id.clone(),
+                    name: token.name.clone(),
+                },
+                grants: token.grants.clone(),
+                session: None,
+                is_fresh: false,
+                origin,
+                predecessors: token.predecessors.clone(),
+                read_only: self.identity.directory().read_only,
+                alerts_overdue: self.evaluation.is_overdue(),
+            });
+        }
+        let Some(secret) = cookie::read(headers, self.is_secure) else {
+            return Ok(Principal::anonymous(origin));
+        };
+        let Some((session, user)) = Box::pin(self.user_of_cookie(&secret)).await? else {
+            return Ok(Principal::anonymous(origin));
+        };
+        Ok(Principal {
+            subject: Subject::User {
+                id: user.id.into(),
+                name: user.name.into(),
+            },
+            grants: user.grants,
+            is_fresh: self.identity.is_fresh(&session),
+            session: Some(Arc::new(session)),
+            origin,
+            predecessors: Arc::default(),
+            read_only: self.identity.directory().read_only,
+            alerts_overdue: self.evaluation.is_overdue(),
+        })
+    }
+
+    async fn user_of_cookie(&self, secret: &str) -> Result<Option<(Session, User)>, IdentityError> {
+        let Some(session) = self.identity.session(secret).await? else {
+            return Ok(None);
+        };
+        let user = self.identity.current_user_of(&session).await?;
+        Ok(user.map(|user| (session, user)))
+    }
+
+    fn check(&self, who: &Principal, access: Access, request: &Request) -> Result<(), Refusal> {
+        // Without a cookie there is nothing that another site could misuse; signing in is not to be forged either.
+        let by_form = who.session.is_some() || who.is_anonymous();
+        // An export is an entry of the audit log: another site must not cause one by a link.
+        let is_recorded = !request.method().is_safe() || request.uri().path() == routes::AUDIT_EXPORT;
+        if by_form && is_recorded && csrf::is_foreign(request.headers(), request.uri(), self.is_secure) {
+            return Err(Refusal::CrossSite);
+        }
+        match access {
+            Access::Public => Ok(()),
+            _ if who.is_anonymous() => Err(Refusal::NobodyKnown),
+            Access::SignedIn => Ok(()),
+            Access::May(right) if who.may_anywhere(right) => Ok(()),
+            Access::May(_) => Err(Refusal::Forbidden),
+        }
+    }
+
+    async fn turn_away(
+        &self,
+        refusal: Refusal,
+        access: Option<Access>,
+        who: &Principal,
+        request: Request,
+    ) -> Response {
+        // A body is not Sync, so it is not borrowed across an await.
+        let (asked, body) = request.into_parts();
+        self.record_refusal(who, &asked.method, asked.uri.path(), refusal)
+            .await;
+        if rejected_form::is_form(&asked) {
+            let form = Form::read(body).await;
+            if refusal == Refusal::NotFresh {
+                let action = asked.uri.path_and_query().map_or("/", |path| path.as_str());
+                return reauthenticate::refused(self, who, action, form);
+            }
+            return rejected_form::reject(refusal, access, who, &asked, form);
+        }
+        reject(refusal, access, who, &asked)
+    }
+
+    /// Refused changes enter the audit log; those of anonymous clients at most once a minute and source.
+    async fn record_refusal(&self, who: &Principal, method: &Method, path: &str, refusal: Refusal) {
+        let outcome = match refusal {
+            _ if method.is_safe() => return,
+            Refusal::NobodyKnown => "unauthenticated",
+            Refusal::Forbidden => "forbidden",
+            Refusal::NotFresh => "needs_reauthentication",
+            Refusal::CrossSite => "cross_site",
+            Refusal::NoSuchMethod | Refusal::NoSuchRoute => return,
+        };
+        // A path is ASCII.
+        let path = path.get(..PATH_BYTES_MAX).unwrap_or(path);
+        let entry = Entry {
+            after: Some(serde_json::json!({"method": method_of(method), "path": path})),
+            ..Entry::new(Action::Deny, outcome, who.actor(None), who.origin.clone())
+        };
+        if who.is_anonymous() {
+            self.audit.append_anonymous(entry, "").await;
+            return;
+        }
+        if let Err(error) = self.audit.append(entry).await {
+            tracing::error!("the audit entry of a rejected request could not be written: {error}");
+        }
+    }
+}
+
+fn reject(refusal: Refusal, access: Option<Access>, who: &Principal, asked: &Parts) -> Response {
+    let headers = &asked.headers;
+    let wants_page = asked.method.is_safe() && route_permissions::is_page(asked.uri.path());
+    match refusal {
+        Refusal::NobodyKnown if wants_page => {
+            let next = asked.uri.path_and_query().map_or("/", |path| path.as_str());
+            Redirect::to(&cookie::sign_in_path(next)).into_response()
+        }
+        Refusal::NobodyKnown => {
+            refused(Problem::unauthenticated("Sign in, or send a token").with_request_id(headers))
+        }
+        Refusal::Forbidden => {
+            let right = right_of(access);
+            if wants_page {
+                return response::forbidden(who, right);
+            }
+            refused(
+                Problem::forbidden(format!("This needs the permission `{right}`")).with_request_id(headers),
+            )
+        }
+        Refusal::NotFresh => refused(Problem::needs_reauthentication().with_request_id(headers)),
+        Refusal::CrossSite => refused(
+            Problem::forbidden("This request comes from another site".to_owned()).with_request_id(headers),
+        ),
+        // Back to the address of a form. OPTIONS and TRACE are safe methods too, but do not open a page.
+        Refusal::NoSuchMethod if wants_page && matches!(asked.method, Method::GET | Method::HEAD) => {
+            Redirect::to(route_permissions::page_above(asked.uri.path())).into_response()
+        }
+        Refusal::NoSuchMethod => refused(Problem::no_such_method(&asked.method).with_request_id(headers)),
+        Refusal::NoSuchRoute => refused(Problem::no_such_route(&asked.uri).with_request_id(headers)),
+    }
+}
+
+/// The missing permission.
+fn right_of(access: Option<Access>) -> &'static str {
+    match access {
+        Some(Access::May(right)) => right.as_str(),
+        _ => "more",
+    }
+}
+
+fn refused(problem: Problem) -> Response {
+    let mut response = problem.into_response();
+    if response.status() == StatusCode::UNAUTHORIZED {
+        response
+            .headers_mut()
+            .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response
+}
+
+impl From<IdentityError> for Problem {
+    fn from(error: IdentityError) -> Self {
+        match error {
+            IdentityError::Invalid { field, ref why } => Self::invalid(field, format!("{field} {why}")),
+            IdentityError::Exists { .. } => Self::conflict("exists", error.to_string()),
+            IdentityError::NotFound { .. } => Self::not_found(error.to_string()),
+            IdentityError::WrongPassword | IdentityError::BadLink => {
+                Self::unauthenticated(&error.to_string())
+            }
+            IdentityError::TooManyGuesses { wait_s } => {
+                Self::too_many("too_many_guesses", error.to_string(), wait_s)
+            }
+            IdentityError::Busy { wait_s } => Self::too_many("too_many_sign_ins", error.to_string(), wait_s),
+            IdentityError::LastAdmin => Self::conflict("last_admin", error.to_string()),
+            IdentityError::NoChance | IdentityError::Store(_) => Self::store_unavailable(),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Whether a request was made by another site's page.
+//!
+//! Browsers say so themselves: `Sec-Fetch-Site`, and where that is missing, `Origin`. A client that sends neither is no
+//! browser with our cookie in it.
+
+use axum::http::{HeaderMap, Uri, header};
+
+/// `uri` is the request's own: HTTP/2 has the host there (`:authority`) and no header. Where users come by HTTPS, a page that
+/// came in clear is another site's: anyone on the network path may have written it.
+pub(super) fn is_foreign(headers: &HeaderMap, uri: &Uri, is_secure: bool) -> bool {
+    let text = |name: &str| {
+        headers
+            .get(name)
+            .map(|value| value.to_str().unwrap_or("unreadable"))
+    };
+    if let Some(site) = text("sec-fetch-site") {
+        return !matches!(site, "same-origin" | "none");
+    }
+    let Some(origin) = text(header::ORIGIN.as_str()) else {
+        return false;
+    };
+    let authority = uri.authority().map(|authority| authority.as_str());
+    let host = text(header::HOST.as_str()).or(authority);
+    let Some((scheme, own)) = origin.split_once("://") else {
+        return true;
+    };
+    Some(own) != host || (is_secure && scheme != "https")
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn only_our_own_pages_and_programs_are_not_foreign() {
+        // By the fetch metadata, by the origin, and without either.
+        let foreign = |pairs: &[(&'static str, &'static str)]| {
+            let pairs = pairs
+                .iter()
+                .map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value)));
+            is_foreign(&pairs.collect(), &Uri::from_static("/sign-out"), true)
+        };
+        let host = ("host", "locks.example.com");
+        assert!(foreign(&[host, ("sec-fetch-site", "cross-site")]));
+        assert!(foreign(&[host, ("sec-fetch-site", "same-site")]));
+        assert!(foreign(&[host, ("origin", "https://evil.example")]));
+        assert!(foreign(&[host, ("origin", "null")]));
+        // Our own name, but in clear.
+        assert!(foreign(&[host, ("origin", "http://locks.example.com")]));
+        assert!(foreign(&[
+            host,
+            ("origin", "https://locks.example.com.evil.example")
+        ]));
+        assert!(!foreign(&[
+            host,
+            ("sec-fetch-site", "same-origin"),
+            ("origin", "https://evil.example")
+        ]));
+        assert!(!foreign(&[host, ("origin", "https://locks.example.com")]));
+        assert!(!foreign(&[host]));
+    }
+
+    #[test]
+    fn http_2_requests_are_compared_by_authority() {
+        // No Host header: our own page, another site's, and an origin without a host.
+        let uri = Uri::from_static("https://locks.example.com/sign-out");
+        let foreign = |origin: &'static str| {
+            let headers = HeaderMap::from_iter([(header::ORIGIN, HeaderValue::from_static(origin))]);
+            is_foreign(&headers, &uri, true)
+        };
+        assert!(!foreign("https://locks.example.com"));
+        assert!(foreign("https://evil.example") && foreign("null"));
+        let headers = HeaderMap::from_iter([(header::ORIGIN, HeaderValue::from_static("null"))]);
+        assert!(is_foreign(&headers, &Uri::from_static("/"), true));
+    }
+}

@@ -1,0 +1,73 @@
+//! The guard as a layer of its own: `axum::middleware::from_fn` would put the service behind it into a box, and the box into
+//! another, for each request.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::extract::Request;
+use axum::response::Response;
+use futures::future::BoxFuture;
+use tower::util::ServiceExt as _;
+use tower::{Layer, Service};
+
+use super::Authenticator;
+
+/// The service behind the authentication layer.
+pub(super) trait Next: Send {
+    fn answer(self, request: Request) -> impl Future<Output = Response> + Send;
+}
+
+impl<S> Next for S
+where
+    S: Service<Request, Response = Response, Error = Infallible> + Send,
+    S::Future: Send,
+{
+    async fn answer(self, request: Request) -> Response {
+        match self.oneshot(request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        }
+    }
+}
+
+/// Puts the guard before every route of a router.
+#[derive(Clone)]
+pub struct Guard(pub Arc<Authenticator>);
+
+impl<S> Layer<S> for Guard {
+    type Service = Guarded<S>;
+
+    fn layer(&self, inner: S) -> Guarded<S> {
+        Guarded {
+            gate: self.0.clone(),
+            inner,
+        }
+    }
+}
+
+#[derive(Clone)]
+pub struct Guarded<S> {
+    gate: Arc<Authenticator>,
+    inner: S,
+}
+
+impl<S> Service<Request> for Guarded<S>
+where
+    S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + 'static,
+    S::Future: Send,
+{
+    type Response = Response;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        // What is behind is asked once the request is let in.
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let (gate, next) = (self.gate.clone(), self.inner.clone());
+        Box::pin(async move { Ok(super::guarded(gate, request, next).await) })
+    }
+}

@@ -1,0 +1,223 @@
+//! Looks up who may call a route. The table is in `http/routes.rs`.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use axum::http::Method;
+use domain::access::Permission;
+
+use crate::http::routes::TABLE;
+
+/// Principals that may call a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Everyone: health, sign-in, and the files of the sign-in page.
+    Public,
+    /// Every user and token.
+    SignedIn,
+    /// Principals with this permission on something; the handler limits its answer to their scope.
+    May(Permission),
+}
+
+/// A line of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct RouteRow {
+    pub method: &'static str,
+    /// As routed, with parameters.
+    pub path: &'static str,
+    pub access: Access,
+    /// A change by an admin that needs no fresh authentication.
+    pub any_session: bool,
+}
+
+impl RouteRow {
+    /// A change by an admin: the session must have authenticated within the last 15 minutes.
+    fn needs_fresh(&self) -> bool {
+        self.method != "GET" && self.access == Access::May(Permission::Administer) && !self.any_session
+    }
+}
+
+/// The route of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Route {
+    /// As in the table, for metrics: never a path from a request.
+    pub pattern: &'static str,
+    /// None: no such route, and the request is refused.
+    pub access: Option<Access>,
+    /// Sessions must be fresh.
+    pub is_for_fresh: bool,
+    /// With this method or some other.
+    pub is_known: bool,
+}
+
+/// The rows of each path: a search through the whole table took 1% of the time of an acquire.
+static ROWS: LazyLock<HashMap<&'static str, Vec<&'static RouteRow>>> = LazyLock::new(|| {
+    let paths = TABLE.iter().map(|row| row.path);
+    paths.map(|path| (path, rows_of(path).collect())).collect()
+});
+
+fn rows_of(path: &str) -> impl Iterator<Item = &'static RouteRow> {
+    TABLE.iter().filter(move |row| is_same(row.path, path))
+}
+
+/// The route of a request; `matched` is the path as routed.
+pub fn find(method: &Method, matched: Option<&str>) -> Route {
+    let Some(path) = matched else {
+        return Route {
+            pattern: "no route",
+            // Signed-in users get the page of a missing page.
+            access: method.is_safe().then_some(Access::SignedIn),
+            is_for_fresh: false,
+            is_known: false,
+        };
+    };
+    let method = if *method == Method::HEAD {
+        "GET"
+    } else {
+        method.as_str()
+    };
+    match ROWS.get(path) {
+        Some(rows) => of_rows(rows.iter().copied(), method),
+        // Parameters have other names.
+        None => of_rows(rows_of(path), method),
+    }
+}
+
+fn of_rows(rows: impl Iterator<Item = &'static RouteRow>, method: &str) -> Route {
+    let mut route = Route {
+        pattern: "no route",
+        access: None,
+        is_for_fresh: false,
+        is_known: false,
+    };
+    for row in rows {
+        if !route.is_known {
+            route.pattern = row.path;
+            route.is_known = true;
+        }
+        if row.method == method {
+            route.access = Some(row.access);
+            route.is_for_fresh = row.needs_fresh();
+            break;
+        }
+    }
+    route
+}
+
+/// Who may send a request: see [`find`].
+pub fn access(method: &Method, matched: Option<&str>) -> Option<Access> {
+    find(method, matched).access
+}
+
+/// The same path, with other names of parameters.
+fn is_same(pattern: &str, path: &str) -> bool {
+    // The part before the first parameter rules most rows out.
+    let fixed = pattern.find('{').unwrap_or(pattern.len());
+    if !path.as_bytes().starts_with(&pattern.as_bytes()[..fixed]) {
+        return false;
+    }
+    let mut ours = pattern.split('/');
+    let mut theirs = path.split('/');
+    loop {
+        match (ours.next(), theirs.next()) {
+            (None, None) => return true,
+            (Some(ours), Some(theirs)) if ours == theirs || ours.starts_with('{') => {}
+            _ => return false,
+        }
+    }
+}
+
+/// The page of the form with this address: the nearest GET route above it.
+pub fn page_above(path: &str) -> &str {
+    let mut above = path;
+    while let Some((shorter, _)) = above.rsplit_once('/') {
+        above = shorter;
+        let is_page = |row: &RouteRow| row.method == "GET" && is_same(row.path, above);
+        if TABLE.iter().any(is_page) {
+            return above;
+        }
+    }
+    "/"
+}
+
+/// A page of the console: without a session it redirects to the sign-in page.
+pub fn is_page(path: &str) -> bool {
+    !path.starts_with("/v1/") && !path.starts_with("/api/") && path != "/metrics"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_route_that_is_not_in_the_table_is_refused() {
+        // Another method of a known path, an unknown path, a longer one; and what is known is found by any name.
+        let access = |method, path| access(&method, Some(path));
+        assert_eq!(access(Method::POST, "/v1/inventory"), None);
+        assert_eq!(access(Method::GET, "/v1/secrets"), None);
+        assert_eq!(access(Method::GET, "/v1/locks/{id}/events/more"), None);
+        assert_eq!(
+            access(Method::GET, "/v1/locks/{id}"),
+            Some(Access::May(Permission::View))
+        );
+        assert_eq!(access(Method::HEAD, "/healthz"), Some(Access::Public));
+    }
+
+    #[test]
+    fn a_form_that_is_no_page_has_one_above_it() {
+        // Of a page, of a row in a list, of a thing with a page of its own, of every page; then all that the table names.
+        assert_eq!(page_above("/alerts/silences"), "/alerts");
+        assert_eq!(
+            page_above("/settings/protected-prefixes/t_1/remove"),
+            "/settings/protected-prefixes"
+        );
+        assert_eq!(page_above("/unlocks/u_1/confirm"), "/unlocks/u_1");
+        assert_eq!(page_above("/sign-out"), "/");
+        for RouteRow { method, path, .. } in TABLE {
+            if *method == "POST" && is_page(path) {
+                let page = access(&Method::GET, Some(page_above(path)));
+                assert!(page.is_some_and(|access| access != Access::Public), "{path}");
+            }
+        }
+    }
+
+    #[test]
+    fn changes_by_admins_are_for_fresh_sessions_unless_named() {
+        // Each exception is marked in the table, and reads have none.
+        let is_fresh = |method, path| find(&method, Some(path)).is_for_fresh;
+        assert!(is_fresh(Method::POST, "/settings/users/{id}/grants"));
+        assert!(
+            is_fresh(Method::DELETE, "/v1/protected-prefixes/{id}")
+                && is_fresh(Method::PUT, "/v1/receivers/{name}")
+        );
+        assert!(!is_fresh(Method::GET, "/settings/users") && !is_fresh(Method::PUT, "/v1/read-only"));
+        for row in TABLE.iter().filter(|row| row.any_session) {
+            let is_change = row.method != "GET" && row.access == Access::May(Permission::Administer);
+            assert!(is_change, "{}", row.path);
+        }
+    }
+
+    #[test]
+    fn every_mutating_route_needs_a_mutating_permission() {
+        // Reading the table itself: no mutating GET, no mutation by looking alone.
+        for RouteRow {
+            method, path, access, ..
+        } in TABLE
+        {
+            // One's own affairs: they need nothing but oneself.
+            let own = [
+                "/settings/password",
+                "/settings/sessions/{id}/end",
+                "/v1/sessions/{id}",
+                "/prove",
+            ];
+            let is_sign_in = ["/sign-in", "/sign-out", "/setup"].contains(path) || own.contains(path);
+            match access {
+                Access::May(right) => assert!(*method == "GET" || right.mutates(), "{method} {path}"),
+                Access::Public | Access::SignedIn => {
+                    assert!(*method == "GET" || is_sign_in, "{method} {path}")
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! One lock with what was read fresh.
+
+use chrono::{DateTime, Utc};
+use domain::blockers::Blocker;
+use domain::lock_detail::{Fresh, LockDetail, SeenEvent};
+use domain::observation::{RawField, Session, Waiter};
+use domain::reported::Reported;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::lock::LockDto;
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(title = "LockDetail")]
+pub struct DetailDto {
+    #[serde(flatten)]
+    lock: LockDto,
+    waiters: Vec<WaiterDto>,
+    owners: Vec<String>,
+    #[schema(no_recursion)]
+    blockers: Vec<BlockerDto>,
+    session: Option<SessionDto>,
+    /// The record as the backend keeps it, in its own order.
+    raw: Vec<RawDto>,
+    /// Locks and sessions that end with the same lease or session.
+    shares_fate_with: Vec<String>,
+    /// When the parts above were read; null when the backend could not be asked, and `freshError` says why.
+    read_at: Option<DateTime<Utc>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fresh_error: Option<String>,
+    /// Recent events, newest first.
+    seen: Vec<SeenDto>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WaiterDto {
+    pub(super) position: u32,
+    pub(super) owner_id: String,
+    pub(super) waited_ms: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) lease_remaining_ms: Option<i64>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BlockerDto {
+    owner_id: String,
+    pid: Option<i32>,
+    doing: String,
+    holds: String,
+    waited_ms: Option<i64>,
+    #[schema(no_recursion)]
+    blocks: Vec<BlockerDto>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionDto {
+    pid: i32,
+    application_name: String,
+    client_address: Option<String>,
+    state: String,
+    query: String,
+    transaction_age_ms: Option<i64>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct RawDto {
+    name: String,
+    value: String,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SeenDto {
+    /// `acquired`, `reclaimed`, `granted_after_wait` (in addition to the grant), `waiting`, `released`, `expired`, `revoked`, `rejected`,
+    /// `lost`, `unwatched` or `watched_again`.
+    kind: &'static str,
+    /// When it was first seen.
+    at: DateTime<Utc>,
+    /// First seen after an outage of the backend: it happened between this time and `at`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_before: Option<DateTime<Utc>>,
+    owner_id: Option<String>,
+    fencing_token: Option<String>,
+    /// Of `granted_after_wait`: how long it waited in the queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waited_ms: Option<i64>,
+    /// The trace that did it, where its client was in one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace_id: Option<String>,
+}
+
+impl From<LockDetail> for DetailDto {
+    fn from(detail: LockDetail) -> Self {
+        let (fresh, fresh_error) = match detail.fresh {
+            Reported::Value(fresh) => (Some(fresh), None),
+            Reported::Unknown(why) | Reported::NotApplicable(why) => (None, Some(why.into_owned())),
+        };
+        let read_at = fresh.as_ref().map(|fresh| fresh.read_at);
+        let fresh = fresh.unwrap_or_else(|| Fresh {
+            waiters: Vec::new(),
+            owners: Vec::new(),
+            blockers: Vec::new(),
+            session: None,
+            raw: Vec::new(),
+            shares_fate_with: Vec::new(),
+            read_at: DateTime::default(),
+        });
+        Self {
+            lock: detail.lock.into(),
+            waiters: fresh.waiters.into_iter().map(WaiterDto::from).collect(),
+            owners: fresh.owners.iter().map(ToString::to_string).collect(),
+            blockers: fresh.blockers.into_iter().map(BlockerDto::from).collect(),
+            session: fresh.session.map(SessionDto::from),
+            raw: fresh.raw.into_iter().map(RawDto::from).collect(),
+            shares_fate_with: fresh.shares_fate_with,
+            read_at,
+            fresh_error,
+            seen: detail.seen.into_iter().map(SeenDto::from).collect(),
+        }
+    }
+}
+
+impl From<Waiter> for WaiterDto {
+    fn from(waiter: Waiter) -> Self {
+        Self {
+            position: waiter.position,
+            owner_id: waiter.owner_id.to_string(),
+            waited_ms: waiter.waited_ms.known().copied(),
+            lease_remaining_ms: waiter.lease_remaining_ms,
+        }
+    }
+}
+
+impl From<Blocker> for BlockerDto {
+    fn from(blocker: Blocker) -> Self {
+        Self {
+            owner_id: blocker.owner_id,
+            pid: blocker.pid,
+            doing: blocker.doing,
+            holds: blocker.holds,
+            waited_ms: blocker.waited_ms,
+            blocks: blocker.blocks.into_iter().map(Self::from).collect(),
+        }
+    }
+}
+
+impl From<Session> for SessionDto {
+    fn from(session: Session) -> Self {
+        Self {
+            pid: session.pid,
+            application_name: session.application_name,
+            client_address: session.client_address,
+            state: session.state,
+            query: session.query,
+            transaction_age_ms: session.transaction_age_ms,
+        }
+    }
+}
+
+impl From<RawField> for RawDto {
+    fn from(field: RawField) -> Self {
+        Self {
+            name: field.name,
+            value: field.value,
+        }
+    }
+}
+
+impl From<SeenEvent> for SeenDto {
+    fn from(event: SeenEvent) -> Self {
+        Self {
+            kind: event.kind.as_str(),
+            at: event.at,
+            not_before: event.not_before,
+            owner_id: event.owner_id.map(|owner| owner.to_string()),
+            fencing_token: event.fencing_token.map(|token| token.to_string()),
+            waited_ms: event.waited_ms,
+            trace_id: event.trace_id,
+        }
+    }
+}

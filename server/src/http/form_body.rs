@@ -1,0 +1,114 @@
+//! Forms as browsers post them: fields in order, some of them several times.
+
+use std::convert::Infallible;
+
+use axum::body::{Body, to_bytes};
+use axum::extract::{FromRequest, Request};
+use domain::access::{Grant, Role};
+use domain::limits::RESOURCE_BYTES_MAX;
+use domain::names::BackendName;
+
+use crate::identity::IdentityError;
+
+/// Three bytes for one, as a name of other letters is sent, and room for the rest.
+const BYTES_MAX: usize = 3 * RESOURCE_BYTES_MAX + 64 * 1024;
+
+/// A posted form; empty when it is too large or not a form.
+pub(super) struct Form(Vec<(String, String)>);
+
+impl<S: Sync> FromRequest<S> for Form {
+    type Rejection = Infallible;
+
+    async fn from_request(request: Request<Body>, _: &S) -> Result<Self, Infallible> {
+        Ok(Self::read(request.into_body()).await)
+    }
+}
+
+impl Form {
+    pub(super) async fn read(body: Body) -> Self {
+        let bytes = to_bytes(body, BYTES_MAX).await.unwrap_or_default();
+        Self(url::form_urlencoded::parse(&bytes).into_owned().collect())
+    }
+
+    /// Every field, in order.
+    pub(super) fn into_fields(self) -> Vec<(String, String)> {
+        self.0
+    }
+
+    /// The first field of that name, without white space around it.
+    pub(super) fn text(&self, name: &str) -> String {
+        self.all(name).next().unwrap_or_default().trim().to_owned()
+    }
+
+    /// The first field of that name, as it was typed.
+    pub(super) fn find(&self, name: &str) -> Option<String> {
+        self.all(name).next().map(str::to_owned)
+    }
+
+    /// The same; a field that is not there is empty.
+    pub(super) fn typed(&self, name: &str) -> String {
+        self.find(name).unwrap_or_default()
+    }
+
+    /// As it was typed.
+    pub(super) fn secret(&self, name: &str) -> secrecy::SecretString {
+        self.all(name).next().unwrap_or_default().into()
+    }
+
+    /// Every field of that name, in order.
+    pub(super) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let named = self.0.iter().filter(move |(field, _)| field == name);
+        named.map(|(_, value)| value.as_str())
+    }
+
+    /// Rows of role, backend and prefix. Rows without a role are skipped.
+    pub(super) fn grants(&self) -> Result<Vec<Grant>, IdentityError> {
+        let rows = self
+            .all("role")
+            .zip(self.all("backend"))
+            .zip(self.all("prefix"))
+            .filter(|((role, _), _)| !role.is_empty());
+        rows.map(|((role, backend), prefix)| {
+            let role = Role::parse(role).ok_or_else(|| IdentityError::invalid("role", "is not a role"))?;
+            let backend = Some(backend).filter(|name| !name.is_empty());
+            let backend = backend.map(BackendName::parse).transpose();
+            let prefix = Some(prefix.trim()).filter(|prefix| !prefix.is_empty());
+            Ok(Grant {
+                role,
+                backend: backend.map_err(|_| IdentityError::invalid("backend", "is not a backend"))?,
+                prefix: prefix.map(str::to_owned),
+            })
+        })
+        .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_without_a_role_are_left_out_and_bad_ones_are_named() {
+        // Two roles with a spare row between them; then a role and a backend that are none.
+        let pairs = |all: &[[&str; 3]]| {
+            let fields = all.iter().flat_map(|row| {
+                ["role", "backend", "prefix"]
+                    .into_iter()
+                    .zip(row)
+                    .map(|(name, value)| (name.to_owned(), (*value).to_owned()))
+            });
+            Form(fields.collect())
+        };
+        let form = pairs(&[
+            ["viewer", "", ""],
+            ["", "", ""],
+            ["operator", "cache", " tenant_1: "],
+        ]);
+        let grants = form.grants().unwrap();
+        assert_eq!(grants.len(), 2);
+        assert_eq!(grants[0], Grant::everywhere(Role::Viewer));
+        assert_eq!(grants[1].prefix.as_deref(), Some("tenant_1:"));
+        assert!(pairs(&[["king", "", ""]]).grants().is_err());
+        assert!(pairs(&[["viewer", "No Name", ""]]).grants().is_err());
+    }
+}

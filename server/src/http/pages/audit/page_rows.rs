@@ -1,0 +1,256 @@
+//! Rows as the page shows them: steps of one unlock brought together, ids of users as names.
+
+use std::collections::{HashMap, HashSet};
+
+use app::server_pages::audit::outcome_badge;
+use app::server_pages::audit::table::{AuditTableRow, Flag, Join};
+use domain::audit::{Action, AuditEntry};
+use domain::unlock::{Unlock, UnlockState};
+
+use crate::http::state::Services;
+
+/// States of the unlocks whose steps are shown.
+pub(super) type Fates = HashMap<String, Unlock>;
+
+impl Services {
+    /// # Errors
+    /// The store does not answer.
+    pub(super) async fn fates(&self, rows: &[AuditEntry]) -> Result<Fates, sqlx::Error> {
+        let mut ids: Vec<&str> = rows.iter().filter_map(|row| row.unlock_id.as_deref()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        self.unlocks.load_many(&ids).await
+    }
+
+    /// In the order given, but the steps of each unlock are grouped at its first step.
+    pub(super) async fn lines(&self, rows: &[AuditEntry], fates: &Fates) -> Vec<AuditTableRow> {
+        let names = self.names(rows).await;
+        let shown: HashSet<&str> = rows.iter().map(|row| row.id.as_str()).collect();
+        let mut lines = Vec::with_capacity(rows.len());
+        for group in together(rows) {
+            let (last, first) = (group.len() - 1, group.first().copied());
+            for (place, row) in group.into_iter().enumerate() {
+                let fate = row.unlock_id.as_ref().and_then(|id| fates.get(id));
+                let mut line = line(row, &names);
+                line.join = match place {
+                    _ if last == 0 => Join::Alone,
+                    0 => Join::First,
+                    place if place == last => Join::Last,
+                    _ => Join::Middle,
+                };
+                if let Some(first) = first.filter(|_| place > 0) {
+                    say_once(&mut line, first);
+                }
+                line.flag = fate.map_or(Flag::Nothing, |fate| flag(row, fate));
+                line.pair = fate
+                    .and_then(|fate| pair(row, fate))
+                    .filter(|(_, other)| !shown.contains(other.to_string().as_str()));
+                lines.push(line);
+            }
+        }
+        lines
+    }
+
+    /// Names of approvers, whom rows have by id. Tokens are asked for only where there is one.
+    async fn names(&self, rows: &[AuditEntry]) -> HashMap<String, String> {
+        let directory = self.directory();
+        let approvers = rows.iter().filter_map(|row| row.approver_id.as_deref());
+        let (mut names, mut others) = (HashMap::new(), Vec::new());
+        for id in approvers {
+            match directory.users.get(id) {
+                Some(user) => drop(names.insert(id.to_owned(), user.name.clone())),
+                None => others.push(id),
+            }
+        }
+        if !others.is_empty()
+            && let Ok(tokens) = self.auth.identity.tokens().await
+        {
+            let known = tokens
+                .into_iter()
+                .filter(|token| others.contains(&token.id.as_str()));
+            names.extend(known.map(|token| (token.id, token.name)));
+        }
+        names
+    }
+}
+
+fn line(row: &AuditEntry, names: &HashMap<String, String>) -> AuditTableRow {
+    let action = Action::parse(&row.action);
+    let approver = row.approver_id.as_ref();
+    AuditTableRow {
+        id: row.id.clone(),
+        at: row.created_at,
+        actor: row.actor_name.clone(),
+        role: row.role.clone(),
+        action: action.map_or_else(|| row.action.clone(), |action| action.word().to_owned()),
+        phase: (action == Some(Action::ForceUnlock)).then(|| row.phase.clone()),
+        outcome: row.outcome.clone(),
+        backend: row.backend.clone(),
+        resource: row.resource.clone(),
+        about: about(row),
+        reason: row.reason.clone(),
+        approver: approver.map(|id| names.get(id).unwrap_or(id).clone()),
+        join: Join::Alone,
+        flag: Flag::Nothing,
+        pair: None,
+    }
+}
+
+/// Name of the object of an entry without a lock: a user, a token, a rule, a receiver, a prefix.
+fn about(row: &AuditEntry) -> Option<String> {
+    if row.resource.is_some() || row.backend.is_some() {
+        return None;
+    }
+    let said = [row.after.as_deref(), row.before.as_deref()];
+    let said = said.into_iter().flatten();
+    let mut said = said.filter_map(|json| serde_json::from_str::<serde_json::Value>(json).ok());
+    said.find_map(|json| {
+        let mut names = ["name", "receiver", "rule", "prefix"].into_iter();
+        names.find_map(|member| {
+            json[member]
+                .as_str()
+                .filter(|name| !name.is_empty())
+                .map(str::to_owned)
+        })
+    })
+}
+
+/// Values that all steps of one unlock share are shown only at its first step.
+fn say_once(line: &mut AuditTableRow, first: &AuditEntry) {
+    if line.resource == first.resource && line.backend == first.backend {
+        (line.resource, line.backend) = (None, None);
+    }
+    if line.reason == first.reason {
+        line.reason = None;
+    }
+}
+
+/// Rows of one unlock in one group, groups in the order of their first rows.
+fn together(rows: &[AuditEntry]) -> Vec<Vec<&AuditEntry>> {
+    let mut groups: Vec<Vec<&AuditEntry>> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for row in rows {
+        match row.unlock_id.as_deref() {
+            Some(id) => {
+                let place = *places.entry(id).or_insert(groups.len());
+                match groups.get_mut(place) {
+                    Some(group) => group.push(row),
+                    None => groups.push(vec![row]),
+                }
+            }
+            None => groups.push(vec![row]),
+        }
+    }
+    groups
+}
+
+fn number(row: &AuditEntry) -> i64 {
+    row.id.parse().unwrap_or_default()
+}
+
+fn flag(row: &AuditEntry, fate: &Unlock) -> Flag {
+    let is_open = fate.state == UnlockState::OutcomeUnknown;
+    let is_last = fate.outcome_entry.or(fate.act_entry) == Some(number(row));
+    let alone = fate.break_glass.as_ref();
+    let is_unreviewed = alone.is_some_and(|alone| alone.review.is_none());
+    if is_open && is_last {
+        Flag::Open
+    } else if is_unreviewed && fate.act_entry == Some(number(row)) {
+        Flag::NotReviewed
+    } else {
+        Flag::Nothing
+    }
+}
+
+/// What belongs to a row: to an intent what came of it, to an act without an answer what was found out later, to
+/// everything else its intent.
+fn pair(row: &AuditEntry, fate: &Unlock) -> Option<(String, i64)> {
+    let own = number(row);
+    let is_first = own == fate.intent_entry;
+    let was_unknown = row.outcome == UnlockState::OutcomeUnknown.as_str();
+    match fate.outcome_entry {
+        Some(outcome) if is_first => Some((
+            format!("{}, entry {outcome}", outcome_badge::word(fate.state.as_str())),
+            outcome,
+        )),
+        Some(outcome) if was_unknown && outcome != own => {
+            let found = outcome_badge::word(fate.state.as_str());
+            Some((format!("found out later: {found}, entry {outcome}"), outcome))
+        }
+        None if is_first => fate.act_entry.map(|act| (format!("begun, entry {act}"), act)),
+        _ => Some((format!("intent, entry {}", fate.intent_entry), fate.intent_entry)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(id: &str, unlock: Option<&str>) -> AuditEntry {
+        AuditEntry {
+            id: id.to_owned(),
+            created_at: chrono::DateTime::UNIX_EPOCH,
+            action: "FORCE_UNLOCK".to_owned(),
+            phase: "outcome".to_owned(),
+            outcome: "released".to_owned(),
+            actor_id: String::new(),
+            actor_name: String::new(),
+            role: None,
+            backend: None,
+            source: None,
+            resource: None,
+            unlock_id: unlock.map(str::to_owned),
+            reason: None,
+            approver_id: None,
+            before: None,
+            after: None,
+            ip: None,
+            user_agent: None,
+            request_id: None,
+            trace_id: None,
+            prev_hash: String::new(),
+            hash: String::new(),
+        }
+    }
+
+    #[test]
+    fn steps_of_one_unlock_stand_together_where_the_first_of_them_is() {
+        // Two unlocks that ran at the same time, with a sign-in between them.
+        let rows = [
+            row("6", Some("a")),
+            row("5", Some("b")),
+            row("4", None),
+            row("3", Some("a")),
+            row("2", Some("b")),
+            row("1", None),
+        ];
+        let told: Vec<Vec<&str>> = together(&rows)
+            .iter()
+            .map(|group| group.iter().map(|row| row.id.as_str()).collect())
+            .collect();
+        assert_eq!(told, [vec!["6", "3"], vec!["5", "2"], vec!["4"], vec!["1"]]);
+    }
+
+    #[test]
+    fn a_row_of_no_lock_says_by_name_what_it_is_about() {
+        // The result comes first; an entry of a lock has its name already, and some entries have no object.
+        let about = |before: Option<&str>, after: Option<&str>, resource: Option<&str>| {
+            super::about(&AuditEntry {
+                before: before.map(str::to_owned),
+                after: after.map(str::to_owned),
+                resource: resource.map(str::to_owned),
+                ..row("1", None)
+            })
+        };
+        let (old, new) = (Some(r#"{"name":"old"}"#), Some(r#"{"id":"7","name":"new"}"#));
+        assert_eq!(about(old, new, None).as_deref(), Some("new"));
+        assert_eq!(about(old, Some(r#"{"grants":[]}"#), None).as_deref(), Some("old"));
+        assert_eq!(
+            about(None, Some(r#"{"receiver":"pager"}"#), None).as_deref(),
+            Some("pager")
+        );
+        assert_eq!(about(old, new, Some("a:b")), None);
+        assert_eq!(about(None, Some(r#"{"name":7}"#), None), None);
+        assert_eq!(about(Some("no JSON"), None, None), None);
+    }
+}

@@ -1,0 +1,53 @@
+//! Unlocks that need a review, as far as the reader may see.
+
+use app::server_pages::audit::pending_reviews::{Pending, PendingKind, Review};
+use domain::access::Permission;
+use domain::audit::Readable;
+use domain::unlock::{Unlock, UnlockState};
+
+use crate::http::state::Services;
+use crate::identity::Principal;
+
+impl Services {
+    /// # Errors
+    /// The store does not answer.
+    pub(super) async fn pending(&self, who: &Principal) -> Result<Vec<Pending>, sqlx::Error> {
+        let waiting = self.unlocks.waiting(&Readable::to(&who.grants)).await?;
+        Ok(waiting.into_iter().map(|unlock| pending(who, unlock)).collect())
+    }
+}
+
+fn pending(who: &Principal, unlock: Unlock) -> Pending {
+    let review = review(who, &unlock);
+    let at = unlock.acted_at.unwrap_or(unlock.created_at);
+    let kind = match unlock.break_glass {
+        Some(alone) if unlock.state != UnlockState::OutcomeUnknown => PendingKind::Alone {
+            reason: alone.reason,
+            review: review.unwrap_or(Review::Others),
+        },
+        _ => PendingKind::OutcomeUnknown,
+    };
+    Pending {
+        unlock_id: unlock.id,
+        by: unlock.by_name,
+        backend: unlock.backend.to_string(),
+        resource: unlock.resource.text(),
+        at: at.timestamp_millis(),
+        kind,
+    }
+}
+
+/// `None` if there is nothing to review. The review itself checks that the reviewer is independent.
+pub(super) fn review(who: &Principal, unlock: &Unlock) -> Option<Review> {
+    let alone = unlock.break_glass.as_ref()?;
+    if alone.review.is_some() || unlock.acted_at.is_none() {
+        return None;
+    }
+    Some(if unlock.by_id == who.id() {
+        Review::Own
+    } else if who.may(Permission::Approve, &unlock.backend, &unlock.resource.text()) {
+        Review::May
+    } else {
+        Review::Others
+    })
+}

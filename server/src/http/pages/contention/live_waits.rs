@@ -1,0 +1,90 @@
+//! Present waiters: the locks with the longest queues, each read fresh.
+
+use std::time::Duration;
+
+use app::console::Console;
+use domain::blockers::Blocker;
+use domain::contention::trees::{self, WaitEdge, who_blocks};
+use domain::lock::Lock;
+use domain::query::{InventoryQuery, Sort, SortKey};
+use futures::future::join_all;
+
+/// Locks that are read, and how long the page waits for them.
+const LOCKS_MAX: u32 = 16;
+const PATIENCE: Duration = Duration::from_millis(1_200);
+
+/// Trees, most below the root first, and why they may be incomplete.
+pub(super) async fn trees(console: &dyn Console) -> (Vec<Blocker>, Option<String>) {
+    let query = InventoryQuery {
+        sort: Sort {
+            key: SortKey::Waiters,
+            descending: true,
+        },
+        limit: LOCKS_MAX,
+        ..InventoryQuery::default()
+    };
+    let Ok(page) = console.inventory(query).await else {
+        return (
+            Vec::new(),
+            Some("The list of locks could not be read.".to_owned()),
+        );
+    };
+    let waited: Vec<Lock> = page
+        .locks
+        .into_iter()
+        .filter(|lock| lock.waiter_count.known().is_some_and(|waiters| *waiters > 0))
+        .collect();
+    let read = waited
+        .iter()
+        .map(|lock| tokio::time::timeout(PATIENCE, one(console, lock)));
+    let read = join_all(read).await;
+    let unread = read.iter().filter(|it| !matches!(it, Ok(Some(_)))).count();
+    let (mut lines, mut grown) = (Vec::new(), Vec::new());
+    for (line, blockers) in read.into_iter().flatten().flatten() {
+        if blockers.is_empty() {
+            lines.push(line);
+        } else {
+            grown.extend(blockers);
+        }
+    }
+    grown.extend(who_blocks(&lines));
+    // A session that holds several locks is the root of each tree.
+    grown.sort_by(|one, other| {
+        let size = trees::size(other).cmp(&trees::size(one));
+        size.then_with(|| (&one.owner_id, one.pid).cmp(&(&other.owner_id, other.pid)))
+    });
+    grown.dedup_by(|one, other| one.owner_id == other.owner_id && one.pid == other.pid && one.pid.is_some());
+    let fault = (unread > 0).then(|| {
+        format!(
+            "{unread} of {} queues could not be read now and are left out.",
+            waited.len()
+        )
+    });
+    (grown, fault)
+}
+
+/// `None` if the lock is not held any more or cannot be read.
+async fn one(console: &dyn Console, lock: &Lock) -> Option<(WaitEdge, Vec<Blocker>)> {
+    let id = &lock.id;
+    let detail = console
+        .lock(id.backend.clone(), Some(id.source.clone()), id.resource.text())
+        .await
+        .ok()?;
+    let fresh = detail.fresh.known()?;
+    let owner = detail
+        .lock
+        .owner_id
+        .known()
+        .map_or_else(|| "unknown".to_owned(), ToString::to_string);
+    let line = WaitEdge {
+        lock: id.clone(),
+        owner,
+        held_ms: None,
+        waiters: fresh
+            .waiters
+            .iter()
+            .map(|waiter| (waiter.owner_id.to_string(), waiter.waited_ms.known().copied()))
+            .collect(),
+    };
+    Some((line, fresh.blockers.clone()))
+}

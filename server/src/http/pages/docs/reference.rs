@@ -1,0 +1,159 @@
+//! The reference: every operation of the description that the server serves, part by part.
+
+use app::server_pages::docs::Part;
+use app::server_pages::docs::operation::{Operation, ParameterRow, ResponseExample};
+use axum::http::Method;
+use domain::access::{Permission, Role};
+use serde_json::Value;
+use utoipa::openapi::OpenApi;
+
+use super::curl::curl;
+use super::schema;
+use crate::http::auth::route_permissions::{Access, access};
+
+pub(super) fn parts(description: &OpenApi) -> Vec<Part> {
+    // It is served in the same way: what cannot be written would not be there either.
+    let document = serde_json::to_value(description).unwrap_or_default();
+    let mut operations = Vec::new();
+    for (path, calls) in document["paths"].as_object().into_iter().flatten() {
+        for (method, call) in calls.as_object().into_iter().flatten() {
+            let tag = call["tags"][0].as_str().unwrap_or_default().to_owned();
+            operations.push((tag, operation(&document, method, path, call)));
+        }
+    }
+    let tags = document["tags"].as_array().into_iter().flatten();
+    let part = |tag: &Value| {
+        let name = tag["name"].as_str().unwrap_or_default();
+        let of_tag = operations.iter().filter(|(tag, _)| tag == name);
+        Part {
+            path: format!("/docs/api/{name}"),
+            title: capital(name),
+            lead: format!("{}.", tag["description"].as_str().unwrap_or_default()),
+            operations: of_tag.map(|(_, one)| one.clone()).collect(),
+        }
+    };
+    tags.map(part).collect()
+}
+
+fn capital(word: &str) -> String {
+    let mut chars = word.chars();
+    let first = chars.next().map(|first| first.to_uppercase().collect::<String>());
+    first.unwrap_or_default() + chars.as_str()
+}
+
+fn operation(document: &Value, method: &str, path: &str, call: &Value) -> Operation {
+    let all = &document["components"]["schemas"];
+    let method = method.to_uppercase();
+    let body = &call["requestBody"]["content"]["application/json"]["schema"];
+    let access = access(&method.parse().unwrap_or(Method::GET), Some(path));
+    let is_open = access == Some(Access::Public);
+    let text = |key: &str| call[key].as_str().unwrap_or_default().replace('\n', " ");
+    let is_stream = call["responses"]["200"]["content"]["text/event-stream"].is_object();
+    Operation {
+        id: anchor(&method, path),
+        summary: text("summary"),
+        text: text("description"),
+        needs: needs(access),
+        parameters: parameters(all, call),
+        body: schema::rows(all, body),
+        answers: answers(all, call),
+        curl: curl(&method, path, example(all, body).as_ref(), is_open, is_stream),
+        path: path.to_owned(),
+        method,
+    }
+}
+
+/// `post-v1-locks-acquire`
+fn anchor(method: &str, path: &str) -> String {
+    let words = path.split(|c: char| !c.is_alphanumeric());
+    let words = words.filter(|word| !word.is_empty());
+    let parts = std::iter::once(method).chain(words);
+    parts.collect::<Vec<_>>().join("-").to_lowercase()
+}
+
+fn example(all: &Value, body: &Value) -> Option<Value> {
+    let choices = body["oneOf"].as_array().into_iter().flatten();
+    let mut schemas = choices.chain([body]).filter_map(|schema| {
+        let name = schema["$ref"].as_str()?.rsplit('/').next()?;
+        Some(&all[name]["example"])
+    });
+    schemas.find(|example| !example.is_null()).cloned()
+}
+
+fn needs(access: Option<Access>) -> String {
+    match access {
+        Some(Access::Public) => "Public: needs no token.".to_owned(),
+        Some(Access::May(right)) => format!("For {}.", roles(right)),
+        Some(Access::SignedIn) | None => "For every signed-in user and every API token.".to_owned(),
+    }
+}
+
+fn roles(right: Permission) -> String {
+    let able = Role::ALL
+        .into_iter()
+        .filter(|role| role.rights().contains(&right));
+    let words: Vec<&str> = able.map(Role::as_str).collect();
+    match words.as_slice() {
+        [all @ .., last] if !all.is_empty() => format!("the roles {} and {last}", all.join(", ")),
+        one => format!("the role {}", one.concat()),
+    }
+}
+
+fn parameters(all: &Value, call: &Value) -> Vec<ParameterRow> {
+    let listed = call["parameters"].as_array().into_iter().flatten();
+    let row = |one: &Value| ParameterRow {
+        name: one["name"].as_str().unwrap_or_default().to_owned(),
+        place: one["in"].as_str().unwrap_or_default().to_owned(),
+        kind: schema::kind(all, &one["schema"]),
+        is_required: one["required"] == true,
+        text: one["description"].as_str().unwrap_or_default().to_owned(),
+    };
+    listed.map(row).collect()
+}
+
+fn answers(all: &Value, call: &Value) -> Vec<ResponseExample> {
+    let listed = call["responses"].as_object().into_iter().flatten();
+    let answer = |(status, one): (&String, &Value)| {
+        let contents = one["content"].as_object().into_iter().flatten();
+        let contents: Vec<(&String, &Value)> = contents.collect();
+        let is_problem = contents.iter().any(|(kind, _)| kind.ends_with("problem+json"));
+        let said = one["description"].as_str().unwrap_or_default();
+        let kinds = contents
+            .iter()
+            .map(|(kind, _)| format!("`{kind}`"))
+            .collect::<Vec<_>>();
+        let text = match (said, kinds.is_empty()) {
+            ("", true) => "No description.".to_owned(),
+            ("", false) if is_problem => format!("a problem: {}", usual(status)),
+            ("", false) => kinds.join(", "),
+            (said, _) if is_problem => format!("a problem: {said}"),
+            (said, true) => said.to_owned(),
+            (said, false) => format!("{said} ({})", kinds.join(", ")),
+        };
+        let rows = contents.first().filter(|_| !is_problem);
+        let rows = rows.map(|(_, content)| schema::rows(all, &content["schema"]));
+        ResponseExample {
+            status: status.clone(),
+            text,
+            rows: rows.unwrap_or_default(),
+        }
+    };
+    listed.map(answer).collect()
+}
+
+/// Default description of a problem with this status.
+fn usual(status: &str) -> &'static str {
+    match status {
+        "400" => "a parameter or a field is wrong; `field` names it",
+        "401" => "`unauthenticated`",
+        "403" => "`forbidden`",
+        "404" => "`not_found`",
+        "409" => "conflicts with the current state; `code` says how",
+        "410" => "it is over",
+        "413" => "`body_too_large`",
+        "415" => "`unsupported_media_type`: the body must be JSON",
+        "422" => "the request is valid, but rejected; `code` names the cause",
+        "503" => "the store does not answer; retry after `Retry-After`",
+        _ => "`code` says which",
+    }
+}

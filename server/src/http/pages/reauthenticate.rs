@@ -1,0 +1,135 @@
+//! `/prove`: authenticating once more in the same session, before a change that asks for it. Leads back to a page, or sends
+//! a form on that was refused, with everything that was typed into it.
+
+use std::sync::Arc;
+
+use app::server_pages::reauthenticate::{Prove, Then, prove, resend};
+use app::server_pages::rejected_form::Typed;
+use app::server_pages::unlock::Proof;
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, Uri, header};
+use axum::response::{IntoResponse as _, Redirect, Response};
+
+use crate::http::auth::{Authenticator, cookie, route_permissions};
+use crate::http::current_user::CurrentUser;
+use crate::http::form_body::Form;
+use crate::http::pages::response;
+use crate::http::pages::response::see_other;
+use crate::identity::{IdentityError, Principal};
+
+/// Field of the password; no form that is sent on has one of this name.
+const PASSWORD: &str = "currentPassword";
+
+/// The next step from the query: a page of the console, or a form to submit again.
+fn then(uri: &Uri) -> Then {
+    let pairs = app::links::pairs(uri.query().unwrap_or_default());
+    let find = |wanted: &str| {
+        let found = pairs.iter().find(|(name, _)| name == wanted);
+        found.map(|(_, path)| cookie::next_path(Some(path)).to_owned())
+    };
+    match find("send") {
+        Some(action) if route_permissions::is_page(&action) && action != "/" => Then::Send(action),
+        _ => Then::Open(find("next").unwrap_or_else(|| "/".to_owned())),
+    }
+}
+
+/// The methods by which this user can reauthenticate.
+pub(in crate::http) fn proof(gate: &Authenticator, who: &Principal) -> Proof {
+    let directory = gate.identity.directory();
+    let user = directory.users.get(who.id());
+    if who.session.is_none() {
+        return Proof::Never;
+    }
+    if user.is_some_and(|user| user.has_password) {
+        return Proof::Password;
+    }
+    let is_theirs = user.is_some_and(|user| user.issuer.is_some());
+    Proof::SignIn {
+        at_provider: is_theirs && gate.oidc.is_some(),
+    }
+}
+
+/// A form that was refused because its session is not fresh: what was typed, and how to go on.
+pub(in crate::http) fn refused(gate: &Authenticator, who: &Principal, action: &str, form: Form) -> Response {
+    respond(
+        gate,
+        who,
+        Then::Send(action.to_owned()),
+        (StatusCode::FORBIDDEN, typed(form), None),
+    )
+}
+
+pub(in crate::http) async fn show(
+    State(gate): State<Arc<Authenticator>>,
+    viewer: CurrentUser,
+    uri: Uri,
+) -> Response {
+    let then = match then(&uri) {
+        // There is no form to send yet.
+        Then::Send(_) => Then::Open("/".to_owned()),
+        open @ Then::Open(_) => open,
+    };
+    respond(&gate, &viewer.0, then, (StatusCode::OK, Typed::default(), None))
+}
+
+pub(in crate::http) async fn submit(
+    State(gate): State<Arc<Authenticator>>,
+    viewer: CurrentUser,
+    uri: Uri,
+    form: Form,
+) -> Response {
+    let then = then(&uri);
+    if viewer.0.session.is_none() {
+        return respond(&gate, &viewer.0, then, (StatusCode::FORBIDDEN, typed(form), None));
+    }
+    let error = match gate.identity.prove_again(&viewer.0, &form.secret(PASSWORD)).await {
+        Ok(()) => {
+            return match then {
+                Then::Open(page) => see_other(&page),
+                // 307: the browser sends the same fields again.
+                Then::Send(action) => Redirect::temporary(&action).into_response(),
+            };
+        }
+        Err(error) => error,
+    };
+    let fault = match &error {
+        IdentityError::WrongPassword => "That is not your password.".to_owned(),
+        other => response::sentence(other),
+    };
+    let status = response::status_of(&error);
+    let mut response = respond(&gate, &viewer.0, then, (status, typed(form), Some(fault)));
+    if let IdentityError::TooManyGuesses { wait_s } = error {
+        response
+            .headers_mut()
+            .insert(header::RETRY_AFTER, HeaderValue::from(wait_s));
+    }
+    response
+}
+
+/// Fields of the pending form.
+fn typed(form: Form) -> Typed {
+    let mut fields = form.into_fields();
+    fields.retain(|(name, _)| name != PASSWORD);
+    Typed::new(fields)
+}
+
+fn respond(
+    gate: &Authenticator,
+    who: &Principal,
+    then: Then,
+    (status, typed, fault): (StatusCode, Typed, Option<String>),
+) -> Response {
+    let chrome = response::chrome(who, app::server_pages::layout::PageSection::Elsewhere);
+    let content = Prove {
+        proof: proof(gate, who),
+        field: PASSWORD,
+        fault,
+        then,
+        typed,
+    };
+    let html = match &content.then {
+        Then::Open(_) => prove(&chrome, &content),
+        Then::Send(action) => resend(&chrome, &content, action),
+    };
+    response::html_response(status, html)
+}

@@ -1,0 +1,126 @@
+//! Answers with a page without the browser half, and redirects after forms.
+
+use std::convert::Infallible;
+
+use app::server_pages::layout::{Chrome, Page, PageSection, page};
+use axum::body::Body;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{Html, IntoResponse as _, Redirect, Response};
+use domain::access::Permission;
+use futures::stream::{self, Stream, StreamExt as _};
+
+use crate::http::security_headers;
+use crate::identity::{IdentityError, Principal};
+
+pub(in crate::http) fn html_response(status: StatusCode, html: String) -> Response {
+    (
+        status,
+        [(header::CONTENT_SECURITY_POLICY, security_headers::page_policy())],
+        Html(html),
+    )
+        .into_response()
+}
+
+/// A page whose middle comes in parts while they are made.
+pub(in crate::http) fn answer_in_parts(
+    status: StatusCode,
+    before: String,
+    parts: impl Stream<Item = String> + Send + 'static,
+    after: String,
+) -> Response {
+    let all = stream::once(std::future::ready(before))
+        .chain(parts)
+        .chain(stream::once(std::future::ready(after)));
+    let headers = [
+        (header::CONTENT_SECURITY_POLICY, security_headers::page_policy()),
+        (
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("text/html; charset=utf-8"),
+        ),
+    ];
+    let body = Body::from_stream(all.map(Ok::<_, Infallible>));
+    (status, headers, body).into_response()
+}
+
+/// Header and navigation of a page for its user.
+pub(in crate::http) fn chrome(who: &Principal, place: PageSection) -> Chrome {
+    let is_stale = who.session.is_some() && !who.is_fresh && who.may_anywhere(Permission::Administer);
+    let prove = match place {
+        PageSection::Settings(section) if is_stale && section.asks_for_fresh() => {
+            Some(app::links::with_query("/prove", [("next", section.path())]))
+        }
+        _ => None,
+    };
+    Chrome {
+        prove,
+        name: who.name().to_owned(),
+        is_admin: who.may_anywhere(Permission::Administer),
+        may_audit: who.may_anywhere(Permission::AuditRead),
+        place,
+        is_read_only: who.read_only,
+        is_alerts_overdue: who.alerts_overdue,
+    }
+}
+
+/// A page that who looks may not open, said as a page.
+pub(in crate::http) fn forbidden(who: &Principal, right: &str) -> Response {
+    let html = page(
+        &chrome(who, PageSection::Elsewhere),
+        Page {
+            title: "Your role does not have the permission for this page".to_owned(),
+            lead: None,
+            content: app::server_pages::forbidden::forbidden(right),
+        },
+    );
+    html_response(StatusCode::FORBIDDEN, html)
+}
+
+/// A page with one more script of the console.
+pub(in crate::http) fn answer_with_script(status: StatusCode, html: String, script: &str) -> Response {
+    let mut response = html_response(status, html);
+    let policy = security_headers::page_policy_with(script);
+    response
+        .headers_mut()
+        .insert(header::CONTENT_SECURITY_POLICY, policy);
+    response
+}
+
+/// The status of a page that shows this error.
+pub(in crate::http) fn status_of(error: &IdentityError) -> StatusCode {
+    match error {
+        IdentityError::Invalid { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+        IdentityError::Exists { .. } | IdentityError::LastAdmin => StatusCode::CONFLICT,
+        IdentityError::NotFound { .. } => StatusCode::NOT_FOUND,
+        IdentityError::WrongPassword => StatusCode::UNAUTHORIZED,
+        IdentityError::BadLink => StatusCode::GONE,
+        IdentityError::TooManyGuesses { .. } | IdentityError::Busy { .. } => StatusCode::TOO_MANY_REQUESTS,
+        IdentityError::NoChance | IdentityError::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+/// Also in a header when to try again, where that is known.
+pub(in crate::http) fn with_retry_after(mut response: Response, error: &IdentityError) -> Response {
+    if let Some(seconds) = error.retry_after_s() {
+        response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+    }
+    response
+}
+
+/// For display: nothing of the store's own words, a capital at the start, a full stop at the end.
+pub(in crate::http) fn sentence(error: &IdentityError) -> String {
+    let text = match error {
+        IdentityError::Store(_) => {
+            "the console's store is unavailable: users cannot be read or written".to_owned()
+        }
+        other => other.to_string(),
+    };
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(chars).collect::<String>() + "."
+    })
+}
+
+/// Redirects after a form has been processed, so that a reload does not send it again.
+pub(in crate::http) fn see_other(path: &str) -> Response {
+    Redirect::to(path).into_response()
+}

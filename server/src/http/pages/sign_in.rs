@@ -1,0 +1,194 @@
+//! `/sign-in` and below, `/sign-out` and `/setup`: forms that work without a script. Handlers parse, ask identity, set
+//! the cookie.
+
+pub(in crate::http) mod oidc;
+
+use std::sync::Arc;
+
+use app::server_pages::setup::{self, Setup};
+use app::server_pages::sign_in::{self, Provider, SignIn};
+use axum::Form;
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use secrecy::SecretString;
+use serde::Deserialize;
+
+use crate::http::auth::{Authenticator, cookie};
+use crate::http::current_user::CurrentUser;
+use crate::http::pages::response;
+use crate::http::problem::Problem;
+use crate::identity::{IdentityError, SignedIn};
+
+#[derive(Debug, Default, Deserialize)]
+pub(in crate::http) struct SignInQuery {
+    link: Option<String>,
+    next: Option<String>,
+}
+
+/// Nothing of it is ever shown or logged but the name.
+#[derive(Deserialize)]
+pub(in crate::http) struct SignInForm {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    password: String,
+    link: Option<String>,
+    next: Option<String>,
+}
+
+pub(in crate::http) async fn show(
+    State(gate): State<Arc<Authenticator>>,
+    Query(asked): Query<SignInQuery>,
+) -> Response {
+    let next = cookie::next_path(asked.next.as_deref()).to_owned();
+    if let Some(link) = asked.link {
+        return page(StatusCode::OK, sign_in::by_link(link, next));
+    }
+    page(StatusCode::OK, sign_in::sign_in(form(&gate, next)))
+}
+
+fn form(gate: &Authenticator, next: String) -> SignIn {
+    SignIn {
+        provider: gate.oidc.as_ref().map(|oidc| Provider {
+            name: oidc.name().to_owned(),
+            href: cookie::provider_path(&next),
+        }),
+        next,
+        // The first admin may come from the provider.
+        is_unclaimed: gate.oidc.is_none() && gate.identity.directory().admins().next().is_none(),
+        ..SignIn::default()
+    }
+}
+
+pub(in crate::http) async fn sign_in(
+    State(gate): State<Arc<Authenticator>>,
+    CurrentUser(who): CurrentUser,
+    Form(given): Form<SignInForm>,
+) -> Response {
+    let next = cookie::next_path(given.next.as_deref()).to_owned();
+    let password = SecretString::from(given.password);
+    let signed_in = match &given.link {
+        Some(link) => gate.identity.open_link(link, &who.origin).await,
+        None => gate.identity.sign_in(&given.name, &password, &who.origin).await,
+    };
+    let error = match signed_in {
+        Ok(signed_in) => return welcome(&gate, &signed_in, &next),
+        Err(error) => error,
+    };
+    if matches!(error, IdentityError::BadLink) {
+        gate.identity.note_bad_link(&who.origin).await;
+    }
+    let status = match &error {
+        // Longer than any password: rejected as a request, before it is counted or hashed.
+        IdentityError::Invalid { .. } => StatusCode::BAD_REQUEST,
+        error => response::status_of(error),
+    };
+    let form = SignIn {
+        name: given.name,
+        refusal: Some(response::sentence(&error)),
+        is_unclaimed: false,
+        ..form(&gate, next)
+    };
+    response::with_retry_after(page(status, sign_in::sign_in(form)), &error)
+}
+
+pub(in crate::http) async fn show_setup(
+    State(gate): State<Arc<Authenticator>>,
+    Query(asked): Query<SignInQuery>,
+) -> Response {
+    let link = match asked.link {
+        // Its secret is in the fragment, which browsers keep to themselves.
+        None if gate.identity.directory().admins().next().is_none() => String::new(),
+        None => return page(StatusCode::GONE, setup::spent()),
+        Some(link) => match gate.identity.is_setup_link(&link).await {
+            Ok(true) => link,
+            Ok(false) => return page(StatusCode::GONE, setup::spent()),
+            Err(error) => return Problem::from(error).into_response(),
+        },
+    };
+    let form = Setup {
+        link,
+        ..Setup::default()
+    };
+    setup_page(StatusCode::OK, form)
+}
+
+fn setup_page(status: StatusCode, form: Setup) -> Response {
+    response::answer_with_script(status, setup::setup(form), setup::FROM_FRAGMENT)
+}
+
+/// The pasted text: the secret, or the whole link.
+fn pasted_secret(text: &str) -> &str {
+    text.rsplit(['#', '=']).next().unwrap_or_default().trim()
+}
+
+pub(in crate::http) async fn set_up(
+    State(gate): State<Arc<Authenticator>>,
+    CurrentUser(who): CurrentUser,
+    Form(given): Form<SignInForm>,
+) -> Response {
+    let link = given.link.unwrap_or_default();
+    let link = pasted_secret(&link).to_owned();
+    let password = SecretString::from(given.password);
+    let set_up = gate
+        .identity
+        .set_up(&link, given.name.clone(), password, &who.origin)
+        .await;
+    match set_up {
+        Ok(signed_in) => welcome(&gate, &signed_in, "/"),
+        Err(IdentityError::BadLink) => {
+            gate.identity.note_bad_link(&who.origin).await;
+            page(StatusCode::GONE, setup::spent())
+        }
+        Err(error) => {
+            let status = response::status_of(&error);
+            let mut form = Setup {
+                link,
+                name: given.name,
+                ..Setup::default()
+            };
+            match &error {
+                IdentityError::Invalid { field, why } => {
+                    form.fault = Some(((*field).to_owned(), format!("It {why}.")));
+                }
+                error => form.refusal = Some(response::sentence(error)),
+            }
+            response::with_retry_after(setup_page(status, form), &error)
+        }
+    }
+}
+
+pub(in crate::http) async fn sign_out(
+    State(gate): State<Arc<Authenticator>>,
+    CurrentUser(who): CurrentUser,
+    headers: HeaderMap,
+) -> Response {
+    if let Some(session) = &who.session
+        && let Err(error) = gate.identity.end_session(&who, &session.id).await
+    {
+        return Problem::from(error).with_request_id(&headers).into_response();
+    }
+    with_cookie(
+        Redirect::to("/sign-in").into_response(),
+        cookie::clear(gate.is_secure),
+    )
+}
+
+fn welcome(gate: &Authenticator, signed_in: &SignedIn, next: &str) -> Response {
+    with_cookie(
+        Redirect::to(next).into_response(),
+        cookie::set(&signed_in.secret, gate.is_secure),
+    )
+}
+
+fn with_cookie(mut response: Response, cookie: Option<axum::http::HeaderValue>) -> Response {
+    if let Some(cookie) = cookie {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+    response
+}
+
+fn page(status: StatusCode, html: String) -> Response {
+    response::html_response(status, html)
+}

@@ -1,0 +1,27 @@
+use std::collections::BTreeSet;
+
+use super::*;
+
+#[test]
+fn handlers_are_described_with_the_method_and_path_of_their_row() {
+    // A row whose handler says another path would be refused by the authentication layer: both lists are the same.
+    let document = serde_json::to_value(&*DESCRIPTION).unwrap();
+    let mut described = BTreeSet::new();
+    for (path, calls) in document["paths"].as_object().unwrap() {
+        for method in calls.as_object().unwrap().keys() {
+            described.insert((method.to_uppercase(), path.clone()));
+        }
+    }
+    let table = TABLE
+        .iter()
+        .map(|row| (row.method.to_owned(), row.path.to_owned()));
+    let table: BTreeSet<_> = table.collect();
+    assert_eq!(table.len(), TABLE.len(), "a row is in the table twice");
+    let missing: Vec<_> = described.difference(&table).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    let not_described = table
+        .difference(&described)
+        .filter(|(_, path)| path.starts_with("/v1/"));
+    let not_described: Vec<_> = not_described.map(|(_, path)| path.as_str()).collect();
+    assert_eq!(not_described, ["/v1/openapi.json"]);
+}

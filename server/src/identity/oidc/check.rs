@@ -1,0 +1,128 @@
+//! Check of the provider without a sign-in, for `leasehold doctor`. Uses the same client and checks as a sign-in.
+
+use chrono::{DateTime, Utc};
+use openidconnect::core::{CoreJsonWebKey, CoreJwsSigningAlgorithm, CoreProviderMetadata};
+use openidconnect::{
+    DiscoveryError, IssuerUrl, JsonWebKey as _, JsonWebKeyUse as _, JwsSigningAlgorithm as _,
+};
+use serde_json::Value;
+
+use super::provider::{ALGORITHMS, whole};
+use super::{endpoints, http};
+use config::OidcConfig;
+
+/// Result of a successful check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Examined {
+    /// Number of keys usable for ID tokens.
+    pub keys: usize,
+    /// The provider's clock from the `Date` header, in whole seconds.
+    pub now: Option<DateTime<Utc>>,
+}
+
+/// The problem and its remedy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unfit {
+    pub why: String,
+    pub remedy: String,
+}
+
+/// # Errors
+/// Sign-in is impossible; see [`Unfit`].
+pub async fn examine(config: &OidcConfig) -> Result<Examined, Unfit> {
+    let http = http::client(config).map_err(|error| Unfit {
+        why: error.to_string(),
+        remedy: "write the authority's certificate as PEM into the file of oidc.ca_file".to_owned(),
+    })?;
+    let document = format!(
+        "{}/.well-known/openid-configuration",
+        config.issuer.trim_end_matches('/')
+    );
+    let mut answer = http
+        .0
+        .get(&document)
+        .send()
+        .await
+        .map_err(|error| unreached(&document, &error))?;
+    let date = answer.headers().get(reqwest::header::DATE);
+    let date = date.and_then(|date| DateTime::parse_from_rfc2822(date.to_str().ok()?).ok());
+    let status = answer.status();
+    if !status.is_success() {
+        return Err(Unfit {
+            why: format!("{document} answers {status}"),
+            remedy: format!(
+                "set oidc.issuer to what the provider calls its issuer; then: curl -f {document}"
+            ),
+        });
+    }
+    let body = http::bounded(&mut answer).await.map_err(|error| Unfit {
+        why: format!("{document} cannot be read: {error}"),
+        remedy: format!("set oidc.issuer to what the provider calls its issuer; then: curl -f {document}"),
+    })?;
+    let said: Value = serde_json::from_slice(&body).unwrap_or_default();
+    if let Some(own) = said["issuer"].as_str().filter(|own| *own != config.issuer) {
+        return Err(Unfit {
+            why: format!(
+                "its issuer is {own}, not {}: every sign-in would be rejected",
+                config.issuer
+            ),
+            remedy: format!("issuer = {own:?} in [oidc], exactly so"),
+        });
+    }
+    let issuer = IssuerUrl::new(config.issuer.clone()).map_err(|error| Unfit {
+        why: error.to_string(),
+        remedy: "set oidc.issuer to the provider's address".to_owned(),
+    })?;
+    let metadata = CoreProviderMetadata::discover_async(issuer, &http).await;
+    let metadata = metadata.map_err(|error| unread(&document, &said, &error))?;
+    endpoints::require_https(&metadata).map_err(|why| Unfit {
+        why,
+        remedy: format!("curl -f {document} # its endpoints must be https addresses"),
+    })?;
+    let keys = metadata.jwks().keys().iter().filter(|key| may_sign(key)).count();
+    if keys == 0 {
+        return Err(Unfit {
+            why: "none of its keys has a supported signature algorithm".to_owned(),
+            remedy: "give the client at the provider a signature by RS256, PS256, ES256 or EdDSA".to_owned(),
+        });
+    }
+    Ok(Examined {
+        keys,
+        now: date.map(|date| date.with_timezone(&Utc)),
+    })
+}
+
+fn may_sign(key: &CoreJsonWebKey) -> bool {
+    let is_for_signing = key.key_use().is_none_or(|purpose| purpose.allows_signature());
+    let is_of_a_kind =
+        |algorithm: &CoreJwsSigningAlgorithm| algorithm.key_type().as_ref() == Some(key.key_type());
+    is_for_signing && ALGORITHMS.iter().any(is_of_a_kind)
+}
+
+fn unreached(document: &str, error: &reqwest::Error) -> Unfit {
+    let why = whole(error);
+    let remedy = match why.contains("certificate") {
+        true => "set oidc.ca_file to the authority that signed its certificate, or renew that".to_owned(),
+        false => {
+            format!(
+                "curl -f {document} # from this machine: check that it runs, that its name resolves and that no firewall blocks it"
+            )
+        }
+    };
+    Unfit { why, remedy }
+}
+
+fn unread<E: std::error::Error + 'static>(document: &str, said: &Value, error: &DiscoveryError<E>) -> Unfit {
+    let keys = said["jwks_uri"].as_str();
+    Unfit {
+        why: format!("its discovery document is invalid: {}", whole(error)),
+        remedy: match keys {
+            Some(keys) => {
+                format!("curl -f {keys} # must answer with keys, and {document} must have all fields")
+            }
+            None => format!(
+                "curl -f {document} # must be a discovery document; check that oidc.issuer is the right address"
+            ),
+        },
+    }
+}

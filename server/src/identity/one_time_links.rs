@@ -1,0 +1,247 @@
+//! One-time links: the setup link for the first admin, and sign-in links.
+
+use domain::access::{Grant, Role};
+use domain::audit::Action;
+use domain::duration::millis;
+use domain::escape::visible;
+use secrecy::SecretString;
+use serde_json::json;
+use sqlx::Row as _;
+
+use super::error::IdentityError;
+use super::limits::LINK_MAX;
+use super::lineage::{ChangeKind, Lineage};
+use super::notice::AccessChange;
+use super::principal::Principal;
+use super::secret::{self, Secret};
+use super::sessions::SignedIn;
+use super::sign_in_attempt::too_many;
+use super::throttle::Key;
+use super::users::NewUser;
+use super::{Identity, principal_cache};
+use crate::audit::{Entry, Origin};
+use runtime::db::{Tx, on_either};
+
+const PREFIX: &str = "lhl_";
+
+/// A link that was just used.
+struct SpentLink {
+    user_id: Option<String>,
+    /// Its creator; `None` if not recorded.
+    by: Option<Lineage>,
+}
+
+impl Identity {
+    /// A setup link, while there is no admin. Earlier setup links become invalid.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn setup_link(&self) -> Result<Option<Secret>, IdentityError> {
+        if self.directory().admins().next().is_some() {
+            return Ok(None);
+        }
+        let system = Principal::system("leasehold");
+        let (tx, secret) = self.make_link(&system, "setup", None).await?;
+        tx.commit().await?;
+        Ok(Some(secret))
+    }
+
+    /// A sign-in link for one user. Earlier links of that user become invalid.
+    ///
+    /// # Errors
+    /// No user has this id.
+    pub async fn user_link(&self, who: &Principal, user: &str) -> Result<Secret, IdentityError> {
+        let name = self.known_user(user).await?.name;
+        let (mut tx, secret) = self.make_link(who, "user", Some(user)).await?;
+        self.note_account_change(&mut tx, who, user, ChangeKind::Link)
+            .await?;
+        let after = json!({"name": name, "link": "made"});
+        let change = (who.id() != user).then(|| AccessChange {
+            change: "link_created",
+            subject: &name,
+            by: who.name(),
+            summary: format!(
+                "{} created a sign-in link for {}",
+                visible(who.name()),
+                visible(&name)
+            ),
+            path: "/settings/users",
+        });
+        self.record_and_notify(tx, who, (Action::UserChange, None, Some(after)), change)
+            .await?;
+        Ok(secret)
+    }
+
+    async fn make_link(
+        &self,
+        who: &Principal,
+        purpose: &'static str,
+        user: Option<&str>,
+    ) -> Result<(Tx, Secret), IdentityError> {
+        let by = self.lineage(who);
+        let secret = Secret::new(PREFIX)?;
+        let now = self.now_ms();
+        let expires_at = now + millis(LINK_MAX);
+        let mut tx = self.db.begin().await?;
+        let spend = "UPDATE one_time_links SET used_at = $1
+            WHERE purpose = $2 AND used_at IS NULL AND coalesce(user_id, '') = $3";
+        let insert =
+            "INSERT INTO one_time_links (secret_hash, purpose, user_id, created_at, expires_at, created_by_id,
+                root_user_id)
+            VALUES ($1, $2, $3, $4, $5, $6, $7)";
+        on_either!(&mut tx, Tx, |tx| {
+            sqlx::query(spend)
+                .bind(now)
+                .bind(purpose)
+                .bind(user.unwrap_or_default())
+                .execute(&mut **tx)
+                .await?;
+            let query = sqlx::query(insert).bind(secret.hash()).bind(purpose).bind(user);
+            query
+                .bind(now)
+                .bind(expires_at)
+                .bind(&by.id)
+                .bind(by.root.as_deref())
+                .execute(&mut **tx)
+                .await?
+                .rows_affected()
+        });
+        Ok((tx, secret))
+    }
+
+    /// Whether a setup link is still valid, without using it.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn is_setup_link(&self, link: &str) -> Result<bool, IdentityError> {
+        self.is_usable(link, "setup").await
+    }
+
+    /// A query without locks: anonymous clients can send links, and a write transaction would block all other
+    /// writers.
+    async fn is_usable(&self, link: &str, purpose: &str) -> Result<bool, IdentityError> {
+        let select =
+            "SELECT 1 FROM one_time_links WHERE secret_hash = $1 AND purpose = $2 AND used_at IS NULL
+            AND expires_at > $3";
+        let now = self.now_ms();
+        Ok(on_either!(&self.db, Db, |pool| {
+            let query = sqlx::query(select).bind(secret::hash(link)).bind(purpose);
+            query.bind(now).fetch_optional(pool).await?.is_some()
+        }))
+    }
+
+    /// Creates the first admin. The link is valid once, and only while there is no admin.
+    ///
+    /// # Errors
+    /// `BadLink`; `TooManyGuesses` after several of those; an invalid or taken name or a weak password, in which
+    /// case the link stays valid.
+    pub async fn set_up(
+        &self,
+        link: &str,
+        name: String,
+        password: SecretString,
+        origin: &Origin,
+    ) -> Result<SignedIn, IdentityError> {
+        super::names::check_name(&name)?;
+        super::password::check(&password)?;
+        if self.directory().admins().next().is_some() {
+            return Err(IdentityError::BadLink);
+        }
+        let key = self.count_link(origin)?;
+        if !self.is_setup_link(link).await? {
+            return Err(IdentityError::BadLink);
+        }
+        self.throttle.forgive(&key);
+        let mut who = Principal::system("setup link");
+        who.origin = origin.clone();
+        let new = NewUser {
+            name,
+            grants: vec![Grant::everywhere(Role::Admin)],
+            password: Some(password),
+        };
+        let hashed = self.hashed_password(&new).await?;
+        // One transaction: a taken name leaves the link valid.
+        let mut tx = self.db.begin().await?;
+        self.spend(&mut tx, link, "setup").await?;
+        let id = self.insert_user(tx, &who, new, hashed).await?;
+        self.sign_in_as(&id, None, origin).await
+    }
+
+    /// Signs in the link's user.
+    ///
+    /// # Errors
+    /// `BadLink`; `TooManyGuesses` after several of those.
+    pub async fn open_link(&self, link: &str, origin: &Origin) -> Result<SignedIn, IdentityError> {
+        let key = self.count_link(origin)?;
+        if !self.is_usable(link, "user").await? {
+            return Err(IdentityError::BadLink);
+        }
+        let mut tx = self.db.begin().await?;
+        let spent = self.spend(&mut tx, link, "user").await?;
+        tx.commit().await?;
+        self.throttle.forgive(&key);
+        let user = spent.user_id.ok_or(IdentityError::BadLink)?;
+        self.sign_in_as(&user, spent.by.as_ref(), origin).await
+    }
+
+    async fn sign_in_as(
+        &self,
+        user: &str,
+        link_by: Option<&Lineage>,
+        origin: &Origin,
+    ) -> Result<SignedIn, IdentityError> {
+        let user = self.user(user).await?;
+        let user = user
+            .filter(|user| user.disabled_at.is_none())
+            .ok_or(IdentityError::BadLink)?;
+        let proved_at = Some(self.now_ms());
+        self.begin_session_at(user, "link", (proved_at, link_by), origin)
+            .await
+    }
+
+    /// Counts an attempt for its source before the store is queried; a valid link removes the count.
+    fn count_link(&self, origin: &Origin) -> Result<Key, IdentityError> {
+        let key = Key::Link(origin.network());
+        self.throttle
+            .count(key.clone(), self.clock.tick())
+            .map_err(too_many)?;
+        Ok(key)
+    }
+
+    /// Marks a link as used. Of concurrent uses, one succeeds.
+    async fn spend(&self, tx: &mut Tx, link: &str, purpose: &str) -> Result<SpentLink, IdentityError> {
+        let now = self.now_ms();
+        let update = "UPDATE one_time_links SET used_at = $1
+            WHERE secret_hash = $2 AND purpose = $3 AND used_at IS NULL AND expires_at > $1
+            RETURNING user_id, created_by_id, root_user_id";
+        let spent = on_either!(&mut *tx, Tx, |tx| {
+            let query = sqlx::query(update)
+                .bind(now)
+                .bind(secret::hash(link))
+                .bind(purpose);
+            let row = query.fetch_optional(&mut **tx).await?;
+            match row {
+                None => return Err(IdentityError::BadLink),
+                Some(row) => {
+                    let (by, root): (Option<String>, Option<String>) = (row.try_get(1)?, row.try_get(2)?);
+                    SpentLink {
+                        user_id: row.try_get(0)?,
+                        by: by.map(|id| Lineage::new(id, root)),
+                    }
+                }
+            }
+        });
+        principal_cache::touch(tx).await?;
+        Ok(spent)
+    }
+
+    /// Counts an invalid link for the audit log.
+    pub async fn note_bad_link(&self, origin: &Origin) {
+        let who = Principal::anonymous(origin.clone());
+        let entry = Entry {
+            after: Some(json!({"way": "link"})),
+            ..Entry::new(Action::Login, "bad_link", who.actor(None), origin.clone())
+        };
+        self.audit.append_anonymous(entry, "").await;
+    }
+}

@@ -1,0 +1,377 @@
+//! Users: creation, roles, password, disabling; each change with its audit entry in one transaction.
+
+use domain::access::{Grant, Permission};
+use domain::audit::Action;
+use domain::escape::visible;
+use secrecy::SecretString;
+use serde_json::json;
+use sqlx::Row as _;
+
+use super::error::IdentityError;
+use super::lineage::{ChangeKind, tie};
+use super::names::check_name;
+use super::notice::{AccessChange, gained, roles_granted};
+use super::principal::Principal;
+use super::{Identity, principal_cache};
+use runtime::db::{Tx, on_either};
+use runtime::random;
+
+#[derive(Debug)]
+pub struct NewUser {
+    pub name: String,
+    pub grants: Vec<Grant>,
+    /// `None`: signs in by a link or through an identity provider.
+    pub password: Option<SecretString>,
+}
+
+impl Identity {
+    /// # Errors
+    /// The name is taken or invalid, or the password is too weak.
+    pub async fn add_user(&self, who: &Principal, new: NewUser) -> Result<String, IdentityError> {
+        check_name(&new.name)?;
+        let password = self.hashed_password(&new).await?;
+        let tx = self.db.begin().await?;
+        self.insert_user(tx, who, new, password).await
+    }
+
+    pub(super) async fn hashed_password(&self, new: &NewUser) -> Result<Option<String>, IdentityError> {
+        match &new.password {
+            Some(password) => Ok(Some(self.hash_password(password).await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// Inserts in the caller's transaction, and commits it.
+    pub(super) async fn insert_user(
+        &self,
+        mut tx: Tx,
+        who: &Principal,
+        new: NewUser,
+        password: Option<String>,
+    ) -> Result<String, IdentityError> {
+        let id = random::prefixed_id("p_");
+        let insert = "INSERT INTO users (id, name, password_hash, created_at) VALUES ($1, $2, $3, $4)
+            ON CONFLICT (name) DO NOTHING";
+        let inserted = on_either!(&mut tx, Tx, |tx| {
+            let query = sqlx::query(insert)
+                .bind(&id)
+                .bind(&new.name)
+                .bind(&password)
+                .bind(self.now_ms());
+            query.execute(&mut **tx).await?.rows_affected()
+        });
+        if inserted == 0 {
+            return Err(IdentityError::Exists {
+                what: "user",
+                name: new.name,
+            });
+        }
+        for (place, grant) in new.grants.iter().enumerate() {
+            insert_grant(&mut tx, Holder::User(&id), place, grant).await?;
+        }
+        principal_cache::touch(&mut tx).await?;
+        self.note_account_change(&mut tx, who, &id, ChangeKind::Created)
+            .await?;
+        if new.grants.iter().any(approves) {
+            self.note_account_change(&mut tx, who, &id, ChangeKind::Approver)
+                .await?;
+        }
+        let after = json!({"id": id, "name": new.name, "grants": new.grants});
+        let gained = gained(std::iter::empty(), &new.grants);
+        let change = roles_granted(who.name(), ("user", &new.name), &gained);
+        self.record_and_notify(tx, who, (Action::UserCreate, None, Some(after)), change)
+            .await?;
+        Ok(id)
+    }
+
+    /// Replaces all grants of a user.
+    ///
+    /// # Errors
+    /// No user has this id; no other admin would remain.
+    pub async fn set_grants(
+        &self,
+        who: &Principal,
+        user: &str,
+        grants: Vec<Grant>,
+    ) -> Result<(), IdentityError> {
+        let before = self.known_user(user).await?;
+        if before.issuer.is_some() {
+            let why = "come from the identity provider, at each sign-in";
+            return Err(IdentityError::invalid("grants", why));
+        }
+        let admins_after = domain::access::Grants::new(grants.clone()).may_everywhere(Permission::Administer);
+        if !admins_after {
+            self.keeps_an_admin_without(user)?;
+        }
+        let mut tx = self.db.begin().await?;
+        let forget = "DELETE FROM role_grants WHERE user_id = $1";
+        on_either!(&mut tx, Tx, |tx| sqlx::query(forget)
+            .bind(user)
+            .execute(&mut **tx)
+            .await?
+            .rows_affected());
+        for (place, grant) in grants.iter().enumerate() {
+            insert_grant(&mut tx, Holder::User(user), place, grant).await?;
+        }
+        principal_cache::touch(&mut tx).await?;
+        if self.is_approver_change(who, &before, &grants).await? {
+            self.note_account_change(&mut tx, who, user, ChangeKind::Approver)
+                .await?;
+        }
+        let (old, new) = (
+            json!({"name": before.name, "grants": *before.grants}),
+            json!({"grants": grants}),
+        );
+        let gained = gained(before.grants.iter(), &grants);
+        let change = roles_granted(who.name(), ("user", &before.name), &gained);
+        self.record_and_notify(tx, who, (Action::UserChange, Some(old), Some(new)), change)
+            .await
+    }
+
+    /// Whether these grants add an approving role, or confirm one that an API token granted.
+    async fn is_approver_change(
+        &self,
+        who: &Principal,
+        before: &super::User,
+        grants: &[Grant],
+    ) -> Result<bool, IdentityError> {
+        let is_new = |grant: &Grant| approves(grant) && !before.grants.iter().any(|old| old == grant);
+        if grants.iter().any(is_new) {
+            return Ok(true);
+        }
+        if who.is_token() || !grants.iter().any(approves) {
+            return Ok(false);
+        }
+        let changes = self.account_changes(&before.id).await?;
+        Ok(tie(&changes, &[], i64::MAX).is_some())
+    }
+
+    /// Sets a password and ends the user's other sessions.
+    ///
+    /// # Errors
+    /// No user has this id; the password is too weak.
+    pub async fn set_password(
+        &self,
+        who: &Principal,
+        user: &str,
+        password: &SecretString,
+    ) -> Result<(), IdentityError> {
+        let known = self.known_user(user).await?;
+        let hashed = self.hash_password(password).await?;
+        let mut tx = self.db.begin().await?;
+        let update = "UPDATE users SET password_hash = $1 WHERE id = $2";
+        let end = "UPDATE sessions SET ended_at = $1 WHERE user_id = $2 AND ended_at IS NULL AND id <> $3";
+        let own = who.session.as_ref().map_or("", |session| session.id.as_str());
+        on_either!(&mut tx, Tx, |tx| {
+            let query = sqlx::query(update).bind(&hashed).bind(user);
+            query.execute(&mut **tx).await?;
+            let query = sqlx::query(end).bind(self.now_ms()).bind(user).bind(own);
+            query.execute(&mut **tx).await?;
+        });
+        principal_cache::touch(&mut tx).await?;
+        self.note_account_change(&mut tx, who, user, ChangeKind::Password)
+            .await?;
+        let after = json!({"name": known.name, "password": "set"});
+        let change = (who.id() != user).then(|| AccessChange {
+            change: "password_set",
+            subject: &known.name,
+            by: who.name(),
+            summary: format!(
+                "{} set the password of {}",
+                visible(who.name()),
+                visible(&known.name)
+            ),
+            path: "/settings/users",
+        });
+        self.record_and_notify(tx, who, (Action::UserChange, None, Some(after)), change)
+            .await
+    }
+
+    /// Disables a user and ends all their sessions; their audit entries stay. Idempotent.
+    ///
+    /// # Errors
+    /// No user has this id; no other admin would remain.
+    pub async fn disable_user(&self, who: &Principal, user: &str) -> Result<(), IdentityError> {
+        let known = self.known_user(user).await?;
+        if known.disabled_at.is_some() {
+            return Ok(());
+        }
+        self.keeps_an_admin_without(user)?;
+        let now = self.now_ms();
+        let mut tx = self.db.begin().await?;
+        let disable = "UPDATE users SET disabled_at = $1 WHERE id = $2";
+        let end = "UPDATE sessions SET ended_at = $1 WHERE user_id = $2 AND ended_at IS NULL";
+        on_either!(&mut tx, Tx, |tx| {
+            sqlx::query(disable)
+                .bind(now)
+                .bind(user)
+                .execute(&mut **tx)
+                .await?;
+            sqlx::query(end).bind(now).bind(user).execute(&mut **tx).await?;
+        });
+        principal_cache::touch(&mut tx).await?;
+        let before = json!({"name": known.name, "grants": *known.grants});
+        self.record(tx, who, Action::UserDisable, Some(before), None)
+            .await
+    }
+
+    /// Changes the own password. A user without one, who signed in by a link, must have done so within the fresh
+    /// period.
+    ///
+    /// # Errors
+    /// As [`prove_again`](Self::prove_again); the new one is too weak.
+    pub async fn change_password(
+        &self,
+        who: &Principal,
+        old: &SecretString,
+        new: &SecretString,
+    ) -> Result<(), IdentityError> {
+        super::password::check(new)?;
+        let known = self.known_user(who.id()).await?;
+        let has_none = !known.has_password;
+        if has_none && known.issuer.is_some() {
+            // Users of the provider must lose access here when they are removed there.
+            let why = "is managed by the identity provider: change it there";
+            return Err(IdentityError::invalid("password", why));
+        }
+        let is_fresh = who.session.as_ref().is_some_and(|session| self.is_fresh(session));
+        if !(has_none && is_fresh) {
+            self.prove_again(who, old).await?;
+        }
+        self.set_password(who, who.id(), new).await
+    }
+
+    /// Enables a user with their previous grants. Idempotent.
+    ///
+    /// # Errors
+    /// No user has this id.
+    pub async fn enable_user(&self, who: &Principal, user: &str) -> Result<(), IdentityError> {
+        let known = self.known_user(user).await?;
+        if known.disabled_at.is_none() {
+            return Ok(());
+        }
+        let mut tx = self.db.begin().await?;
+        let enable = "UPDATE users SET disabled_at = NULL WHERE id = $1";
+        on_either!(&mut tx, Tx, |tx| {
+            let query = sqlx::query(enable).bind(user);
+            query.execute(&mut **tx).await?.rows_affected()
+        });
+        principal_cache::touch(&mut tx).await?;
+        let (before, after) = (
+            json!({"disabled": true}),
+            json!({"name": known.name, "disabled": false}),
+        );
+        self.record(tx, who, Action::UserChange, Some(before), Some(after))
+            .await
+    }
+
+    /// Sets the read-only switch, which stops every forced unlock.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn set_read_only(&self, who: &Principal, read_only: bool) -> Result<(), IdentityError> {
+        let word = if read_only { "yes" } else { "no" };
+        let mut tx = self.db.begin().await?;
+        let update = "UPDATE settings SET value = $1 WHERE key = 'read_only'";
+        on_either!(&mut tx, Tx, |tx| sqlx::query(update)
+            .bind(word)
+            .execute(&mut **tx)
+            .await?
+            .rows_affected());
+        principal_cache::touch(&mut tx).await?;
+        let before = json!({"readOnly": self.directory().read_only});
+        let after = json!({"readOnly": read_only});
+        self.record(tx, who, Action::ReadOnlyChange, Some(before), Some(after))
+            .await
+    }
+
+    pub(super) async fn known_user(&self, id: &str) -> Result<super::User, IdentityError> {
+        self.user(id).await?.ok_or_else(|| IdentityError::NotFound {
+            what: "user",
+            name: id.to_owned(),
+        })
+    }
+
+    /// From memory; a miss reloads the directory, because the user may just have been created by a command or
+    /// another replica.
+    pub(super) async fn user(&self, id: &str) -> Result<Option<super::User>, IdentityError> {
+        let find = || self.directory.borrow().users.get(id).cloned();
+        if let Some(user) = find() {
+            return Ok(Some(user));
+        }
+        self.refresh().await?;
+        Ok(find())
+    }
+
+    fn keeps_an_admin_without(&self, user: &str) -> Result<(), IdentityError> {
+        let directory = self.directory();
+        let is_one = directory.admins().any(|admin| admin.id == user);
+        let others = directory.admins().any(|admin| admin.id != user);
+        if is_one && !others {
+            return Err(IdentityError::LastAdmin);
+        }
+        Ok(())
+    }
+
+    /// Id and stored password of a user who may sign in.
+    pub(super) async fn password_of(&self, name: &str) -> Result<Option<(String, String)>, IdentityError> {
+        let select = "SELECT id, password_hash FROM users
+            WHERE name = $1 AND password_hash IS NOT NULL AND disabled_at IS NULL";
+        let row = on_either!(&self.db, Db, |pool| {
+            let row = sqlx::query(select).bind(name).fetch_optional(pool).await?;
+            row.map(|row| Ok::<_, sqlx::Error>((row.try_get(0)?, row.try_get(1)?)))
+                .transpose()?
+        });
+        Ok(row)
+    }
+}
+
+fn approves(grant: &Grant) -> bool {
+    grant.role.rights().contains(&Permission::Approve)
+}
+
+pub(super) enum Holder<'a> {
+    User(&'a str),
+    Token(&'a str),
+}
+
+pub(super) async fn insert_grant(
+    tx: &mut Tx,
+    holder: Holder<'_>,
+    place: usize,
+    grant: &Grant,
+) -> Result<(), IdentityError> {
+    let (user, token) = match holder {
+        Holder::User(id) => (Some(id), None),
+        Holder::Token(id) => (None, Some(id)),
+    };
+    check_prefix(grant.prefix.as_deref())?;
+    let insert = "INSERT INTO role_grants (id, user_id, token_id, role, backend, prefix) VALUES ($1, $2, $3, $4, $5, $6)";
+    // Grants are ordered by id: the number keeps the order of the request.
+    let id = random::prefixed_id(&format!("g_{place:04}_"));
+    on_either!(tx, Tx, |tx| {
+        let query = sqlx::query(insert)
+            .bind(&id)
+            .bind(user)
+            .bind(token)
+            .bind(grant.role.as_str());
+        let backend = grant.backend.as_ref().map(domain::names::BackendName::as_str);
+        let query = query.bind(backend).bind(grant.prefix.as_deref());
+        query.execute(&mut **tx).await?.rows_affected()
+    });
+    Ok(())
+}
+
+fn check_prefix(prefix: Option<&str>) -> Result<(), IdentityError> {
+    match prefix {
+        Some("") => Err(IdentityError::invalid(
+            "prefix",
+            "must not be empty; leave it out to cover everything",
+        )),
+        Some(text) if text.chars().any(char::is_control) => Err(IdentityError::invalid(
+            "prefix",
+            "must not contain control characters",
+        )),
+        _ => Ok(()),
+    }
+}

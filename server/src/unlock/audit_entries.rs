@@ -1,0 +1,185 @@
+//! Audit entries of forced unlocks.
+//!
+//! An entry of phase `outcome` carries a final state. A step that was refused while the intent stays open, or before
+//! there was one, is an entry of phase `intent` with the code of the refusal.
+
+use domain::access::{Permission, Role};
+use domain::audit::{Action, AuditPhase};
+use domain::force_release::Holding;
+use domain::names::{BackendName, Resource, Source};
+use domain::unlock::{EndedHolding, Unlock, UnlockState};
+use serde_json::{Value, json};
+
+use super::{UnlockError, Unlocks};
+use crate::audit::{Actor, Entry, Origin, Subject};
+use crate::identity::Principal;
+
+/// The role that gives the principal this permission on this lock.
+pub(super) fn role(
+    who: &Principal,
+    right: Permission,
+    backend: &BackendName,
+    resource: &str,
+) -> Option<Role> {
+    who.grants.role_for(right, backend, resource)
+}
+
+pub(super) fn subject(
+    backend: &BackendName,
+    source: Option<&Source>,
+    resource: &str,
+    unlock_id: Option<&str>,
+) -> Subject {
+    Subject {
+        backend: Some(backend.to_string()),
+        source: source.map(ToString::to_string),
+        // NUL is the one character that Postgres text cannot store.
+        resource: Some(resource.replace('\0', "\\u{0}")),
+        unlock_id: unlock_id.map(str::to_owned),
+    }
+}
+
+pub(super) fn subject_of(unlock: &Unlock) -> Subject {
+    subject(
+        &unlock.backend,
+        Some(&unlock.source),
+        &unlock.resource.text(),
+        Some(&unlock.id),
+    )
+}
+
+/// An entry about an existing unlock.
+pub(super) fn entry(
+    unlock: &Unlock,
+    phase: AuditPhase,
+    outcome: &str,
+    (actor, origin): (Actor, Origin),
+) -> Entry {
+    Entry {
+        phase,
+        subject: subject_of(unlock),
+        reason: Some(unlock.reason.clone()),
+        approver_id: unlock.approval.as_ref().map(|approval| approval.by_id.clone()),
+        ..Entry::new(Action::ForceUnlock, outcome, actor, origin)
+    }
+}
+
+/// Actor of automatic steps: expiry, an interrupted execution, a re-read.
+pub(super) fn by_itself() -> (Actor, Origin) {
+    let who = Principal::system("leasehold");
+    (who.actor(None), who.origin)
+}
+
+/// Actor of a step, with the role that allows it.
+pub(super) fn by(who: &Principal, right: Permission, unlock: &Unlock) -> (Actor, Origin) {
+    let role = role(who, right, &unlock.backend, &unlock.resource.text());
+    (who.actor(role), who.origin.clone())
+}
+
+/// The holding to end, as JSON for readers of the audit log; `None` if unknown or absent.
+pub(super) fn before(unlock: &Unlock) -> Option<Value> {
+    let seen = &unlock.observed;
+    let mut value = holding(&seen.holding());
+    let waiters: Vec<&str> = seen
+        .waiters
+        .iter()
+        .map(|waiter| waiter.owner_id.as_str())
+        .collect();
+    let dies = seen.blast_radius.dies.iter();
+    let dies: Vec<String> = dies
+        .map(|one| format!("{}: {}", one.kind.as_str(), one.what))
+        .collect();
+    value["heldMs"] = json!(seen.held_ms.known());
+    value["remainingMs"] = json!(seen.remaining_ms.known());
+    value["renewing"] = json!(seen.renewing.known());
+    value["readAt"] = json!(seen.read_at);
+    value["waiters"] = json!(waiters);
+    value["dies"] = json!(dies);
+    Some(value)
+}
+
+pub(super) fn after(state: UnlockState, ending: &EndedHolding) -> Option<Value> {
+    let mut value = json!({"state": state.as_str()});
+    if ending.is_read {
+        value["now"] = ending.now.as_ref().map_or(Value::Null, holding);
+    }
+    for (name, text) in [("why", &ending.why), ("remedy", &ending.remedy)] {
+        if let Some(text) = text {
+            value[name] = json!(text);
+        }
+    }
+    if ending.is_by_rereading {
+        value["byRereading"] = json!(true);
+    }
+    Some(value)
+}
+
+fn holding(holding: &Holding) -> Value {
+    json!({
+        "ownerId": holding.owner_id.known().map(ToString::to_string),
+        "leaseId": holding.lease_id.known(),
+        "generation": holding.generation.known(),
+        "fencingToken": holding.fencing_token.known().map(ToString::to_string),
+    })
+}
+
+impl Unlocks {
+    /// Records a refused step. The refusal takes effect even if it cannot be recorded.
+    pub(super) async fn note_refusal(
+        &self,
+        who: &Principal,
+        right: Permission,
+        unlock: &Unlock,
+        error: &UnlockError,
+    ) {
+        let entry = Entry {
+            after: Some(json!({"why": error.to_string()})),
+            ..entry(unlock, AuditPhase::Intent, error.code(), by(who, right, unlock))
+        };
+        self.append_or_log(entry).await;
+    }
+
+    /// Records a refused step without an intent.
+    pub(super) async fn note_no_intent(
+        &self,
+        who: &Principal,
+        (backend, source, resource): (&BackendName, Option<&Source>, &str),
+        reason: &str,
+        error: &UnlockError,
+    ) {
+        let actor = who.actor(role(who, Permission::Unlock, backend, resource));
+        let shown: String = resource
+            .chars()
+            .take(domain::lease::limits::REASON_BYTES_MAX)
+            .collect();
+        let entry = Entry {
+            phase: AuditPhase::Intent,
+            subject: subject(backend, source, &shown, None),
+            reason: Some(
+                domain::escape::visible(reason)
+                    .chars()
+                    .take(REASON_SHOWN_MAX)
+                    .collect(),
+            ),
+            after: Some(json!({"why": error.to_string()})),
+            ..Entry::new(Action::ForceUnlock, error.code(), actor, who.origin.clone())
+        };
+        self.append_or_log(entry).await;
+    }
+
+    pub(super) async fn append_or_log(&self, entry: Entry) {
+        if let Err(error) = self.audit.append(entry).await {
+            tracing::error!("the audit entry of a rejected forced unlock could not be written: {error}");
+        }
+    }
+}
+
+/// Characters of a refused reason that are recorded.
+const REASON_SHOWN_MAX: usize = domain::unlock::REASON_CHARS_MAX;
+
+/// Shortened name for messages.
+pub(super) fn short(resource: &Resource) -> String {
+    let text = resource.text();
+    let shown: String = domain::escape::visible(&text).chars().take(200).collect();
+    shown
+}

@@ -1,0 +1,252 @@
+//! Execution, and recording of its outcome. In between, the stored state is "outcome unknown".
+
+use domain::access::Permission;
+use domain::audit::AuditPhase;
+use domain::force_release::{Act, Holding, Release};
+use domain::names::BackendName;
+use domain::unlock::{EndedHolding, ProtectionLevel, Unlock, UnlockState};
+
+use super::limits::ACT_MAX;
+use super::maintenance::is_over;
+use super::{UnlockError, Unlocks, audit_entries, store};
+use crate::audit::{Actor, Entry, Origin};
+use crate::identity::Principal;
+use backends::BackendError;
+use runtime::telemetry::instruments;
+use runtime::telemetry::instruments::{Of, Protected};
+use tracing::Instrument as _;
+
+/// An outcome that is not yet written.
+#[derive(Debug, Clone)]
+pub(super) struct PendingOutcome {
+    pub(super) unlock: Unlock,
+    pub(super) state: UnlockState,
+    pub(super) ending: EndedHolding,
+    pub(super) by: (Actor, Origin),
+}
+
+impl Unlocks {
+    /// Asks the backend to end the holding of the intent. `unlock` is claimed: its execution is in the audit log.
+    pub(super) async fn act(&self, who: &Principal, unlock: Unlock) -> Result<Unlock, UnlockError> {
+        let span = tracing::debug_span!(
+            "forced_unlock",
+            unlock.id = unlock.id,
+            audit.id = unlock.act_entry,
+            lock.backend = %unlock.backend,
+            lock.resource = %audit_entries::short(&unlock.resource)
+        );
+        Box::pin(self.do_act(who, unlock)).instrument(span).await
+    }
+
+    async fn do_act(&self, who: &Principal, unlock: Unlock) -> Result<Unlock, UnlockError> {
+        if unlock.break_glass.is_some() {
+            tracing::error!(
+                lock.backend = %unlock.backend, lock.resource = %audit_entries::short(&unlock.resource), unlock.id = unlock.id,
+                "{} unlocks {} on {} without a second approver (break-glass)",
+                who.name(), audit_entries::short(&unlock.resource), unlock.backend
+            );
+        }
+        let answer = self.release_holder(who, &unlock).await;
+        let before = unlock.observed.holding();
+        let stale = answer.as_ref().err().map(|error| UnlockError::Stale {
+            why: format!(
+                "The request to {} failed, and nothing was released: {error}",
+                unlock.backend
+            ),
+            remedy: Some(error.remedy()),
+        });
+        let (state, ending) = self.ending(&unlock, answer).await;
+        let told = PendingOutcome {
+            by: audit_entries::by(who, Permission::Unlock, &unlock),
+            unlock,
+            state,
+            ending,
+        };
+        tracing::info!(
+            lock.backend = %told.unlock.backend, lock.resource = %audit_entries::short(&told.unlock.resource),
+            event = "forced_unlock", audit.id = told.unlock.act_entry,
+            unlock.id = told.unlock.id, unlock.state = state.as_str(),
+            "forced unlock by {}: {}", who.name(), state.as_str()
+        );
+        self.count(&told);
+        let written = self.write(&told).await;
+        if let Err(error) = written {
+            tracing::error!(
+                "the result of a forced unlock could not be written to the audit log yet: {error}"
+            );
+            return Ok(self.write_later(told));
+        }
+        match (stale, told.state) {
+            (Some(stale), _) => Err(stale),
+            (None, UnlockState::HolderChanged) => Err(UnlockError::HolderChanged {
+                before: Some(Box::new(before)),
+                now: told.ending.now.map(Box::new),
+            }),
+            (None, _) => self.standing(told).await,
+        }
+    }
+
+    fn count(&self, told: &PendingOutcome) {
+        let Some(kind) = self.inventory.kind_of(&told.unlock.backend) else {
+            return;
+        };
+        let of = Of {
+            name: told.unlock.backend.as_str().into(),
+            system: kind.as_str(),
+        };
+        let protected = match (&told.unlock.break_glass, told.unlock.protection) {
+            (Some(_), _) => Protected::BreakGlass,
+            (None, ProtectionLevel::Protected) => Protected::Yes,
+            (None, ProtectionLevel::Standard) => Protected::No,
+        };
+        instruments().unlocked(&of, told.state.as_str(), protected);
+    }
+
+    async fn release_holder(&self, who: &Principal, unlock: &Unlock) -> Result<Release, BackendError> {
+        let Some(backend) = self.backends.get(&unlock.backend) else {
+            return Err(not_configured(&unlock.backend));
+        };
+        let act = Act {
+            by: who.name().into(),
+            reason: unlock.reason.as_str().into(),
+            audit_id: unlock.act_entry.unwrap_or(unlock.intent_entry).to_string().into(),
+        };
+        let generation = &unlock.observed.generation;
+        let release = backend.release(&unlock.source, &unlock.resource, generation, &act);
+        tokio::time::timeout(ACT_MAX, release).await.unwrap_or_else(|_| {
+            Ok(Release::OutcomeUnknown {
+                why: format!("no answer within {} s", ACT_MAX.as_secs()),
+            })
+        })
+    }
+
+    async fn ending(
+        &self,
+        unlock: &Unlock,
+        answer: Result<Release, BackendError>,
+    ) -> (UnlockState, EndedHolding) {
+        match answer {
+            Ok(Release::Released) => (UnlockState::Released, self.ending_as_read(unlock).await),
+            Ok(Release::AlreadyFree) => (
+                UnlockState::AlreadyFree,
+                EndedHolding {
+                    is_read: true,
+                    ..EndedHolding::default()
+                },
+            ),
+            Ok(Release::HolderChanged { now }) => (
+                UnlockState::HolderChanged,
+                EndedHolding {
+                    now: Some(*now),
+                    is_read: true,
+                    ..EndedHolding::default()
+                },
+            ),
+            Ok(Release::Refused { why, remedy }) => (
+                UnlockState::Refused,
+                EndedHolding {
+                    why: Some(why),
+                    remedy: Some(remedy),
+                    ..EndedHolding::default()
+                },
+            ),
+            Ok(Release::OutcomeUnknown { why }) => (
+                UnlockState::OutcomeUnknown,
+                EndedHolding {
+                    why: Some(why),
+                    ..EndedHolding::default()
+                },
+            ),
+            Err(error) => (
+                UnlockState::Refused,
+                EndedHolding {
+                    why: Some(format!(
+                        "the request to the backend failed, and nothing was released: {error}"
+                    )),
+                    remedy: Some(error.remedy()),
+                    ..EndedHolding::default()
+                },
+            ),
+        }
+    }
+
+    /// The current holder, from one more read if possible.
+    async fn ending_as_read(&self, unlock: &Unlock) -> EndedHolding {
+        let Some(backend) = self.backends.get(&unlock.backend) else {
+            return EndedHolding::default();
+        };
+        match self.fresh(&*backend, &unlock.source, &unlock.resource).await {
+            Ok(seen) => EndedHolding {
+                now: seen
+                    .lock
+                    .as_ref()
+                    .filter(|lock| !is_over(lock))
+                    .map(Holding::from),
+                is_read: true,
+                ..EndedHolding::default()
+            },
+            Err(error) => EndedHolding {
+                why: Some(format!("the present holder could not be read: {error}")),
+                ..EndedHolding::default()
+            },
+        }
+    }
+
+    /// Writes the audit entry of the outcome and the state in one transaction. No effect if another process was
+    /// first.
+    ///
+    /// # Errors
+    /// The store refuses or does not answer.
+    pub(super) async fn write(&self, told: &PendingOutcome) -> Result<(), sqlx::Error> {
+        let PendingOutcome {
+            unlock,
+            state,
+            ending,
+            by,
+        } = told;
+        let entry = Entry {
+            before: audit_entries::before(unlock),
+            after: audit_entries::after(*state, ending),
+            ..audit_entries::entry(unlock, AuditPhase::Outcome, state.as_str(), by.clone())
+        };
+        let mut tx = self.db().begin().await?;
+        let appended = self.audit.append_in(&mut tx, entry).await?;
+        let change = (UnlockState::OutcomeUnknown, *state);
+        let now = self.now_ms();
+        if !store::end(&mut tx, &unlock.id, change, ending, appended.seq, now).await? {
+            return Ok(());
+        }
+        tx.commit().await?;
+        self.audit.export(&appended).await;
+        Ok(())
+    }
+
+    fn write_later(&self, told: PendingOutcome) -> Unlock {
+        let unlock = Unlock {
+            state: UnlockState::OutcomeUnknown,
+            ending: EndedHolding {
+                why: Some("the backend answered; the audit entry could not be written yet".to_owned()),
+                ..EndedHolding::default()
+            },
+            ..told.unlock.clone()
+        };
+        self.unwritten.lock().push(told);
+        unlock
+    }
+
+    async fn standing(&self, told: PendingOutcome) -> Result<Unlock, UnlockError> {
+        let read = store::get(self.db(), &told.unlock.id).await.ok().flatten();
+        Ok(read.unwrap_or(Unlock {
+            state: told.state,
+            ending: told.ending,
+            ..told.unlock
+        }))
+    }
+}
+
+fn not_configured(name: &BackendName) -> BackendError {
+    BackendError::Misconfigured {
+        detail: format!("{name} is not configured any more"),
+        remedy: "Put it back into the configuration.".to_owned(),
+    }
+}

@@ -1,0 +1,208 @@
+//! Lookup and fresh reading of a lock before and after an unlock, and the checks of its backend.
+
+use std::sync::Arc;
+
+use domain::backend::{BackendStatus, BackendView};
+use domain::duration::millis;
+use domain::force_release::{BlastRadius, Holding};
+use domain::generation::Generation;
+use domain::lock::Lock;
+use domain::names::{BackendName, Resource, Source};
+use domain::observation::{Inspection, Lifetime, ObservedLock};
+use domain::reported::Reported;
+use domain::state::LockState;
+use domain::unlock::Observed;
+
+use super::limits::{LOOK_AGAIN, LOOK_MAX};
+use super::{UnlockError, Unlocks};
+use backends::{Backend, BackendError, no_release};
+use inventory::LookUp;
+
+impl Unlocks {
+    /// The lock with this name, from the inventory.
+    pub(super) fn find(
+        &self,
+        backend: &BackendName,
+        source: Option<&Source>,
+        resource: &str,
+    ) -> Result<Box<Lock>, UnlockError> {
+        match self
+            .inventory
+            .find_lock(backend, source, resource, self.clock.now())
+        {
+            LookUp::Found(lock, _) => Ok(lock),
+            LookUp::Ambiguous(sources) => Err(UnlockError::Ambiguous { sources }),
+            LookUp::NoSuchBackend => Err(UnlockError::NotFound {
+                what: format!("no backend is named {backend}"),
+            }),
+            LookUp::NotHeld(seen) if seen.is_empty() => Err(UnlockError::NotFound {
+                what: format!("this resource is not held on {backend}"),
+            }),
+            LookUp::NotHeld(_) => Err(UnlockError::HolderChanged {
+                before: None,
+                now: None,
+            }),
+        }
+    }
+
+    /// The adapter, if it supports unlocks and is reachable.
+    pub(super) fn able(&self, name: &BackendName) -> Result<Arc<dyn Backend>, UnlockError> {
+        let backend = self.backends.get(name).ok_or_else(|| UnlockError::NotFound {
+            what: format!("no backend is named {name}"),
+        })?;
+        offered(name, &*backend)?;
+        let views = self.inventory.backends(self.clock.now());
+        believed(name, views.iter().find(|view| view.name == *name))?;
+        Ok(backend)
+    }
+
+    pub(super) async fn fresh(
+        &self,
+        backend: &dyn Backend,
+        source: &Source,
+        resource: &Resource,
+    ) -> Result<Inspection, BackendError> {
+        let looked = async {
+            let seen = backend.inspect(source, resource).await?;
+            let is_told = |lock: &ObservedLock| !matches!(lock.generation, Reported::Unknown(_));
+            if seen.lock.as_ref().is_none_or(is_told) {
+                return Ok(seen);
+            }
+            // The holder was just releasing: after a short delay the lock is free or has its next holder.
+            tokio::time::sleep(LOOK_AGAIN).await;
+            backend.inspect(source, resource).await
+        };
+        tokio::time::timeout(LOOK_MAX, looked)
+            .await
+            .unwrap_or(Err(BackendError::NoAnswer {
+                after_ms: millis(LOOK_MAX).unsigned_abs(),
+            }))
+    }
+}
+
+/// Checks that the adapter supports unlocks.
+pub(super) fn offered(name: &BackendName, backend: &dyn Backend) -> Result<(), UnlockError> {
+    match no_release(backend) {
+        None => Ok(()),
+        Some(why) => Err(UnlockError::Unavailable {
+            why: format!("no forced unlock on {name}: {why}"),
+            remedy: None,
+        }),
+    }
+}
+
+/// Checks that the backend's last scan is recent enough to act on.
+pub(super) fn believed(name: &BackendName, view: Option<&BackendView>) -> Result<(), UnlockError> {
+    let Some(view) = view else {
+        return Err(UnlockError::NotFound {
+            what: format!("no backend is named {name}"),
+        });
+    };
+    match view.status {
+        BackendStatus::Live | BackendStatus::Partial => Ok(()),
+        BackendStatus::Starting | BackendStatus::Stale | BackendStatus::Down => {
+            let fault = view.fault.as_ref();
+            let detail = fault.map_or(String::new(), |fault| format!(": {}", fault.message));
+            Err(UnlockError::Stale {
+                why: format!("{name} is {}{detail}", view.status.as_str()),
+                remedy: fault.map(|fault| fault.remedy.clone()),
+            })
+        }
+    }
+}
+
+/// The error for a backend that does not answer a fresh read.
+pub(super) fn no_answer(name: &BackendName, error: &BackendError) -> UnlockError {
+    UnlockError::Stale {
+        why: format!("{name} could not be read: {error}"),
+        remedy: Some(error.remedy()),
+    }
+}
+
+/// The holding that `wanted` names, with its blast radius; or why it cannot be unlocked.
+pub(super) fn the_same(
+    seen: Inspection,
+    wanted: &Generation,
+    before: Option<&Holding>,
+) -> Result<(ObservedLock, BlastRadius, Inspection), UnlockError> {
+    let before = || before.cloned().map(Box::new);
+    let Some(lock) = seen.lock.clone() else {
+        return Err(UnlockError::HolderChanged {
+            before: before(),
+            now: None,
+        });
+    };
+    match &lock.generation {
+        Reported::Value(now) if now == wanted => {}
+        Reported::Value(_) => {
+            return Err(UnlockError::HolderChanged {
+                before: before(),
+                now: Some(Box::new(Holding::from(&lock))),
+            });
+        }
+        Reported::Unknown(why) | Reported::NotApplicable(why) => {
+            return Err(UnlockError::Unavailable {
+                why: format!("this lease cannot be distinguished from the next one: {why}"),
+                remedy: None,
+            });
+        }
+    }
+    match &seen.blast_radius {
+        Reported::Value(radius) => Ok((lock, radius.clone(), seen)),
+        Reported::Unknown(why) | Reported::NotApplicable(why) => Err(UnlockError::BlastRadiusUnknown {
+            why: why.clone().into_owned(),
+        }),
+    }
+}
+
+const JUST_TAKEN: &str = "it was taken a moment ago";
+
+/// The observation an intent is bound to. Fields known only from continuous scans come from the inventory, if it has
+/// the same holding.
+pub(super) fn observed(
+    fresh: ObservedLock,
+    radius: BlastRadius,
+    inspection: Inspection,
+    watched: &Lock,
+    generation: Generation,
+    read_at: chrono::DateTime<chrono::Utc>,
+) -> Observed {
+    let is_same = watched.generation.known() == Some(&generation);
+    let (remaining_ms, ttl_ms) = match fresh.lifetime {
+        Lifetime::Leased { remaining_ms, ttl_ms } => (Reported::Value(remaining_ms), ttl_ms),
+        Lifetime::Heartbeat { why, .. } | Lifetime::NoTtl { why } | Lifetime::Session { why } => {
+            (Reported::NotApplicable(why.clone()), Reported::NotApplicable(why))
+        }
+        Lifetime::Unknown { why } => (Reported::Unknown(why.clone()), Reported::Unknown(why)),
+    };
+    let renewal = if is_same {
+        watched.renewal.clone()
+    } else {
+        Reported::unknown(JUST_TAKEN)
+    };
+    let is_silent = watched
+        .reasons
+        .iter()
+        .any(|reason| reason.state == LockState::NotRenewing);
+    Observed {
+        owner_id: fresh.owner,
+        owner_count: fresh.owner_count,
+        lease_id: fresh.lease_id.map(String::from),
+        generation,
+        fencing_token: fresh.fencing_token,
+        acquired_at: fresh.acquired_at,
+        held_ms: if is_same {
+            watched.held_ms.clone()
+        } else {
+            Reported::unknown(JUST_TAKEN)
+        },
+        held_at_least_ms: is_same.then_some(watched.held_at_least_ms),
+        ttl_ms,
+        remaining_ms,
+        renewing: renewal.as_ref().map(|_| !is_silent),
+        renewal,
+        waiters: inspection.waiters,
+        blast_radius: radius,
+        read_at,
+    }
+}

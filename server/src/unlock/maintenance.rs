@@ -1,0 +1,243 @@
+//! Maintenance of open unlocks: intents that expire, outcomes that could not be written, executions interrupted by a
+//! crash, and re-reads of locks whose release was not answered.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use domain::duration::millis;
+use domain::force_release::Holding;
+use domain::observation::{Inspection, Lifetime, ObservedLock};
+use domain::reported::Reported;
+use domain::unlock::{EndedHolding, Unlock, UnlockState};
+
+use super::execute::PendingOutcome;
+use super::limits::{DEADLINE_SLACK, REREAD_EVERY, REREAD_FIRST, STILL_HELD_FOR, TEND_EVERY, TENDED_MAX};
+use super::store::{self, Tended, Value};
+use super::{Unlocks, audit_entries};
+use runtime::db::Db;
+
+impl Unlocks {
+    pub(super) async fn run_maintenance(&self) {
+        // Last audit entry at which nothing was open; `None` while something is.
+        let mut at_rest: Option<u64> = None;
+        loop {
+            tokio::time::sleep(TEND_EVERY).await;
+            self.write_unwritten().await;
+            let told = self.audit.publish_count();
+            if at_rest == Some(told) {
+                continue;
+            }
+            match self.round().await {
+                Ok(is_any_open) => at_rest = Some(told).filter(|_| !is_any_open),
+                Err(error) => tracing::warn!("open forced unlocks cannot be read or completed: {error}"),
+            }
+        }
+    }
+
+    /// Returns whether something is still open.
+    async fn round(&self) -> Result<bool, sqlx::Error> {
+        self.rounds.fetch_add(1, Ordering::Relaxed);
+        self.expire_old().await?;
+        self.note_cut_off(false).await?;
+        self.reread().await?;
+        self.pass_on_releases().await?;
+        match self.db() {
+            // Each unlock begins and ends with an audit entry, and only this process writes them.
+            Db::Sqlite(pool) => {
+                let open =
+                    "SELECT EXISTS (SELECT 1 FROM unlocks WHERE state IN ('pending', 'outcome_unknown'))";
+                sqlx::query_scalar(open).fetch_one(pool).await
+            }
+            Db::Postgres(_) => Ok(true),
+        }
+    }
+
+    /// Number of queries for open unlocks. With SQLite an idle server makes none.
+    pub fn rounds(&self) -> u64 {
+        self.rounds.load(Ordering::Relaxed)
+    }
+
+    async fn write_unwritten(&self) {
+        let told = std::mem::take(&mut *self.unwritten.lock());
+        for told in told {
+            if self.write(&told).await.is_err() {
+                let mut unwritten = self.unwritten.lock();
+                unwritten.push(told);
+            }
+        }
+    }
+
+    async fn expire_old(&self) -> Result<(), sqlx::Error> {
+        let wanted = "state = 'pending' AND expires_at <= $1 ORDER BY expires_at LIMIT $2";
+        let values = [Value::Int(self.now_ms()), Value::Int(TENDED_MAX)];
+        for old in store::select(self.db(), wanted, &values).await? {
+            if let Err(error) = self.expire(&old.unlock).await {
+                tracing::warn!("the expiry of an intent could not be written to the audit log: {error}");
+            }
+        }
+        Ok(())
+    }
+
+    /// Records executions without an outcome as interrupted, after their deadline, or `all` of them if no other
+    /// process can be running.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub(super) async fn note_cut_off(&self, all: bool) -> Result<(), sqlx::Error> {
+        let wanted = "state = 'outcome_unknown' AND ended_at IS NULL AND act_deadline <= $1
+            ORDER BY acted_at LIMIT $2";
+        let slack = millis(DEADLINE_SLACK);
+        let until = if all { i64::MAX } else { self.now_ms() - slack };
+        loop {
+            let values = [Value::Int(until), Value::Int(TENDED_MAX)];
+            let cut_off = store::select(self.db(), wanted, &values).await?;
+            let is_last = i64::try_from(cut_off.len()).unwrap_or(0) < TENDED_MAX;
+            for Tended { unlock, .. } in cut_off {
+                tracing::warn!(
+                    unlock.id = unlock.id,
+                    "unlock {} was aborted while it released the lock",
+                    unlock.id
+                );
+                let ending = EndedHolding {
+                    why: Some("the server stopped during the release".to_owned()),
+                    ..EndedHolding::default()
+                };
+                self.write(&found(unlock, UnlockState::OutcomeUnknown, ending))
+                    .await?;
+            }
+            if is_last {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn reread(&self) -> Result<(), sqlx::Error> {
+        let wanted = "state = 'outcome_unknown' AND ended_at IS NOT NULL AND ended_at <= $1
+            AND (reread_at IS NULL OR reread_at <= $2) ORDER BY ended_at LIMIT $3";
+        let ago = |time: Duration| self.now_ms() - millis(time);
+        let values = [
+            Value::Int(ago(REREAD_FIRST)),
+            Value::Int(ago(REREAD_EVERY)),
+            Value::Int(TENDED_MAX),
+        ];
+        for open in store::select(self.db(), wanted, &values).await? {
+            if self.takes_turn(&open).await? {
+                self.reread_one(open).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One of several replicas does the re-read.
+    async fn takes_turn(&self, open: &Tended) -> Result<bool, sqlx::Error> {
+        let statement = "UPDATE unlocks SET reread_at = $1, rereads = rereads + 1
+            WHERE id = $2 AND state = 'outcome_unknown' AND coalesce(reread_at, 0) = $3";
+        let values = [
+            Value::Int(self.now_ms()),
+            Value::Text(&open.unlock.id),
+            Value::Int(open.reread_at.unwrap_or(0)),
+        ];
+        let mut tx = self.db().begin().await?;
+        let taken = store::change(&mut tx, statement, &values).await? == 1;
+        tx.commit().await?;
+        Ok(taken)
+    }
+
+    async fn reread_one(&self, open: Tended) -> Result<(), sqlx::Error> {
+        let Some(backend) = self.backends.get(&open.unlock.backend) else {
+            return Ok(());
+        };
+        let (source, resource) = (&open.unlock.source, &open.unlock.resource);
+        let Ok(seen) = self.fresh(&*backend, source, resource).await else {
+            return Ok(());
+        };
+        match finding(&seen, &open.unlock) {
+            Finding::Gone(now) => {
+                let ending = EndedHolding {
+                    now,
+                    is_read: true,
+                    is_by_rereading: true,
+                    why: Some(
+                        "the answer of the backend was lost; a later read shows that the reviewed lease has ended, by this \
+                         unlock or otherwise"
+                            .to_owned(),
+                    ),
+                    remedy: None,
+                };
+                self.write(&found(open.unlock, UnlockState::Released, ending))
+                    .await
+            }
+            Finding::StillThere => self.still_there(open).await,
+            Finding::CannotTell => Ok(()),
+        }
+    }
+
+    async fn still_there(&self, open: Tended) -> Result<(), sqlx::Error> {
+        let now = self.now_ms();
+        let Some(since) = open.still_held_since else {
+            let statement = "UPDATE unlocks SET still_held_since = $1 WHERE id = $2";
+            let mut tx = self.db().begin().await?;
+            store::change(
+                &mut tx,
+                statement,
+                &[Value::Int(now), Value::Text(&open.unlock.id)],
+            )
+            .await?;
+            return tx.commit().await;
+        };
+        if now - since < millis(STILL_HELD_FOR) {
+            return Ok(());
+        }
+        let ending = EndedHolding {
+            now: Some(open.unlock.observed.holding()),
+            is_read: true,
+            is_by_rereading: true,
+            why: Some(format!(
+                "the answer of the backend was lost; after {} s the same holder still has the lock: the unlock had no effect",
+                STILL_HELD_FOR.as_secs()
+            )),
+            remedy: Some("Request a new unlock if the lock must still be released.".to_owned()),
+        };
+        self.write(&found(open.unlock, UnlockState::Refused, ending))
+            .await
+    }
+}
+
+fn found(unlock: Unlock, state: UnlockState, ending: EndedHolding) -> PendingOutcome {
+    PendingOutcome {
+        unlock,
+        state,
+        ending,
+        by: audit_entries::by_itself(),
+    }
+}
+
+enum Finding {
+    /// With the current holder.
+    Gone(Option<Holding>),
+    StillThere,
+    CannotTell,
+}
+
+/// A record that outlives its lease holds nothing.
+pub(super) fn is_over(lock: &ObservedLock) -> bool {
+    matches!(
+        lock.lifetime,
+        Lifetime::Leased {
+            remaining_ms: ..=0,
+            ..
+        }
+    )
+}
+
+fn finding(seen: &Inspection, unlock: &Unlock) -> Finding {
+    let Some(lock) = &seen.lock else {
+        return Finding::Gone(None);
+    };
+    match &lock.generation {
+        Reported::Value(now) if *now == unlock.observed.generation && is_over(lock) => Finding::Gone(None),
+        Reported::Value(now) if *now == unlock.observed.generation => Finding::StillThere,
+        Reported::Value(_) => Finding::Gone(Some(Holding::from(lock))),
+        Reported::Unknown(_) | Reported::NotApplicable(_) => Finding::CannotTell,
+    }
+}

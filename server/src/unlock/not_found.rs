@@ -1,0 +1,57 @@
+//! Steps on an unknown or invisible unlock. Both get the same answer and an audit entry: attempts on an invisible
+//! lock are recorded with that lock.
+
+use domain::audit::{Action, AuditPhase};
+use domain::unlock::Unlock;
+use serde_json::json;
+
+use super::{UnlockError, Unlocks, audit_entries, store};
+use crate::audit::{Entry, Subject};
+use crate::identity::Principal;
+
+/// Characters of an unknown id that are recorded.
+const ID_SHOWN_MAX: usize = 64;
+
+impl Unlocks {
+    /// The unlock that a step names.
+    ///
+    /// # Errors
+    /// `NotFound`, also for a name that the caller may not see; recorded in the audit log.
+    pub(super) async fn step_on(
+        &self,
+        who: &Principal,
+        step: &'static str,
+        id: &str,
+    ) -> Result<Unlock, UnlockError> {
+        let error = match self.get(who, id).await {
+            Err(error @ UnlockError::NotFound { .. }) => error,
+            other => return other,
+        };
+        let unseen = store::get(self.db(), id).await?;
+        let subject = unseen
+            .as_ref()
+            .map_or_else(|| made_up(id), audit_entries::subject_of);
+        let entry = Entry {
+            phase: AuditPhase::Intent,
+            subject,
+            after: Some(json!({"step": step, "why": error.to_string()})),
+            ..Entry::new(
+                Action::ForceUnlock,
+                error.code(),
+                who.actor(None),
+                who.origin.clone(),
+            )
+        };
+        self.append_or_log(entry).await;
+        Err(error)
+    }
+}
+
+fn made_up(id: &str) -> Subject {
+    let shown: String = id.chars().take(ID_SHOWN_MAX).collect();
+    Subject {
+        // NUL is the one character that Postgres text cannot store.
+        unlock_id: Some(shown.replace('\0', "\\u{0}")),
+        ..Subject::default()
+    }
+}

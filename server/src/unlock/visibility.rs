@@ -1,0 +1,85 @@
+//! A forced unlock as one principal may see it. Casualties outside its scope are counted and not named.
+//!
+//! **Invariant:** pages and the API show a [`VisibleUnlock`]; no operation takes one.
+
+use domain::access::Permission;
+use domain::force_release::{BlastRadius, Casualty, CasualtyKind};
+use domain::lease::Scope;
+use domain::names::BackendName;
+use domain::unlock::Unlock;
+
+use super::{UnlockError, seen_by};
+use crate::identity::Principal;
+
+#[derive(Debug, Clone)]
+pub struct VisibleUnlock(Unlock);
+
+impl VisibleUnlock {
+    pub fn new(mut unlock: Unlock, who: &Principal) -> Self {
+        let scope = who.scope_on(Permission::View, &unlock.backend);
+        unlock.protection_reason = seen_by(who, &unlock.backend, unlock.protection_reason.take());
+        if !scope.is_everything() {
+            let radius = std::mem::take(&mut unlock.observed.blast_radius);
+            unlock.observed.blast_radius = limit_radius(radius, &scope);
+            if let Some(why) = &mut unlock.ending.why
+                && why.starts_with(BlastRadius::WIDER)
+            {
+                why.truncate(BlastRadius::WIDER.len());
+            }
+        }
+        Self(unlock)
+    }
+
+    pub fn into_inner(self) -> Unlock {
+        self.0
+    }
+}
+
+/// Replaces locks and keys outside the scope by their number. Descriptions of sessions and transactions could
+/// contain such names and are replaced too.
+pub(super) fn limit_radius(mut radius: BlastRadius, scope: &Scope) -> BlastRadius {
+    if scope.is_everything() {
+        return radius;
+    }
+    let is_visible = |one: &Casualty| match one.kind {
+        CasualtyKind::Lock | CasualtyKind::Key => {
+            let name = one.resource.as_ref();
+            name.map_or_else(
+                || scope.covers(&one.what),
+                |name| scope.covers_bytes(name.as_bytes()),
+            )
+        }
+        CasualtyKind::Session | CasualtyKind::Transaction => true,
+    };
+    for one in &mut radius.dies {
+        match one.kind {
+            CasualtyKind::Session => "the session that holds it".clone_into(&mut one.what),
+            CasualtyKind::Transaction => "its open transaction".clone_into(&mut one.what),
+            CasualtyKind::Lock | CasualtyKind::Key => {}
+        }
+    }
+    let all = radius.dies.len();
+    radius.dies.retain(is_visible);
+    let hidden = all - radius.dies.len();
+    if hidden > 0 {
+        let locks = domain::format::counted(hidden as u64, "lock", "locks");
+        radius.add(CasualtyKind::Lock, format!("{locks} outside of your scope"));
+    }
+    radius
+}
+
+impl UnlockError {
+    /// Removes the error text of a backend that the principal may see only in part.
+    pub(super) fn limited(self, who: &Principal, backend: &BackendName) -> Self {
+        if who.scope_on(Permission::View, backend).is_everything() {
+            return self;
+        }
+        match self {
+            Self::Stale { .. } => Self::Stale {
+                why: format!("{backend} does not answer"),
+                remedy: Some("Try again when the backend is live. Users with access to the whole backend see the cause.".to_owned()),
+            },
+            other => other,
+        }
+    }
+}

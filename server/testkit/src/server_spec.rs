@@ -1,0 +1,70 @@
+//! How to run one kind of server, and how to probe it.
+
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use rustix::process::Signal;
+use sqlx::postgres::PgConnectOptions;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::timeout,
+};
+
+use super::{alertmanager, etcd, postgres, prometheus, redis, zookeeper};
+
+const PROBE_DEADLINE: Duration = Duration::from_secs(2);
+
+/// How to run one server.
+#[derive(Debug, Clone)]
+pub(super) struct Plan {
+    pub(super) program: PathBuf,
+    pub(super) args: Vec<String>,
+    /// Log line once *this* process listens: a response on the port alone may come from another program.
+    pub(super) marker: &'static str,
+    pub(super) probe: Probe,
+    /// Signal for an orderly stop.
+    pub(super) stop: Signal,
+    /// Signal for an immediate end on drop.
+    pub(super) end: Signal,
+}
+
+/// How to probe a server.
+#[derive(Debug, Clone)]
+pub(super) enum Probe {
+    Postgres(Box<PgConnectOptions>),
+    Redis(SocketAddr),
+    Etcd(SocketAddr),
+    Zookeeper(SocketAddr),
+    Alertmanager(SocketAddr),
+    Prometheus(SocketAddr),
+}
+
+impl Probe {
+    pub(super) async fn probe(&self) -> Result<(), String> {
+        let answer = async {
+            match self {
+                Self::Postgres(options) => postgres::answers(options).await,
+                Self::Redis(address) => redis::answers(*address).await,
+                Self::Etcd(address) => etcd::answers(*address).await,
+                Self::Zookeeper(address) => zookeeper::answers(*address).await,
+                Self::Alertmanager(address) => alertmanager::answers(*address).await,
+                Self::Prometheus(address) => prometheus::answers(*address).await,
+            }
+        };
+        timeout(PROBE_DEADLINE, answer)
+            .await
+            .unwrap_or_else(|_| Err("no answer".to_owned()))
+    }
+}
+
+/// The complete response to one request until the server closes the connection.
+pub(super) async fn send_request(address: SocketAddr, question: &[u8]) -> Result<String, String> {
+    let answer = async {
+        let mut stream = TcpStream::connect(address).await?;
+        stream.write_all(question).await?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await?;
+        Ok(answer)
+    };
+    answer.await.map_err(|error: std::io::Error| error.to_string())
+}

@@ -1,0 +1,105 @@
+//! A throwaway ZooKeeper: standalone on loopback, every transaction forced to disk before it is answered.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    ops::Deref,
+    path::Path,
+};
+
+use rustix::process::Signal;
+
+use super::{
+    MissingServer, StartError, binaries,
+    server::Server,
+    server_spec::{Plan, Probe, send_request},
+    temp_dir::Folder,
+};
+
+const WHAT: &str = "ZooKeeper";
+const INSTALL: &str = "apt-get install -y --no-install-recommends zookeeper default-jre-headless";
+/// Where Debian puts it; its manifest names the jars that it needs.
+const JAR: &str = "/usr/share/java/zookeeper.jar";
+/// Logs to the output, where the readiness line is looked for; comes with ZooKeeper.
+const LOGGER: &str = "/usr/share/java/slf4j-simple.jar";
+
+#[derive(Debug, Clone, Default)]
+pub struct ZookeeperOptions {
+    /// More lines for the configuration file, e.g. `maxSessionTimeout=60000`.
+    pub config: Vec<String>,
+}
+
+/// A running ZooKeeper; see [`Server`] for its faults.
+#[derive(Debug)]
+pub struct Zookeeper {
+    server: Server,
+    port: u16,
+}
+
+impl Zookeeper {
+    pub(super) async fn start(options: ZookeeperOptions) -> Result<Self, StartError> {
+        let program = binaries::find("java", INSTALL)?;
+        if !Path::new(JAR).is_file() {
+            return Err(StartError::Missing(MissingServer {
+                what: "zookeeper",
+                install: INSTALL,
+            }));
+        }
+        let folder = Folder::of_server(WHAT, "zookeeper", "KILL")?;
+        let plan = |folder: &Folder, [port]: [u16; 1]| {
+            let config = folder.write_private("zoo.cfg", configuration(&options, folder, port).as_bytes())?;
+            Ok(Plan {
+                program: program.clone(),
+                args: vec![
+                    "-cp".to_owned(),
+                    format!("{LOGGER}:{JAR}"),
+                    "-Xmx512m".to_owned(),
+                    "org.apache.zookeeper.server.ZooKeeperServerMain".to_owned(),
+                    config.to_string_lossy().into_owned(),
+                ],
+                marker: "binding to port",
+                probe: Probe::Zookeeper((Ipv4Addr::LOCALHOST, port).into()),
+                stop: Signal::TERM,
+                end: Signal::KILL,
+            })
+        };
+        let (server, [port]) = Server::start(WHAT, folder, plan).await?;
+        Ok(Self { server, port })
+    }
+
+    /// `127.0.0.1:port`; the same for its whole life.
+    pub fn cluster(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+}
+
+impl Deref for Zookeeper {
+    type Target = Server;
+
+    fn deref(&self) -> &Server {
+        &self.server
+    }
+}
+
+fn configuration(options: &ZookeeperOptions, folder: &Folder, port: u16) -> String {
+    let mut lines = vec![
+        format!("dataDir={}", folder.path().join("data").display()),
+        "clientPortAddress=127.0.0.1".to_owned(),
+        format!("clientPort={port}"),
+        "tickTime=2000".to_owned(),
+        "maxClientCnxns=0".to_owned(),
+        "forceSync=yes".to_owned(),
+        "admin.enableServer=false".to_owned(),
+        "4lw.commands.whitelist=ruok".to_owned(),
+    ];
+    lines.extend(options.config.iter().cloned());
+    lines.join("\n") + "\n"
+}
+
+/// `ruok`, one of the words that it answers without a session.
+pub(super) async fn answers(address: SocketAddr) -> Result<(), String> {
+    let answer = send_request(address, b"ruok").await?;
+    match answer.as_str() {
+        "imok" => Ok(()),
+        other => Err(format!("answered {other:?}")),
+    }
+}

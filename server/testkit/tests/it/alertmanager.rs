@@ -1,0 +1,44 @@
+//! The throwaway Alertmanager.
+
+use std::time::Duration;
+
+use leasehold_testkit::{AlertmanagerOptions, StartError, Throwaway};
+
+use leasehold_testkit::hangs;
+
+const CONFIG: &str = "route: {receiver: nobody}\nreceivers: [{name: nobody}]\n";
+
+#[tokio::test]
+async fn it_answers_on_its_port_again_after_a_kill_and_a_pause() {
+    // Nothing of an alert is on disk at once; that it comes back is what is wanted.
+    let _installed = rustls::crypto::ring::default_provider().install_default();
+    let config = CONFIG.to_owned();
+    let manager = Throwaway::alertmanager(AlertmanagerOptions { config })
+        .await
+        .unwrap();
+    let ready = async || {
+        let answer = reqwest::get(format!("{}/-/ready", manager.url())).await;
+        answer.is_ok_and(|answer| answer.status().is_success())
+    };
+    assert!(ready().await);
+    manager.kill().await.unwrap();
+    assert!(!ready().await);
+    manager.restart().await.unwrap();
+    manager.pause().await.unwrap();
+    assert!(hangs(Duration::from_millis(200), ready()).await);
+    manager.resume().await.unwrap();
+    assert!(ready().await);
+    manager.stop().await.unwrap();
+    assert_eq!(manager.pid(), None);
+}
+
+#[tokio::test]
+async fn a_configuration_that_it_does_not_read_is_told_with_its_log() {
+    // A route to nobody.
+    let config = "route: {receiver: gone}\n".to_owned();
+    let error = Throwaway::alertmanager(AlertmanagerOptions { config })
+        .await
+        .unwrap_err();
+    assert!(matches!(error, StartError::Exited { .. }), "{error:?}");
+    assert!(error.to_string().contains("gone"), "{error}");
+}

@@ -1,0 +1,11 @@
+//! Users and programs at a real server with authentication: sign-in, visibility, permissions,
+//! audit.
+
+mod recorded_rejections;
+mod revalidation;
+mod settings;
+mod sign_in;
+mod sign_in_routes;
+mod successors;
+mod tenants;
+mod tokens;

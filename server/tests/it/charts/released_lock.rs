@@ -1,0 +1,126 @@
+//! The page of a released lock: its history stays, and it is never shown as free if that is not
+//! known.
+
+use crate::support::TestServer;
+use ::testkit::{RedisOptions, Throwaway};
+use reqwest::StatusCode;
+
+use super::chart_pages::ChartPages;
+use testkit::eventually;
+
+#[tokio::test]
+async fn a_released_lock_keeps_its_page_until_the_next_grant() {
+    // Held, released with a rejected write after that, acquired again. Fails on a 404, on a
+    // page with an unlock for a free lock, and on a history page for a held lock.
+    let pages = ChartPages::start().await;
+    let name = "tenant_1:close";
+    let path = format!("/locks/builtin/{name}");
+    let (lease, stale) = pages.acquire(name, "worker-3").await;
+    pages.page_telling(&path, &["holds it, token"]).await;
+    pages.release(&lease).await;
+    pages.refuse(name, stale, "ledger-db").await;
+    let told = [
+        "Not held: ",
+        "free since ",
+        "last held by worker-3",
+        "<dt>last held by</dt><dd><bdi class=\"long\">worker-3</bdi>",
+        "<dt>held by</dt><dd>nobody</dd>",
+        "id=\"ownership\"",
+        "class=\"zombie\"",
+        "id=\"hold-time\"",
+        "Recent events",
+        "refused by ledger-db",
+    ];
+    let html = pages.page_telling(&path, &told).await;
+    for never in ["Unlock…", "data-unlock", "Time left", "No such lock", " style="] {
+        assert!(!html.contains(never), "{never} in {html}");
+    }
+    pages.acquire(name, "worker-7").await;
+    let html = pages
+        .page_telling(&path, &["<bdi>worker-7</bdi>", "Time left", "Unlock…"])
+        .await;
+    assert!(!html.contains("Not held: "), "{html}");
+}
+
+#[tokio::test]
+async fn unknown_and_forbidden_lock_names_are_both_404() {
+    // Never used; used by another tenant; known by a refused write alone; no such backend.
+    let pages = ChartPages::start().await;
+    let (lease, _) = pages.acquire("tenant_1:close", "worker-3").await;
+    pages.release(&lease).await;
+    pages.refuse("tenant_1:reported", 4, "ledger-db").await;
+    pages
+        .page_telling("/locks/builtin/tenant_1:close", &["Not held: "])
+        .await;
+    let told = [
+        "its last holder is older than the retention",
+        "history does not go back that far",
+    ];
+    pages
+        .page_telling("/locks/builtin/tenant_1:reported", &told)
+        .await;
+    let other = pages.viewer_of("tenant_2").await;
+    for (token, path) in [
+        (None, "/locks/builtin/tenant_1:never"),
+        (None, "/locks/nowhere/tenant_1:close"),
+        (Some(&other), "/locks/builtin/tenant_1:close"),
+        (Some(&other), "/locks/builtin/tenant_1:reported"),
+    ] {
+        let (status, html) = match token {
+            Some(token) => pages.page_as(token, path).await,
+            None => pages.page(path).await,
+        };
+        assert_eq!(status, StatusCode::NOT_FOUND, "{path}");
+        assert!(
+            html.contains("No such lock") && html.contains("href=\"/backends\""),
+            "{html}"
+        );
+        assert!(!html.contains("worker-3"), "{html}");
+    }
+}
+
+#[tokio::test]
+async fn a_lock_of_a_backend_that_is_down_is_unknown_and_never_free() {
+    // A Redis lock is acquired and released while observed, then Redis ends. Fails if the page
+    // shows it as free after an old reading.
+    let redis = Throwaway::redis(RedisOptions::default()).await.unwrap();
+    let console = TestServer::builder()
+        .config(&format!(
+            "[[backend]]\nname = \"cache\"\nkind = \"redis\"\nurls = [\"{}\"]\npatterns = [\"lock:*\"]\n",
+            redis.url()
+        ))
+        .operator()
+        .start()
+        .await;
+    console.ready().await;
+    let set = async |command: &[&str]| {
+        let client = redis::Client::open(redis.url()).unwrap();
+        let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+        let mut asked = redis::cmd(command[0]);
+        for word in &command[1..] {
+            asked.arg(word);
+        }
+        asked.query_async::<()>(&mut connection).await.unwrap();
+    };
+    set(&["SET", "lock:close", "worker-3", "PX", "600000"]).await;
+    let path = "/locks/cache/lock:close";
+    let tells = async |what: &str| {
+        eventually(what, async || {
+            let answer = console.get(path).await;
+            answer.status() == 200 && answer.text().await.unwrap().contains(what)
+        })
+        .await;
+    };
+    tells("Time left").await;
+    set(&["DEL", "lock:close"]).await;
+    tells("Not held: ").await;
+    tells("free since ").await;
+    drop(redis);
+    tells("free or held: unknown").await;
+    let html = console.get(path).await.text().await.unwrap();
+    assert!(
+        !html.contains("Not held: ") && !html.contains("<dd>nobody"),
+        "{html}"
+    );
+    assert!(html.contains("<small>released at "), "its past stays: {html}");
+}

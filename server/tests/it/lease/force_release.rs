@@ -1,0 +1,262 @@
+//! Forced unlocks of built-in leases: revoked by id, reported to the owner, the token counter kept.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::backends::builtin::Builtin;
+use ::backends::refresh_after_release::RefreshOnRelease;
+use ::backends::{Backend, Hints, no_release};
+use ::lease::{AcquireRequest, Acquired, Ended, LeaseCaller, LeaseConfig, LeaseService};
+use axum::http::StatusCode;
+use domain::force_release::{Act, Release};
+use domain::names::{OwnerId, Resource, Source};
+use runtime::clock::Clock;
+use serde_json::json;
+use sqlx::{Connection as _, Executor as _, PgConnection};
+use tokio_util::sync::CancellationToken;
+
+use super::lease_server::{Home, LeaseServer, StoreKind, is_granted, on_both_stores, token};
+use crate::support::proxy::{Link, Proxy};
+use crate::support::unlocking::{Users, act, generation, race, unlock};
+use testkit::eventually;
+
+fn source() -> Source {
+    Source::fixed("lease")
+}
+
+fn builtin(service: &Arc<LeaseService>) -> Builtin {
+    Builtin::new(service.clone(), "sqlite:leasehold.db".to_owned(), Clock::start())
+}
+
+async fn lost(stage: &LeaseServer, lease: &serde_json::Value) -> serde_json::Value {
+    let (status, body) = stage.renew(lease).await;
+    assert_eq!(status, StatusCode::GONE, "{body}");
+    body
+}
+
+on_both_stores!(the_owner_hears_who_and_why_and_the_next_token_is_higher, |home| {
+    // Held, with one waiter; unlocked; the owner's renewal reports it, the waiter gets the lock with the next token.
+    let stage = home.serve().await;
+    let backend = builtin(&stage.service);
+    assert_eq!(no_release(&backend), None);
+    let resource = Resource::from("r");
+    let held = stage.acquire("r", "w1", 600).await;
+    let waiting = stage.acquire_waiting("r", "w2", 600, 60);
+    let unlocked = async {
+        let seen = loop {
+            let seen = backend.inspect(&source(), &resource).await.unwrap();
+            if !seen.waiters.is_empty() {
+                break seen;
+            }
+        };
+        let radius = seen.blast_radius.known().unwrap();
+        assert!(radius.dies.is_empty() && radius.next == Some(OwnerId::new("w2")));
+        let old = generation(&backend, &source(), &resource).await;
+        let release = || async { backend.release(&source(), &resource, &old, &act()).await.unwrap() };
+        (release().await, old)
+    };
+    let (granted, (answer, old)) = futures::join!(waiting, unlocked);
+    assert_eq!(answer, Release::Released);
+    assert!(is_granted(&granted) && token(&granted) == token(&held) + 1);
+    let told = lost(&stage, &held).await;
+    assert_eq!(
+        (&told["code"], &told["by"], &told["reason"], &told["auditId"]),
+        (
+            &json!("revoked"),
+            &json!("ops@example.com"),
+            &json!("stuck since 03:00"),
+            &json!("audit-1")
+        )
+    );
+    let answer = backend.release(&source(), &resource, &old, &act()).await.unwrap();
+    let now = format!("token:{}:", token(&granted));
+    let Release::HolderChanged { now: holding } = &answer else {
+        panic!("{answer:?}")
+    };
+    assert_eq!(holding.owner_id.known().unwrap().as_str(), "w2");
+    assert!(holding.lease_id.is_unknown(), "{holding:?}");
+    assert!(
+        holding.generation.known().unwrap().as_str().starts_with(&now),
+        "{holding:?}"
+    );
+    assert_eq!(stage.renew(&granted).await.0, StatusCode::OK);
+    stage.close().await;
+});
+
+on_both_stores!(a_lease_that_ended_is_free_and_nobody_elses_is_touched, |home| {
+    // Released, never held, and the generation of another resource's lease.
+    let stage = home.serve().await;
+    let backend = builtin(&stage.service);
+    let release = async |resource: &str, generation| {
+        let resource = Resource::from(resource);
+        backend
+            .release(&source(), &resource, generation, &act())
+            .await
+            .unwrap()
+    };
+    let held = stage.acquire("a", "w1", 600).await;
+    let gone = generation(&backend, &source(), &"a".into()).await;
+    stage.delete(&held).await;
+    assert_eq!(release("a", &gone).await, Release::AlreadyFree);
+    assert_eq!(release("never", &gone).await, Release::AlreadyFree);
+    let a = stage.acquire("a", "w1", 600).await;
+    let b = stage.acquire("b", "w1", 600).await;
+    let of_a = generation(&backend, &source(), &"a".into()).await;
+    assert!(matches!(release("b", &of_a).await, Release::HolderChanged { .. }));
+    let empty = Act {
+        reason: "".into(),
+        ..act()
+    };
+    let answer = backend
+        .release(&source(), &"a".into(), &of_a, &empty)
+        .await
+        .unwrap();
+    assert!(matches!(answer, Release::Refused { .. }), "{answer:?}");
+    assert_eq!(stage.renew(&a).await.0, StatusCode::OK);
+    assert_eq!(stage.renew(&b).await.0, StatusCode::OK);
+    stage.close().await;
+});
+
+on_both_stores!(after_an_unlock_nobody_gets_it_until_the_delay_is_over, |home| {
+    // lock_delay of two seconds: refused at once, granted to an acquire that waits long enough.
+    let config = LeaseConfig {
+        lock_delay: Duration::from_secs(2),
+        ..LeaseConfig::default()
+    };
+    let stage = home.serve_with(config, None).await;
+    let backend = builtin(&stage.service);
+    let hints = Hints::default();
+    let held = stage.acquire("r", "w1", 600).await;
+    let seen = backend.inspect(&source(), &"r".into()).await.unwrap();
+    assert!(seen.blast_radius.known().unwrap().warnings[0].contains("2 s"));
+    let announcing = RefreshOnRelease::new(Arc::new(builtin(&stage.service)), hints.clone(), |_, _, _| {});
+    assert_eq!(
+        unlock(&announcing, &source(), &"r".into()).await,
+        Release::Released
+    );
+    assert!(hints.take().await.names.contains(&(source(), "r".into())));
+    assert!(!is_granted(&stage.acquire("r", "w2", 600).await));
+    let granted = stage.acquire_waiting("r", "w2", 600, 30).await;
+    assert!(is_granted(&granted) && token(&granted) > token(&held));
+    stage.close().await;
+});
+
+/// Acquires and releases leases of the service.
+struct Takers {
+    service: Arc<LeaseService>,
+    count: Cell<u32>,
+    tokens: Cell<u64>,
+}
+
+impl Users for Takers {
+    type Held = domain::lease::LeaseId;
+
+    async fn take(&self) -> Option<(String, Self::Held)> {
+        let owner = format!("w{}", self.count.replace(self.count.get() + 1));
+        let granted = acquire(&self.service, "race", &owner).await?;
+        let token = granted.token.number();
+        assert!(token > self.tokens.replace(token), "tokens only rise");
+        Some((owner, granted.id))
+    }
+
+    async fn give_back(&self, held: Self::Held) -> bool {
+        let ended = self.service.release(&LeaseCaller::open(), held).await.unwrap();
+        matches!(ended, Ended::Now(_))
+    }
+}
+
+async fn acquire(service: &LeaseService, resource: &str, owner: &str) -> Option<domain::lease::Lease> {
+    let request = AcquireRequest {
+        resource: resource.into(),
+        owner: OwnerId::new(owner),
+        ttl: domain::lease::Ttl::parse(600, 3600).unwrap(),
+        wait: Duration::ZERO,
+        metadata: domain::lease::Metadata::default(),
+        idempotency_key: None,
+    };
+    match service.acquire(&LeaseCaller::open(), request).await.unwrap() {
+        Acquired::Granted { lease, .. } => Some(lease),
+        Acquired::Refused { .. } => None,
+    }
+}
+
+on_both_stores!(racing_unlocks_never_hit_the_next_holder, |home| {
+    // Clients acquire and release continuously; every lease that was cut short is one that an unlock reports, and
+    // tokens rise.
+    let stage = home.serve().await;
+    let users = Takers {
+        service: stage.service.clone(),
+        count: Cell::new(0),
+        tokens: Cell::new(0),
+    };
+    race(&builtin(&stage.service), &source(), &"race".into(), &users).await;
+    stage.close().await;
+});
+
+/// The end of a lease waits in its COMMIT for as long as the test wants.
+const HOLD_COMMIT: &str = "
+CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN PERFORM pg_advisory_xact_lock_shared(777); RETURN NULL; END $$;
+CREATE CONSTRAINT TRIGGER hold AFTER UPDATE ON leases DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW EXECUTE FUNCTION hold()";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_response_lost_after_the_commit_is_an_unknown_outcome() {
+    // The store is a Postgres behind a proxy. Its COMMIT is delayed until answers are cut off, and then executed: a
+    // second server with a direct connection sees the lease revoked.
+    let home = Home::new(StoreKind::Postgres).await;
+    let port = home.postgres.as_ref().unwrap().port();
+    let proxy = Proxy::start(port).await;
+    let url = home
+        .url
+        .replace(&format!(":{port}/"), &format!(":{}/", proxy.port()));
+    assert_ne!(url, home.url);
+    let (stop, config) = (CancellationToken::new(), LeaseConfig::default());
+    let open = async |url: &str| {
+        LeaseService::open(url, config.clone(), Clock::start(), stop.clone())
+            .await
+            .unwrap()
+    };
+    let (direct, through) = (open(&home.url).await, open(&url).await);
+    let (truth, backend) = (builtin(&direct), builtin(&through));
+    home.sql(HOLD_COMMIT).await;
+    let mut keeper = PgConnection::connect(&home.url).await.unwrap();
+    let resource = Resource::from("r");
+    let held = async || truth.inspect(&source(), &resource).await.unwrap().lock.is_some();
+    for _ in 0..20 {
+        if !held().await {
+            acquire(&direct, "r", "w1").await.unwrap();
+        }
+        let seen = generation(&backend, &source(), &resource).await;
+        keeper.execute("SELECT pg_advisory_lock(777)").await.unwrap();
+        let silence = async {
+            let waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted";
+            while sqlx::query_scalar::<_, i64>(waits)
+                .fetch_one(&mut keeper)
+                .await
+                .unwrap()
+                == 0
+            {}
+            proxy.set(Link::OnlyToServer).await;
+            keeper.execute("SELECT pg_advisory_unlock(777)").await.unwrap();
+        };
+        let (lease, why) = (source(), act());
+        let (answer, ()) = futures::join!(backend.release(&lease, &resource, &seen, &why), silence);
+        assert!(matches!(answer, Ok(Release::OutcomeUnknown { .. })), "{answer:?}");
+        let done = !held().await;
+        proxy.set(Link::Pass).await;
+        eventually("the store is reached again", async || {
+            backend.inspect(&source(), &resource).await.is_ok()
+        })
+        .await;
+        // The store's wait is bounded: on a slow machine the COMMIT may have been aborted.
+        if done {
+            stop.cancel();
+            through.close().await;
+            direct.close().await;
+            return;
+        }
+    }
+    panic!("no act was done without its answer");
+}

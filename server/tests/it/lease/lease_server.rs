@@ -1,0 +1,220 @@
+//! A lease service with its HTTP front on a free port, over a throwaway store.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::lease::{LeaseCaller, LeaseConfig, LeaseService};
+use ::testkit::{Postgres, PostgresOptions, Throwaway};
+use axum::http::StatusCode;
+use domain::lease::LeaseId;
+use runtime::clock::Clock;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+pub(super) use crate::support::aside;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StoreKind {
+    Sqlite,
+    Postgres,
+}
+
+/// Where the leases are; outlives the servers on it.
+pub(super) struct Home {
+    pub(super) url: String,
+    pub(super) folder: tempfile::TempDir,
+    pub(super) postgres: Option<Postgres>,
+}
+
+impl Home {
+    pub(super) async fn new(kind: StoreKind) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        match kind {
+            StoreKind::Sqlite => Self {
+                url: format!("sqlite:{}", folder.path().join("leases.db").display()),
+                folder,
+                postgres: None,
+            },
+            StoreKind::Postgres => {
+                Self::postgres(
+                    folder,
+                    PostgresOptions {
+                        fast: true,
+                        ..Default::default()
+                    },
+                )
+                .await
+            }
+        }
+    }
+
+    pub(super) async fn postgres(folder: tempfile::TempDir, options: PostgresOptions) -> Self {
+        let postgres = Throwaway::postgres(options).await.unwrap();
+        Self {
+            url: postgres.superuser_url(),
+            folder,
+            postgres: Some(postgres),
+        }
+    }
+
+    pub(super) async fn serve(&self) -> LeaseServer {
+        self.serve_with(LeaseConfig::default(), None).await
+    }
+
+    pub(super) async fn serve_with(&self, config: LeaseConfig, caller: Option<LeaseCaller>) -> LeaseServer {
+        serve_at_with(&self.url, config, caller).await
+    }
+
+    /// One statement past the service, as an operator's mistake or a restore would.
+    pub(super) async fn sql(&self, statement: &str) {
+        use sqlx::{AssertSqlSafe, Connection as _, PgConnection, SqliteConnection};
+        let statement = AssertSqlSafe(statement.to_owned());
+        if self.postgres.is_some() {
+            let mut connection = PgConnection::connect(&self.url).await.unwrap();
+            sqlx::raw_sql(statement).execute(&mut connection).await.unwrap();
+        } else {
+            let mut connection = SqliteConnection::connect(&self.url).await.unwrap();
+            sqlx::raw_sql(statement).execute(&mut connection).await.unwrap();
+        }
+    }
+}
+
+/// A server on the store at this address.
+pub(super) async fn serve_at(url: &str) -> LeaseServer {
+    serve_at_with(url, LeaseConfig::default(), None).await
+}
+
+async fn serve_at_with(url: &str, config: LeaseConfig, caller: Option<LeaseCaller>) -> LeaseServer {
+    // Only the first of a process counts; reqwest wants one even for plain HTTP.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let stop = CancellationToken::new();
+    let service = LeaseService::open(url, config, Clock::start(), stop.clone())
+        .await
+        .unwrap();
+    let mut app = leasehold::http::lease::standalone(service.clone());
+    if let Some(caller) = caller {
+        app = app.layer(axum::Extension(caller));
+    }
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    let end = stop.clone();
+    let server = aside(async move {
+        let served = axum::serve(listener, app).with_graceful_shutdown(end.cancelled_owned());
+        served.await.unwrap();
+    });
+    LeaseServer {
+        service,
+        base,
+        stop,
+        server,
+        http: reqwest::Client::new(),
+    }
+}
+
+pub(super) struct LeaseServer {
+    pub(super) service: Arc<LeaseService>,
+    pub(super) base: String,
+    pub(super) stop: CancellationToken,
+    pub(super) server: tokio::task::JoinHandle<()>,
+    pub(super) http: reqwest::Client,
+}
+
+impl LeaseServer {
+    pub(super) async fn close(self) {
+        self.stop.cancel();
+        tokio::time::timeout(Duration::from_secs(10), self.server)
+            .await
+            .unwrap()
+            .unwrap();
+        self.service.close().await;
+    }
+
+    pub(super) async fn post(&self, path: &str, body: Value) -> (StatusCode, Value) {
+        answer(self.http.post(format!("{}{path}", self.base)).json(&body)).await
+    }
+
+    pub(super) async fn get(&self, path: &str) -> (StatusCode, Value) {
+        answer(self.http.get(format!("{}{path}", self.base))).await
+    }
+
+    pub(super) async fn delete(&self, lease: &Value) -> (StatusCode, Value) {
+        let url = format!("{}/v1/locks/{}", self.base, lease["leaseId"].as_str().unwrap());
+        answer(self.http.delete(url)).await
+    }
+
+    pub(super) async fn acquire(&self, resource: &str, owner: &str, ttl: i64) -> Value {
+        self.acquire_waiting(resource, owner, ttl, 0).await
+    }
+
+    pub(super) async fn acquire_waiting(&self, resource: &str, owner: &str, ttl: i64, wait: i64) -> Value {
+        let body = json!({"resource": resource, "ownerId": owner, "ttlSeconds": ttl, "waitSeconds": wait});
+        let (status, answer) = self.post("/v1/locks/acquire", body).await;
+        assert_eq!(status, StatusCode::OK, "{answer}");
+        answer
+    }
+
+    pub(super) async fn renew(&self, lease: &Value) -> (StatusCode, Value) {
+        let path = format!("/v1/locks/{}/renew", lease["leaseId"].as_str().unwrap());
+        answer(self.http.post(format!("{}{path}", self.base))).await
+    }
+
+    pub(super) async fn resource(&self, name: &str) -> Value {
+        let mut url = url::Url::parse(&self.base).unwrap();
+        url.path_segments_mut().unwrap().extend(["v1", "resources", name]);
+        let (status, answer) = answer(self.http.get(url)).await;
+        assert_eq!(status, StatusCode::OK, "{answer}");
+        answer
+    }
+}
+
+/// For the test's own measurements.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test that measures a duration from outside"
+)]
+pub(super) fn stopwatch() -> std::time::Instant {
+    std::time::Instant::now()
+}
+
+pub(super) async fn answer(request: reqwest::RequestBuilder) -> (StatusCode, Value) {
+    let response = request.send().await.unwrap();
+    let status = StatusCode::from_u16(response.status().as_u16()).unwrap();
+    let text = response.text().await.unwrap();
+    (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
+}
+
+pub(super) fn id(lease: &Value) -> LeaseId {
+    LeaseId::parse(lease["leaseId"].as_str().unwrap()).unwrap()
+}
+
+pub(super) fn token(answer: &Value) -> u64 {
+    answer["fencingToken"]
+        .as_u64()
+        .unwrap_or_else(|| panic!("no token in {answer}"))
+}
+
+pub(super) fn is_granted(answer: &Value) -> bool {
+    answer["acquired"].as_bool().unwrap()
+}
+
+/// The same test on both stores.
+macro_rules! on_both_stores {
+    ($name:ident, |$home:ident| $body:block) => {
+        mod $name {
+            use super::*;
+
+            async fn run($home: &Home) $body
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn on_sqlite() {
+                run(&Home::new(StoreKind::Sqlite).await).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn on_postgres() {
+                run(&Home::new(StoreKind::Postgres).await).await;
+            }
+        }
+    };
+}
+pub(super) use on_both_stores;

@@ -1,0 +1,70 @@
+//! A thousand requests that are cut off in the middle, against the few connections that a store has.
+
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use super::lease_server::{Home, LeaseServer, StoreKind, aside, is_granted, on_both_stores};
+use testkit::eventually;
+
+const REQUESTS: usize = 1_000;
+
+/// Every kind of call, those that write and those that read.
+fn request(stage: &LeaseServer, lease: &Value, number: usize) -> reqwest::RequestBuilder {
+    let url = |path: &str| format!("{}{path}", stage.base);
+    let id = lease["leaseId"].as_str().unwrap();
+    match number % 5 {
+        0 => stage.http.get(url("/v1/locks?limit=1000")),
+        1 => stage.http.get(url("/v1/resources/kept")),
+        2 => stage.http.post(url(&format!("/v1/locks/{id}/renew"))),
+        _ => {
+            let body = json!({"resource": format!("r{}", number % 17), "ownerId": "o", "ttlSeconds": 1});
+            stage.http.post(url("/v1/locks/acquire")).json(&body)
+        }
+    }
+}
+
+async fn no_transaction_stays_open(home: &Home) {
+    let Some(_) = home.postgres else { return };
+    use sqlx::Connection as _;
+    let mut connection = sqlx::PgConnection::connect(&home.url).await.unwrap();
+    let open = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'leasehold'
+        AND state LIKE 'idle in transaction%' AND state_change < clock_timestamp() - interval '200 ms'";
+    eventually("no transaction stays open", async || {
+        sqlx::query_scalar::<_, i64>(open)
+            .fetch_one(&mut connection)
+            .await
+            .unwrap()
+            == 0
+    })
+    .await;
+}
+
+on_both_stores!(
+    a_thousand_requests_cut_off_leave_every_connection_usable,
+    |home| {
+        // Trap 15: aborted at every stage; then each kind of call is answered at once, more often than there are connections.
+        let stage = home.serve().await;
+        let lease = stage.acquire("kept", "o", 60).await;
+        for number in 0..REQUESTS {
+            let sent = aside(request(&stage, &lease, number).send());
+            // A moment of the abort at any stage of a request.
+            tokio::time::sleep(Duration::from_micros(u64::try_from(number % 40).unwrap() * 100)).await;
+            sent.abort();
+        }
+        no_transaction_stays_open(home).await;
+        for round in 0..10 {
+            assert_eq!(stage.renew(&lease).await.0, StatusCode::OK);
+            assert_eq!(stage.get("/v1/locks?limit=10").await.0, StatusCode::OK);
+            assert_eq!(stage.resource("kept").await["holder"]["ownerId"], "o");
+            assert!(is_granted(&stage.acquire(&format!("new{round}"), "o", 30).await));
+        }
+        eventually("an undelivered grant is free again", || async {
+            let (_, page) = stage.get("/v1/locks?prefix=r&limit=100").await;
+            page["locks"].as_array().unwrap().is_empty()
+        })
+        .await;
+        stage.close().await;
+    }
+);

@@ -1,0 +1,251 @@
+//! Waiters: in order, one at a time, gone when they hang up, and never in the way of a renewal.
+
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use super::lease_server::{
+    Home, LeaseServer, StoreKind, aside, is_granted, on_both_stores, stopwatch, token,
+};
+use testkit::eventually;
+
+async fn waiters(stage: &LeaseServer, resource: &str) -> Vec<String> {
+    let found = stage.resource(resource).await;
+    let line = found["waiters"].as_array().unwrap();
+    line.iter()
+        .map(|waiter| waiter["ownerId"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// An acquire that waits, in a task of its own.
+fn stand(
+    stage: &LeaseServer,
+    resource: &str,
+    owner: &str,
+    wait: i64,
+) -> tokio::task::JoinHandle<(StatusCode, Value)> {
+    let body = json!({"resource": resource, "ownerId": owner, "ttlSeconds": 30, "waitSeconds": wait});
+    let request = stage
+        .http
+        .post(format!("{}/v1/locks/acquire", stage.base))
+        .json(&body);
+    aside(super::lease_server::answer(request))
+}
+
+async fn stand_in_order(
+    stages: &[&LeaseServer],
+    resource: &str,
+    count: usize,
+) -> Vec<tokio::task::JoinHandle<(StatusCode, Value)>> {
+    let mut line = Vec::new();
+    for place in 0..count {
+        line.push(stand(
+            stages[place % stages.len()],
+            resource,
+            &format!("w{place}"),
+            60,
+        ));
+        eventually("the waiter is queued", || async {
+            waiters(stages[0], resource).await.len() == place + 1
+        })
+        .await;
+    }
+    line
+}
+
+async fn serve_in_order(stages: &[&LeaseServer], count: usize) {
+    let attempts = || {
+        stages
+            .iter()
+            .map(|stage| stage.service.metrics().grant_attempts.read())
+            .sum::<u64>()
+    };
+    let mut holder = stages[0].acquire("r", "first", 60).await;
+    let line = stand_in_order(stages, "r", count).await;
+    let expected: Vec<String> = (0..count).map(|place| format!("w{place}")).collect();
+    assert_eq!(waiters(stages[0], "r").await, expected);
+    let before = attempts();
+    for (place, waiter) in line.into_iter().enumerate() {
+        assert_eq!(stages[0].delete(&holder).await.1, json!({"released": true}));
+        let (status, granted) = tokio::time::timeout(Duration::from_secs(5), waiter)
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(status, StatusCode::OK, "{granted}");
+        assert!(is_granted(&granted), "w{place}: {granted}");
+        assert_eq!(token(&granted), u64::try_from(place).unwrap() + 2);
+        holder = granted;
+    }
+    let tries = attempts() - before;
+    assert!(
+        tries <= 2 * u64::try_from(count).unwrap(),
+        "{tries} tries for {count} releases"
+    );
+}
+
+on_both_stores!(waiters_are_served_in_order_one_for_each_release, |home| {
+    // Trap 35: 60 waiters; each release wakes one, with at most 2 attempts each.
+    let stage = home.serve().await;
+    serve_in_order(&[&stage], 60).await;
+    stage.close().await;
+});
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_replicas_share_one_queue() {
+    // Waiters alternate between two servers on one Postgres; the order is the table's.
+    let home = Home::new(StoreKind::Postgres).await;
+    let (one, other) = (home.serve().await, home.serve().await);
+    serve_in_order(&[&one, &other], 12).await;
+    one.close().await;
+    other.close().await;
+}
+
+on_both_stores!(
+    a_waiter_that_hangs_up_is_gone_within_a_second_and_never_granted,
+    |home| {
+        // Trap 23: the first of two hangs up; it is out of the line within 1 s, and the release goes to the second.
+        let stage = home.serve().await;
+        let holder = stage.acquire("r", "first", 60).await;
+        let mut line = stand_in_order(&[&stage], "r", 2).await;
+        let second = line.pop().unwrap();
+        line.pop().unwrap().abort();
+        eventually("it is gone", || async { waiters(&stage, "r").await == ["w1"] }).await;
+        stage.delete(&holder).await;
+        let (_, granted) = second.await.unwrap();
+        assert_eq!((is_granted(&granted), token(&granted)), (true, 2));
+        stage.delete(&granted).await;
+        assert_eq!(stage.resource("r").await["lastFencingToken"], 2);
+        stage.close().await;
+    }
+);
+
+on_both_stores!(a_waiter_out_of_patience_is_told_so_and_holds_nothing, |home| {
+    // A wait of 1 s against a lease of 30 s: false after 1 s; against one of 1 s: the lease, as soon as it expires.
+    let stage = home.serve().await;
+    stage.acquire("long", "first", 30).await;
+    stage.acquire("short", "first", 1).await;
+    let began = stopwatch();
+    let refused = stand(&stage, "long", "w", 1);
+    let granted = stand(&stage, "short", "w", 10);
+    let (status, answer) = refused.await.unwrap();
+    assert_eq!((status, is_granted(&answer)), (StatusCode::OK, false), "{answer}");
+    assert_eq!(answer["heldBy"]["ownerId"], "first");
+    assert!(began.elapsed() >= Duration::from_secs(1));
+    let (_, answer) = granted.await.unwrap();
+    assert!(is_granted(&answer), "{answer}");
+    assert_eq!(waiters(&stage, "long").await, Vec::<String>::new());
+    stage.close().await;
+});
+
+on_both_stores!(a_newcomer_does_not_pass_the_line, |home| {
+    // Released while an owner waits: an acquire without a wait is refused, with the waiter as the holder.
+    let stage = home.serve().await;
+    let holder = stage.acquire("r", "first", 60).await;
+    let mut line = stand_in_order(&[&stage], "r", 1).await;
+    let (_, newcomer) = tokio::join!(stage.delete(&holder), stage.acquire("r", "newcomer", 30));
+    let (_, granted) = line.pop().unwrap().await.unwrap();
+    assert!(
+        is_granted(&granted) && !is_granted(&newcomer),
+        "{granted} {newcomer}"
+    );
+    stage.close().await;
+});
+
+on_both_stores!(requests_that_are_cut_off_leave_nothing_behind, |home| {
+    // Traps 15, 16: 300 acquires and 100 waiting ones are aborted at random moments; the next is served, no lock stays
+    // held or queued, and a release whose client disconnected still wakes the waiter.
+    let stage = home.serve().await;
+    let mut aborted = Vec::new();
+    for number in 0..400_u64 {
+        let wait = if number % 4 == 0 { 30 } else { 0 };
+        aborted.push((stand(&stage, &format!("r{}", number % 7), "o", wait), number % 5));
+        if aborted.len() >= 20 {
+            for (task, ms) in aborted.drain(..) {
+                // A moment of the abort at any stage of a request.
+                tokio::time::sleep(Duration::from_millis(ms)).await;
+                task.abort();
+            }
+        }
+    }
+    for number in 0..7 {
+        let resource = format!("r{number}");
+        eventually("the queue is empty", || async {
+            waiters(&stage, &resource).await.is_empty()
+        })
+        .await;
+    }
+    // Answers that arrived before the abort hold their lease until it is released here.
+    let (_, list) = stage.get("/v1/locks").await;
+    for lock in list["locks"].as_array().unwrap() {
+        stage.delete(lock).await;
+    }
+    let holder = stage.acquire("r1", "o", 30).await;
+    assert!(is_granted(&holder), "{holder}");
+    let waiter = stand(&stage, "r1", "next", 30);
+    eventually("it waits", || async { waiters(&stage, "r1").await.len() == 1 }).await;
+    let url = format!("{}/v1/locks/{}", stage.base, holder["leaseId"].as_str().unwrap());
+    let release = aside(stage.http.delete(url).send());
+    eventually("the waiter has it", || async {
+        // However the release's client fares.
+        let now = stage.resource("r1").await;
+        now["holder"]["ownerId"] == "next"
+    })
+    .await;
+    release.abort();
+    assert!(is_granted(&waiter.await.unwrap().1));
+    stage.close().await;
+});
+
+on_both_stores!(a_crowd_of_waiters_starves_no_renewal, |home| {
+    // Trap 17: 150 wait without a connection each; renewals and other acquires go through meanwhile, quickly.
+    let stage = home.serve().await;
+    let holder = stage.acquire("r", "first", 60).await;
+    let crowd: Vec<_> = (0..150)
+        .map(|place| stand(&stage, "r", &format!("w{place}"), 30))
+        .collect();
+    eventually("all waiters are queued", || async {
+        waiters(&stage, "r").await.len() == 150
+    })
+    .await;
+    for round in 0..30 {
+        assert_eq!(stage.renew(&holder).await.0, StatusCode::OK);
+        assert!(is_granted(
+            &stage.acquire(&format!("other{round}"), "o", 30).await
+        ));
+    }
+    // Of patience 30 s: they waited all the while.
+    assert_eq!(waiters(&stage, "r").await.len(), 150);
+    for waiter in crowd {
+        waiter.abort();
+    }
+    eventually("the line is empty", || async {
+        waiters(&stage, "r").await.is_empty()
+    })
+    .await;
+    stage.close().await;
+});
+
+on_both_stores!(waiters_are_sent_away_when_the_server_ends, |home| {
+    // On shutdown: 503 with Retry-After, no grant, the lease stays valid, all within 10 s.
+    let stage = home.serve().await;
+    let holder = stage.acquire("r", "first", 60).await;
+    let body = json!({"resource": "r", "ownerId": "w", "ttlSeconds": 5, "waitSeconds": 60});
+    let request = stage
+        .http
+        .post(format!("{}/v1/locks/acquire", stage.base))
+        .json(&body);
+    let waiter = aside(request.send());
+    eventually("it waits", || async { waiters(&stage, "r").await.len() == 1 }).await;
+    stage.close().await;
+    let response = waiter.await.unwrap().unwrap();
+    assert_eq!(
+        (response.status().as_u16(), &response.headers()["retry-after"]),
+        (503, &"1".parse().unwrap())
+    );
+    let stage = home.serve().await;
+    assert_eq!(stage.renew(&holder).await.0, StatusCode::OK);
+    assert_eq!(waiters(&stage, "r").await, Vec::<String>::new());
+    assert_eq!(stage.resource("r").await["lastFencingToken"], 1);
+    stage.close().await;
+});

@@ -1,0 +1,86 @@
+//! The store's clock, moved while everything runs.
+//!
+//! Postgres: its own `clock_timestamp()` is hidden behind one that adds what a table says. SQLite: the store's clock is
+//! the server's, which runs under faketime and reads its offset from a file.
+
+use sqlx::Executor as _;
+
+use super::cluster::{Cluster, StoreKind};
+use super::history::RecordedAnswer;
+
+const HIDE: &str = "CREATE SCHEMA moved;
+    CREATE TABLE moved.by_how_much (seconds double precision NOT NULL);
+    INSERT INTO moved.by_how_much VALUES (0);
+    CREATE FUNCTION moved.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS
+    'SELECT pg_catalog.clock_timestamp() + make_interval(secs => (SELECT seconds FROM moved.by_how_much))';
+    ALTER ROLE postgres SET search_path = moved, pg_catalog, public";
+
+/// Before the first server opens the store.
+pub(super) async fn install(url: &str) {
+    run(url, HIDE.to_owned()).await;
+}
+
+/// Moves a Postgres' clock to this far from the true one.
+pub(super) async fn set(url: &str, seconds: i64) {
+    run(url, format!("UPDATE moved.by_how_much SET seconds = {seconds}")).await;
+}
+
+async fn run(url: &str, statement: String) {
+    use sqlx::Connection as _;
+    let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
+    connection
+        .execute(sqlx::raw_sql(sqlx::AssertSqlSafe(statement)))
+        .await
+        .unwrap();
+}
+
+/// Whether the store has noted where its time has come to.
+pub(super) async fn written_down(url: &str) -> bool {
+    use sqlx::Connection as _;
+    let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
+    let read = "SELECT clock_ms > 0 FROM store_meta";
+    sqlx::query_scalar(read).fetch_one(&mut connection).await.unwrap()
+}
+
+/// Moves the clock to this far from the true one.
+pub(super) async fn move_to(world: &mut Cluster, seconds: i64) {
+    if world.kind == StoreKind::Postgres {
+        // Leases end early by a clock that is set ahead. Setting it back or correcting it must change nothing.
+        world.history.clock_moved |= seconds > 0;
+        run(
+            &world.url,
+            format!("UPDATE moved.by_how_much SET seconds = {seconds}"),
+        )
+        .await;
+    } else {
+        world.wall_moved = true;
+        std::fs::write(world.folder.path().join("offset.next"), format!("{seconds:+}")).unwrap();
+        std::fs::rename(
+            world.folder.path().join("offset.next"),
+            world.folder.path().join("offset"),
+        )
+        .unwrap();
+    }
+}
+
+/// How far the clock is from ours, as the store or its server shows it.
+pub(super) async fn offset_seconds(world: &mut Cluster) -> i64 {
+    if world.kind == StoreKind::Postgres {
+        use sqlx::Connection as _;
+        let mut connection = sqlx::PgConnection::connect(&world.url).await.unwrap();
+        let read = "SELECT extract(epoch FROM clock_timestamp() - pg_catalog.clock_timestamp())::bigint";
+        return sqlx::query_scalar(read).fetch_one(&mut connection).await.unwrap();
+    }
+    // A lease's id begins with the milliseconds of its server's wall clock.
+    let number = world.history.calls.len();
+    let (_, answer) = world.probe(&format!("clock:{number}")).await;
+    let RecordedAnswer::Granted { lease, .. } = answer else {
+        return 0;
+    };
+    let shown_ms = i64::from_str_radix(&lease.replace('-', "")[..12], 16).unwrap();
+    let file = world.folder.path().join("now");
+    // The writer of the file sets the machine's time.
+    std::fs::write(&file, "").unwrap();
+    let ours: chrono::DateTime<chrono::Utc> = std::fs::metadata(&file).unwrap().modified().unwrap().into();
+    (shown_ms - ours.timestamp_millis()) / 1_000
+}

@@ -1,0 +1,256 @@
+//! The faults of a run, and the evidence that each one struck. Every fault is healed afterwards.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use tokio::time::sleep;
+
+use super::cluster::{Cluster, StoreKind};
+use super::{clock, disk};
+use crate::support::proxy::Link;
+use crate::support::rng::Dice;
+use testkit::{eventually, within};
+
+const TTL_MS: i64 = 2_000;
+/// TTL, lock delay (none), and a second.
+const DEAD_FREE_MS: i64 = TTL_MS + 1_000;
+/// Longer than a lease lives and than a client waits for an answer.
+const LONG: Duration = Duration::from_millis(3_000);
+const SHORT: Duration = Duration::from_millis(800);
+const HOUR_S: i64 = 3_600;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum InjectedFault {
+    ClientStop,
+    ClientKill,
+    ServerKill,
+    ServerStop,
+    ServerTerm,
+    /// Postgres; of SQLite the store is the server.
+    StoreKill,
+    /// Postgres stopped; of SQLite: another writer holds the file.
+    StorePause,
+    /// Requests arrive, answers do not.
+    ReplyLost,
+    Cut,
+    HalfOpen,
+    Slow,
+    ClockAhead,
+    ClockBack,
+    DiskFull,
+    NoFiles,
+}
+
+impl InjectedFault {
+    pub(super) const fn deck(kind: StoreKind) -> &'static [Self] {
+        use InjectedFault::*;
+        match kind {
+            StoreKind::Sqlite => &[
+                ClientStop, ClientKill, ServerKill, ServerStop, ServerTerm, StorePause, ReplyLost, Cut,
+                HalfOpen, Slow, ClockAhead, ClockBack, NoFiles,
+            ],
+            StoreKind::SqliteOnSmallDisk => &[DiskFull],
+            StoreKind::Postgres => &[
+                ClientStop, ClientKill, ServerKill, ServerStop, ServerTerm, StoreKill, StorePause, ReplyLost,
+                Cut, HalfOpen, Slow, ClockAhead, ClockBack, DiskFull, NoFiles,
+            ],
+        }
+    }
+
+    /// Injects the fault, verifies its effect, heals it. Returns the observed effect.
+    pub(super) async fn strike(self, world: &mut Cluster, dice: &mut Dice) -> String {
+        let unknown = world.unknown();
+        let seen = match self {
+            Self::ClientStop => return client_stop(world).await,
+            Self::ClientKill => return client_kill(world).await,
+            Self::ServerKill => server_end(world, dice, Signal::KILL).await,
+            Self::ServerTerm => server_end(world, dice, Signal::TERM).await,
+            Self::ServerStop => server_stop(world, dice).await,
+            Self::StoreKill => store_kill(world).await,
+            Self::StorePause => store_pause(world).await,
+            Self::ReplyLost => links(world, Link::OnlyToServer, LONG).await,
+            Self::Cut => links(world, Link::Cut, SHORT).await,
+            Self::HalfOpen => links(world, Link::Blackhole, LONG).await,
+            Self::Slow => return slow(world).await,
+            Self::ClockAhead => return clock_moves(world, HOUR_S).await,
+            Self::ClockBack => return clock_moves(world, -HOUR_S).await,
+            Self::DiskFull if world.postgres.is_some() => disk::fill_postgres(world).await,
+            Self::DiskFull => disk::fill(world).await,
+            Self::NoFiles => no_files(world, dice).await,
+        };
+        // Clients give up after their patience at the latest.
+        eventually("a client saw it", || async { world.unknown() > unknown }).await;
+        format!("{seen}; {} answers lost", world.unknown() - unknown)
+    }
+}
+
+/// A holder is stopped between its read and its write until another client has written, then continues.
+async fn client_stop(world: &mut Cluster) -> String {
+    loop {
+        let Some(section) = world.register.somebody_between_read_and_write() else {
+            sleep(Duration::from_millis(1)).await;
+            continue;
+        };
+        let Some(client) = world.clients.iter().find(|client| client.number == section.0) else {
+            // Of a client that was killed.
+            world.register.forget(&section);
+            continue;
+        };
+        client.signal(Signal::STOP);
+        // Requests sent before the stop arrive within this time.
+        sleep(Duration::from_millis(50)).await;
+        if !world.register.is_open(&section) {
+            client.signal(Signal::CONT);
+            continue;
+        }
+        let overtaken = || async { world.register.overtaken(&section) };
+        within(
+            Duration::from_secs(20),
+            "somebody else wrote meanwhile",
+            overtaken,
+        )
+        .await;
+        client.signal(Signal::CONT);
+        eventually("the stopped one wrote too", || async {
+            !world.register.is_open(&section)
+        })
+        .await;
+        return format!(
+            "client {} overtaken on {} with token {}",
+            section.0, section.1, section.2
+        );
+    }
+}
+
+/// A holder is killed; its lock has to be free in time, which the checker derives from the answers to other clients.
+async fn client_kill(world: &mut Cluster) -> String {
+    loop {
+        let Some(section) = world.register.somebody_between_read_and_write() else {
+            sleep(Duration::from_millis(1)).await;
+            continue;
+        };
+        let Some(place) = world.clients.iter().position(|client| client.number == section.0) else {
+            world.register.forget(&section);
+            continue;
+        };
+        let dead = world.replace(place, DEAD_FREE_MS).await;
+        if !world.register.is_open(&section) {
+            continue;
+        }
+        let overtaken = || async { world.register.overtaken(&section) };
+        within(Duration::from_secs(20), "somebody else has its lock", overtaken).await;
+        // The checker uses answers after the bound.
+        sleep(Duration::from_millis(DEAD_FREE_MS.unsigned_abs() + 500)).await;
+        return format!("client {dead} killed while it held {}", section.1);
+    }
+}
+
+async fn server_end(world: &mut Cluster, dice: &mut Dice, signal: Signal) -> String {
+    let place = dice.below(world.servers.len());
+    let status = world.servers[place].end(signal).await;
+    if signal == Signal::TERM {
+        assert_eq!(status.code(), Some(0), "{}", world.servers[place].read_log());
+    }
+    sleep(SHORT).await;
+    world.restart(place).await;
+    format!("server {place} ended: {status}")
+}
+
+async fn server_stop(world: &mut Cluster, dice: &mut Dice) -> String {
+    let place = dice.below(world.servers.len());
+    world.servers[place].signal(Signal::STOP);
+    sleep(LONG).await;
+    let stat = format!("/proc/{}/stat", world.servers[place].pid().as_raw_nonzero());
+    let stopped = std::fs::read_to_string(stat).unwrap().contains(") T ");
+    world.servers[place].signal(Signal::CONT);
+    assert!(stopped, "the server was not stopped");
+    format!("server {place} stood still for {LONG:?}")
+}
+
+async fn store_kill(world: &mut Cluster) -> String {
+    let postgres = world.postgres.as_ref().unwrap();
+    postgres.kill().await.unwrap();
+    sleep(SHORT).await;
+    postgres.restart().await.unwrap();
+    let log = std::fs::read_to_string(postgres.log()).unwrap();
+    let seen = "was not properly shut down";
+    assert!(log.contains(seen), "{log}");
+    format!("Postgres: {seen}")
+}
+
+async fn store_pause(world: &mut Cluster) -> String {
+    let Some(postgres) = world.postgres.as_ref() else {
+        return sqlite_writer(world).await;
+    };
+    postgres.pause().await.unwrap();
+    sleep(LONG).await;
+    postgres.resume().await.unwrap();
+    format!("Postgres stood still for {LONG:?}")
+}
+
+/// A foreign transaction holds the file's write lock.
+async fn sqlite_writer(world: &Cluster) -> String {
+    use sqlx::{Connection as _, Executor as _};
+    let mut writer = sqlx::SqliteConnection::connect(&world.url).await.unwrap();
+    let begin = "PRAGMA busy_timeout = 10000; BEGIN IMMEDIATE; UPDATE store_meta SET epoch = epoch";
+    writer.execute(begin).await.unwrap();
+    sleep(LONG).await;
+    writer.execute("ROLLBACK").await.unwrap();
+    writer.close().await.unwrap();
+    format!("another writer held the file for {LONG:?}")
+}
+
+/// Half of the clients are cut off in some way.
+async fn links(world: &Cluster, link: Link, time: Duration) -> String {
+    let half = || world.proxies.iter().step_by(2);
+    for proxy in half() {
+        proxy.set(link).await;
+    }
+    sleep(time).await;
+    for proxy in half() {
+        proxy.set(Link::Pass).await;
+    }
+    let reset: u64 = half().map(|proxy| proxy.traffic().reset()).sum();
+    format!("{link:?} for {time:?}, {reset} connections reset so far")
+}
+
+async fn slow(world: &Cluster) -> String {
+    for proxy in &world.proxies {
+        proxy.set(Link::Slow(Duration::from_millis(120))).await;
+    }
+    let before = world.known();
+    sleep(LONG).await;
+    let meanwhile = world.known() - before;
+    for proxy in &world.proxies {
+        proxy.set(Link::Pass).await;
+    }
+    assert!(meanwhile > 0, "slow is not dead");
+    format!("{meanwhile} answers in {LONG:?} over slow links")
+}
+
+async fn clock_moves(world: &mut Cluster, seconds: i64) -> String {
+    clock::move_to(world, seconds).await;
+    let mut tries = 0;
+    while (clock::offset_seconds(world).await - seconds).abs() > 60 {
+        tries += 1;
+        assert!(tries < 200, "the clock has not moved");
+        sleep(Duration::from_millis(50)).await;
+    }
+    sleep(LONG).await;
+    clock::move_to(world, 0).await;
+    sleep(SHORT).await;
+    format!("the clock stood {seconds} s off for {LONG:?}")
+}
+
+/// The server can open no more files or connections; all clients have to reconnect.
+async fn no_files(world: &Cluster, dice: &mut Dice) -> String {
+    let place = dice.below(world.servers.len());
+    world.servers[place].limit_files(true);
+    for proxy in &world.proxies {
+        proxy.set(Link::Cut).await;
+        proxy.set(Link::Pass).await;
+    }
+    sleep(LONG).await;
+    world.servers[place].limit_files(false);
+    format!("server {place} without free file descriptors for {LONG:?}")
+}

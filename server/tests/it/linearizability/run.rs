@@ -1,0 +1,100 @@
+//! One run: load, faults one after the other, the end, and the checker's verdict.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::checker;
+use super::cluster::{Cluster, StoreKind, summary};
+use super::fault::InjectedFault;
+use super::history::{History, now};
+use crate::support::rng::Dice;
+
+/// A fault counts only with at least this number of answers per second before it.
+const RATE_MIN: u64 = 100;
+const WARM_MAX_S: u64 = 40;
+
+/// Measured in earlier runs.
+#[derive(Default)]
+pub(super) struct RunCounts {
+    pub(super) histories: u32,
+    pub(super) faults: BTreeMap<(String, InjectedFault), u32>,
+    pub(super) slowest: Option<u64>,
+    /// Updates lost by registers that do not compare tokens.
+    pub(super) lost_without_tokens: usize,
+    calls: usize,
+    grants: usize,
+}
+
+impl fmt::Display for RunCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{} histories, {} calls, {} leases; at least {} answers/s before each fault; {} updates lost where tokens \
+             are not compared, 0 where they are",
+            self.histories,
+            self.calls,
+            self.grants,
+            self.slowest.unwrap_or(0),
+            self.lost_without_tokens
+        )?;
+        for ((store, fault), count) in &self.faults {
+            writeln!(f, "{store}: {fault:?} {count} times")?;
+        }
+        Ok(())
+    }
+}
+
+impl RunCounts {
+    /// Plays a history with these faults. Panics with every violation that the checker finds.
+    pub(super) async fn play(&mut self, kind: StoreKind, faults: &[InjectedFault], seed: u64) {
+        println!("{kind:?}, seed {seed}: {faults:?}");
+        let mut dice = Dice::new(seed);
+        let mut world = Box::pin(Cluster::start(kind, seed)).await;
+        for fault in faults {
+            let rate = rate(&world).await;
+            self.slowest = Some(self.slowest.map_or(rate, |slowest| slowest.min(rate)));
+            let seen = Box::pin(fault.strike(&mut world, &mut dice)).await;
+            println!("{kind:?}: {fault:?} at {rate} answers/s: {seen}");
+            world.all_served_again().await;
+            *self.faults.entry((format!("{kind:?}"), *fault)).or_insert(0) += 1;
+        }
+        // Calls after the last fault are checked too.
+        sleep(Duration::from_secs(1)).await;
+        let history = Box::pin(world.finish()).await;
+        println!("{kind:?}: {}", summary(&history));
+        self.judge(&history);
+    }
+
+    fn judge(&mut self, history: &History) {
+        let violations = checker::check(history);
+        let texts: Vec<String> = violations.iter().take(20).map(ToString::to_string).collect();
+        assert!(
+            violations.is_empty(),
+            "{} violations:\n{}",
+            violations.len(),
+            texts.join("\n")
+        );
+        self.histories += 1;
+        self.calls += history.calls.len();
+        self.grants += history.rows.len();
+        self.lost_without_tokens += checker::lost_without_tokens(history);
+    }
+}
+
+/// Answers per second, once there are enough of them; a machine that cannot is no place for this proof.
+async fn rate(world: &Cluster) -> u64 {
+    let mut best = 0;
+    for _ in 0..WARM_MAX_S {
+        let (before, began) = (world.known(), now());
+        sleep(Duration::from_secs(1)).await;
+        let took_us = u64::try_from(now() - began).unwrap();
+        best = best.max((world.known() - before) * 1_000_000 / took_us);
+        if best >= RATE_MIN {
+            return best;
+        }
+    }
+    panic!("only {best} answers/s: too little load for a fault run to count");
+}

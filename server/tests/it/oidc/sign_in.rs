@@ -1,0 +1,345 @@
+//! Sign-in through the provider, the resulting permissions, and an unknown user or a provider that is down.
+
+use crate::support::token;
+use crate::support::{PASSWORD, on};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use domain::access::Role;
+use domain::names::BackendName;
+use domain::unlock::ProtectionLevel;
+use leasehold::identity::{Principal, Session, Subject};
+use leasehold::unlock::UnlockRequest;
+use reqwest::{Client, StatusCode, header, redirect};
+use serde_json::json;
+
+use super::provider::{Lie, Visitor};
+use super::provider_sign_in::{ProviderSignIn, cookies, location};
+use crate::support::form::Form as _;
+use testkit::eventually;
+
+#[tokio::test]
+async fn a_provider_user_gets_the_roles_of_the_claim() {
+    // By the button, back to the requested page; then with another group, whose permissions apply from then on.
+    let stage = ProviderSignIn::start().await;
+    let page = stage
+        .http
+        .get(stage.url("/sign-in?next=%2Flocks"))
+        .send()
+        .await
+        .unwrap();
+    let page = page.text().await.unwrap();
+    assert!(
+        page.contains("Sign in with ") && page.contains("Example ID"),
+        "{page}"
+    );
+    assert!(page.contains("href=\"/sign-in/oidc?next=%2Flocks\""), "{page}");
+    let back = stage.go("/sign-in/oidc?next=%2Flocks").await;
+    let answer = stage.come_back(&back).await;
+    assert_eq!(
+        (answer.status(), location(&answer).as_str()),
+        (StatusCode::SEE_OTHER, "/locks")
+    );
+    let set = cookies(&answer);
+    assert!(
+        set[0].starts_with("leasehold=lhs_") && set[1] == "leasehold-oidc=",
+        "{set:?}"
+    );
+    let me = stage.me(&set[0]).await;
+    assert_eq!(me["name"], "ada", "{me}");
+    assert_eq!(
+        me["grants"],
+        json!([{"role": "operator", "backend": null, "prefix": "team_1:"}])
+    );
+    let rows = stage.console.audit_entries().await;
+    let told: Vec<_> = rows
+        .iter()
+        .map(|row| (row.action.as_str(), row.actor_name.as_str()))
+        .collect();
+    assert_eq!(told, [("LOGIN", "ada"), ("USER_CREATE", "ada")]);
+    assert!(rows[0].after.as_ref().unwrap().contains("\"oidc\""));
+
+    stage.provider.visit(Visitor {
+        groups: vec!["lock-admins", "others"],
+        ..stage.provider.visitor()
+    });
+    let session = stage.sign_in().await;
+    let grants = json!([{"role": "admin", "backend": null, "prefix": null}]);
+    assert_eq!(stage.me(&session).await["grants"], grants);
+    let rows = stage.console.audit_entries().await;
+    assert_eq!(
+        (rows[1].action.as_str(), rows[1].outcome.as_str()),
+        ("USER_CHANGE", "ok")
+    );
+    let users = stage.console.serving.identity.directory().users.len();
+    assert_eq!(users, 1);
+}
+
+#[tokio::test]
+async fn a_user_is_identified_by_the_subject_only() {
+    // The same subject under another name stays the same user; another subject with the name of a local admin is a new
+    // user, with another name and none of the admin's permissions.
+    let stage = ProviderSignIn::start().await;
+    stage.console.add_user("root", on(Role::Admin, None, None)).await;
+    let first = stage.me(&stage.sign_in().await).await;
+    stage.provider.visit(Visitor {
+        name: "ada.lovelace",
+        ..stage.provider.visitor()
+    });
+    let renamed = stage.me(&stage.sign_in().await).await;
+    assert_eq!((&first["id"], &first["name"]), (&renamed["id"], &renamed["name"]));
+    stage.provider.visit(Visitor {
+        subject: "s-2",
+        name: "root",
+        ..stage.provider.visitor()
+    });
+    let other = stage.me(&stage.sign_in().await).await;
+    assert_eq!(other["name"], "root+2");
+    assert_ne!(other["id"], first["id"]);
+    assert_eq!(other["grants"], first["grants"]);
+}
+
+#[tokio::test]
+async fn rotated_provider_keys_are_used_and_old_ones_rejected() {
+    // A sign-in by the first key, the next one by the second, and then one that still uses the first.
+    let stage = ProviderSignIn::start().await;
+    stage.sign_in().await;
+    stage.provider.rotate();
+    stage.sign_in().await;
+    stage.provider.lie(Lie::FirstKey);
+    let back = stage.go("/sign-in/oidc").await;
+    let answer = stage.come_back(&back).await;
+    assert_eq!(answer.status(), StatusCode::BAD_REQUEST);
+    let rows = stage.console.audit_entries().await;
+    let after = rows[0].after.as_ref().unwrap();
+    assert!(after.contains("\"unknown_key\""), "{after}");
+}
+
+#[tokio::test]
+async fn a_disabled_user_cannot_sign_in_through_the_provider() {
+    // Disabled after a sign-in: the session ends, the next sign-in is refused, recorded and explained.
+    let stage = ProviderSignIn::start().await;
+    let session = stage.sign_in().await;
+    let id = stage.me(&session).await["id"].as_str().unwrap().to_owned();
+    let identity = &stage.console.serving.identity;
+    identity
+        .disable_user(&Principal::system("test"), &id)
+        .await
+        .unwrap();
+    let answer = stage.come_back(&stage.go("/sign-in/oidc").await).await;
+    assert_eq!(answer.status(), StatusCode::FORBIDDEN);
+    assert!(cookies(&answer).iter().all(|cookie| !cookie.contains("lhs_")));
+    assert!(
+        answer
+            .text()
+            .await
+            .unwrap()
+            .contains("Your user is disabled here")
+    );
+    let row = &stage.console.audit_entries().await[0];
+    assert_eq!((row.action.as_str(), row.outcome.as_str()), ("LOGIN", "refused"));
+    assert!(row.after.as_ref().unwrap().contains("disabled"));
+}
+
+#[tokio::test]
+async fn provider_users_have_no_password() {
+    // A password would let them sign in after the provider has removed them.
+    let stage = ProviderSignIn::start().await;
+    let session = stage.sign_in().await;
+    let form = stage
+        .http
+        .post(stage.url("/settings/password"))
+        .form(&[("password", PASSWORD)]);
+    let answer = form.header(header::COOKIE, session).send().await.unwrap();
+    assert_eq!(answer.status(), StatusCode::UNPROCESSABLE_ENTITY);
+    let form = [("name", "ada"), ("password", PASSWORD)];
+    let guess = stage
+        .http
+        .post(stage.url("/sign-in"))
+        .form(&form)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(guess.status(), StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn a_user_without_a_role_is_refused_and_loses_grants() {
+    // Out of every group that brings one: no session, and the rights of the open one are gone.
+    let stage = ProviderSignIn::start().await;
+    let session = stage.sign_in().await;
+    stage.provider.visit(Visitor {
+        groups: vec!["gardeners"],
+        ..stage.provider.visitor()
+    });
+    let answer = stage.come_back(&stage.go("/sign-in/oidc").await).await;
+    assert_eq!(answer.status(), StatusCode::FORBIDDEN);
+    assert!(answer.text().await.unwrap().contains("has no role here"));
+    let page = stage
+        .http
+        .get(stage.url("/v1/backends"))
+        .header(header::COOKIE, session);
+    assert_eq!(page.send().await.unwrap().status(), StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
+async fn an_unreachable_provider_is_reported_and_passwords_work() {
+    // It stops before the first request.
+    let mut stage = ProviderSignIn::start().await;
+    stage.console.add_user("root", on(Role::Admin, None, None)).await;
+    drop(stage.away.take());
+    testkit::eventually("the provider is away", || async {
+        stage.http.get(stage.provider.issuer()).send().await.is_err()
+    })
+    .await;
+    let answer = stage.http.get(stage.url("/sign-in/oidc")).send().await.unwrap();
+    assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+    let page = answer.text().await.unwrap();
+    assert!(
+        page.contains("Example ID cannot be reached") && page.contains("name=\"password\""),
+        "{page}"
+    );
+    let form = [("name", "root"), ("password", PASSWORD)];
+    let welcome = stage
+        .http
+        .post(stage.url("/sign-in"))
+        .form(&form)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(welcome.status(), StatusCode::SEE_OTHER);
+}
+
+#[tokio::test]
+async fn only_a_recent_sign_in_counts_as_fresh() {
+    // By the provider's auth_time: hours ago, missing, and after a new login that we requested.
+    let stage = ProviderSignIn::start().await;
+    let identity = &stage.console.serving.identity;
+    let is_fresh = async |cookie: &str| {
+        let secret = cookie.split_once('=').unwrap().1;
+        let session = identity.session(secret).await.unwrap().unwrap();
+        identity.is_fresh(&session)
+    };
+    assert!(is_fresh(&stage.sign_in().await).await);
+    stage.provider.visit(Visitor {
+        proved_s_ago: Some(3_600),
+        ..stage.provider.visitor()
+    });
+    assert!(!is_fresh(&stage.sign_in().await).await);
+    let again = stage.come_back(&stage.go("/sign-in/oidc?again=1").await).await;
+    assert!(is_fresh(&cookies(&again)[0]).await);
+    stage.provider.visit(Visitor {
+        proved_s_ago: None,
+        ..stage.provider.visitor()
+    });
+    assert!(!is_fresh(&stage.sign_in().await).await);
+    let unsaid = stage.come_back(&stage.go("/sign-in/oidc?again=1").await).await;
+    assert_eq!(unsaid.status(), StatusCode::BAD_REQUEST);
+}
+
+/// The principal of one of the console's users.
+fn user(stage: &ProviderSignIn, name: &str) -> Principal {
+    let directory = stage.console.serving.identity.directory();
+    let user = directory.user_named(name).unwrap();
+    let session = Session {
+        id: "s_test".to_owned(),
+        user_id: user.id.clone(),
+        authenticated_at: stage.console.serving.clock.now().wall.timestamp_millis(),
+        link_created_by_id: None,
+        root_user_id: None,
+    };
+    Principal {
+        session: Some(Arc::new(session)),
+        subject: Subject::User {
+            id: user.id.as_str().into(),
+            name: user.name.as_str().into(),
+        },
+        grants: Arc::clone(&user.grants),
+        ..Principal::system("test")
+    }
+}
+
+#[tokio::test]
+async fn two_sign_in_methods_do_not_make_a_second_approver() {
+    // Ada with a password begins to unlock a protected lock; the provider's Ada may not approve it, another user of
+    // the provider may.
+    let stage = ProviderSignIn::start().await;
+    stage.console.add_user("ada", on(Role::Admin, None, None)).await;
+    let (unlocks, builtin) = (&stage.console.serving.unlocks, BackendName::builtin());
+    for (subject, name) in [("s-1", "Ada@example.com"), ("s-2", "grace")] {
+        let groups = vec!["lock-admins"];
+        stage.provider.visit(Visitor {
+            subject,
+            name,
+            groups,
+            proved_s_ago: Some(1),
+        });
+        stage.sign_in().await;
+    }
+    unlocks
+        .set_protected_prefix(&Principal::system("test"), None, "r", ProtectionLevel::Protected)
+        .await
+        .unwrap();
+    let client = token(&stage.console.serving, Role::Client).await;
+    let taken = stage
+        .http
+        .post(stage.url("/v1/locks/acquire"))
+        .bearer_auth(client.expose())
+        .json(&json!({"resource": "r", "ownerId": "worker-1", "ttlSeconds": 600}));
+    assert_eq!(taken.send().await.unwrap().status(), StatusCode::OK);
+    let (ada, begun) = (user(&stage, "ada"), std::cell::RefCell::new(String::new()));
+    eventually("an intent", async || {
+        let Ok(seen) = unlocks.preview(&ada, &builtin, None, "r").await else {
+            return false;
+        };
+        let asked = UnlockRequest {
+            backend: builtin.clone(),
+            source: None,
+            resource: "r".to_owned(),
+            generation: seen.observed.unwrap().generation,
+            reason: "its holder is gone for good".to_owned(),
+        };
+        *begun.borrow_mut() = unlocks.begin(&ada, asked).await.unwrap().id;
+        true
+    })
+    .await;
+    let id = begun.into_inner();
+    let own = unlocks
+        .approve(&user(&stage, "Ada@example.com"), &id)
+        .await
+        .unwrap_err();
+    assert_eq!(own.code(), "forbidden", "{own}");
+    assert!(
+        unlocks
+            .approve(&user(&stage, "grace"), &id)
+            .await
+            .unwrap()
+            .approval
+            .is_some()
+    );
+}
+
+#[tokio::test]
+async fn sign_in_starts_are_limited_per_address() {
+    // Would catch a row for each of a thousand requests, and an office shut out by a neighbour.
+    let stage = ProviderSignIn::start().await;
+    let mut begun = 0;
+    let refused = loop {
+        let answer = stage.http.get(stage.url("/sign-in/oidc")).send().await.unwrap();
+        if answer.status() != StatusCode::SEE_OTHER {
+            break answer;
+        }
+        begun += 1;
+        assert!(begun < 200, "nobody is ever stopped");
+    };
+    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert!(refused.headers().contains_key(header::RETRY_AFTER));
+    assert!(begun >= 60, "{begun}");
+    let elsewhere = Client::builder()
+        .redirect(redirect::Policy::none())
+        .local_address(IpAddr::from([127, 0, 0, 2]))
+        .build()
+        .unwrap();
+    let answer = elsewhere.get(stage.url("/sign-in/oidc")).send().await.unwrap();
+    assert_eq!(answer.status(), StatusCode::SEE_OTHER);
+}

@@ -1,0 +1,107 @@
+//! Answers that were tampered with: in transit, at the provider, or by delivery to the wrong browser.
+
+use reqwest::{Response, StatusCode, Url};
+
+use super::provider::Lie;
+use super::provider_sign_in::{Back, ProviderSignIn, cookies};
+
+/// No session, the sign-in page with a remedy, and an audit entry with the reason.
+async fn refused(stage: &ProviderSignIn, answer: Response, why: &str) {
+    let set = cookies(&answer);
+    assert!(
+        set.iter().all(|cookie| !cookie.contains("lhs_")),
+        "{why}: {set:?}"
+    );
+    let status = answer.status();
+    let page = answer.text().await.unwrap();
+    assert_eq!(status, StatusCode::BAD_REQUEST, "{why}: {page}");
+    assert!(
+        page.contains("was rejected") && page.contains("name=\"password\""),
+        "{why}: {page}"
+    );
+    // A second answer that is refused for the same reason within the minute is counted, and written when it is over.
+    let rows = stage.console.audit_entries().await;
+    let is_recorded = rows.iter().any(|row| {
+        let after = row.after.as_deref().unwrap_or_default();
+        (row.action.as_str(), row.outcome.as_str()) == ("LOGIN", "refused")
+            && after.contains(&format!("\"{why}\""))
+    });
+    assert!(is_recorded, "{why}: {rows:?}");
+}
+
+fn with(back: &Back, name: &str, value: Option<&str>) -> Back {
+    let mut url = Url::parse(&back.url).unwrap();
+    let pairs: Vec<(String, String)> = url
+        .query_pairs()
+        .into_owned()
+        .filter(|(key, _)| key != name)
+        .collect();
+    url.query_pairs_mut().clear().extend_pairs(pairs);
+    if let Some(value) = value {
+        url.query_pairs_mut().append_pair(name, value);
+    }
+    Back {
+        url: url.into(),
+        cookie: back.cookie.clone(),
+    }
+}
+
+#[tokio::test]
+async fn fifteen_tampered_responses_are_refused_and_recorded() {
+    // Thirteen invalid ID tokens, and six forged redirects; then a valid one is accepted.
+    let stage = ProviderSignIn::start().await;
+    for (lie, why) in [
+        (Lie::Nonce, "wrong_nonce"),
+        (Lie::Issuer, "wrong_issuer"),
+        (Lie::Audience, "wrong_audience"),
+        (Lie::AuthorizedParty, "wrong_audience"),
+        (Lie::Expired, "expired"),
+        (Lie::NotYetValid, "not_yet_valid"),
+        (Lie::IssuedInTheFuture, "not_yet_valid"),
+        (Lie::AlgorithmNone, "wrong_algorithm"),
+        (Lie::PublicKeyAsSecret, "wrong_algorithm"),
+        (Lie::OtherKey, "wrong_signature"),
+        (Lie::UnknownKey, "unknown_key"),
+        (Lie::Payload, "wrong_signature"),
+        (Lie::NoSubject, "unreadable"),
+    ] {
+        stage.provider.lie(lie);
+        let back = stage.go("/sign-in/oidc").await;
+        refused(&stage, stage.come_back(&back).await, why).await;
+    }
+    stage.provider.lie(Lie::Nothing);
+
+    let back = stage.go("/sign-in/oidc").await;
+    let wrong = stage.come_back(&with(&back, "state", Some("another"))).await;
+    refused(&stage, wrong, "wrong_state").await;
+    let missing = stage.come_back(&with(&back, "state", None)).await;
+    refused(&stage, missing, "wrong_state").await;
+    let no_cookie = Back {
+        cookie: "a=b".to_owned(),
+        ..back.clone()
+    };
+    refused(&stage, stage.come_back(&no_cookie).await, "no_cookie").await;
+    // Another browser, with the first one's code: its verifier does not match the challenge.
+    let theirs = stage.go("/sign-in/oidc").await;
+    let code = Url::parse(&back.url).unwrap();
+    let code = code
+        .query_pairs()
+        .find(|(name, _)| name == "code")
+        .unwrap()
+        .1
+        .into_owned();
+    refused(
+        &stage,
+        stage.come_back(&with(&theirs, "code", Some(&code))).await,
+        "wrong_code",
+    )
+    .await;
+    let own = stage.go("/sign-in/oidc").await;
+    let invented = stage.come_back(&with(&own, "code", Some("0123"))).await;
+    refused(&stage, invented, "wrong_code").await;
+
+    let good = stage.go("/sign-in/oidc").await;
+    assert_eq!(stage.come_back(&good).await.status(), StatusCode::SEE_OTHER);
+    refused(&stage, stage.come_back(&good).await, "spent").await;
+    assert_eq!(stage.console.serving.identity.directory().users.len(), 1);
+}

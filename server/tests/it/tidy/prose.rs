@@ -1,0 +1,202 @@
+//! Refuses words without a meaning of the field in prose; the terms to use instead are in docs/glossary.md.
+
+use std::path::{Path, PathBuf};
+
+/// Files and folders without such words, from the root of the repository. Markdown is checked whole, without its code blocks
+/// and code spans; of Rust files comments and sentences in strings: texts of pages, help, logs, errors.
+const ROOTS: [&str; 7] = [
+    "README.md",
+    "docs",
+    "app/frontend",
+    "server/client",
+    "server/demo",
+    "server/inventory",
+    "server/runtime",
+];
+
+/// Folders whose text still has such words, with the maximum number: it is lowered when words are replaced, and never
+/// raised.
+const LEFT_MAX: [(&str, usize); 10] = [
+    ("app/src", 1),
+    ("app/domain", 3),
+    ("server/backends", 3),
+    ("server/bench", 2),
+    ("server/config", 4),
+    ("server/examples", 1),
+    ("server/lease", 4),
+    ("server/src", 73),
+    ("server/testkit", 1),
+    ("server/tests", 232),
+];
+
+/// A string of fewer words is a name or a value, not a sentence.
+const SENTENCE_WORDS_MIN: usize = 4;
+
+const BANNED: [&str; 12] = [
+    "told",
+    "whoever",
+    "somebody",
+    "anew",
+    "beside",
+    "stands",
+    "in line",
+    "what came of",
+    "is none",
+    "for ever",
+    "so many",
+    "mend",
+];
+
+#[test]
+fn prose_has_no_banned_words() {
+    // Every file below the roots; a phrase may also be wrapped over two lines.
+    let found: Vec<String> = ROOTS.iter().flat_map(|root| banned_words_below(root)).collect();
+    assert!(
+        found.is_empty(),
+        "words that docs/glossary.md replaces:\n{}",
+        found.join("\n")
+    );
+}
+
+#[test]
+fn code_has_no_more_banned_words_than_before() {
+    for (folder, most) in LEFT_MAX {
+        let found = banned_words_below(folder);
+        assert!(
+            found.len() <= most,
+            "{folder} has {} words that docs/glossary.md replaces, at most {most} are left there:\n{}",
+            found.len(),
+            found.join("\n")
+        );
+    }
+}
+
+#[test]
+fn banned_words_are_found_with_their_line() {
+    // A word in prose, a phrase over two lines, a code span, a code block, a longer word, Rust strings and code.
+    let text = "Users are Told.\nThey wait in\nline. `told`\n```\ntold\n```\nrecommend amendments\n";
+    assert_eq!(banned_words(&markdown(text)), [(1, "told"), (2, "in line")]);
+    let code =
+        "let told = \"whoever\"; // somebody\n/// stands\nfn mend() { \"a url http://h is told so\" }\n";
+    assert_eq!(
+        banned_words(&rust(code)),
+        [(1, "somebody"), (2, "stands"), (3, "told")]
+    );
+}
+
+/// Each with its file and line.
+fn banned_words_below(path: &str) -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut files = Vec::new();
+    collect_files(&root.join(path), &mut files);
+    files.sort();
+    assert!(!files.is_empty(), "{path} has no files");
+    let mut found = Vec::new();
+    for file in &files {
+        let text = std::fs::read_to_string(file).unwrap();
+        let is_rust = file.extension().is_some_and(|ending| ending == "rs");
+        let prose = if is_rust { rust(&text) } else { markdown(&text) };
+        let name = file.strip_prefix(&root).unwrap().display();
+        let hits = banned_words(&prose).into_iter();
+        found.extend(hits.map(|(line, word)| format!("{name}:{line}: {word}")));
+    }
+    found
+}
+
+fn collect_files(path: &Path, files: &mut Vec<PathBuf>) {
+    // This folder names the words.
+    if path.ends_with("target") || path.ends_with("tests/it/tidy") {
+        return;
+    }
+    if path.is_dir() {
+        for entry in std::fs::read_dir(path).unwrap() {
+            collect_files(&entry.unwrap().path(), files);
+        }
+    } else if path
+        .extension()
+        .is_some_and(|ending| ending == "md" || ending == "rs")
+    {
+        files.push(path.to_owned());
+    }
+}
+
+/// Line by line, code replaced by nothing, so that line numbers stay.
+fn markdown(text: &str) -> Vec<String> {
+    let mut is_code = false;
+    let lines = text.lines().map(|line| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        if is_code || is_fence {
+            return String::new();
+        }
+        line.split('`').step_by(2).collect::<Vec<_>>().join("`")
+    });
+    lines.collect()
+}
+
+/// Comments and sentences in strings.
+fn rust(text: &str) -> Vec<String> {
+    text.lines().map(rust_line).collect()
+}
+
+fn rust_line(line: &str) -> String {
+    let (mut prose, mut string, mut is_string) = (String::new(), String::new(), false);
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' if is_string => {
+                if string.split_whitespace().count() >= SENTENCE_WORDS_MIN {
+                    prose.push_str(&string);
+                    prose.push_str(" . ");
+                }
+                string.clear();
+                is_string = false;
+            }
+            '"' => is_string = true,
+            // A variable that is put into the text.
+            '{' if is_string => {
+                string.push(' ');
+                chars.by_ref().find(|c| *c == '}');
+            }
+            '\\' if is_string => {
+                chars.next();
+                string.push(' ');
+            }
+            // A quotation mark as a character.
+            '\'' if !is_string && chars.peek() == Some(&'"') => drop(chars.next()),
+            '/' if !is_string && chars.peek() == Some(&'/') => {
+                prose.extend(chars);
+                return prose;
+            }
+            c if is_string => string.push(c),
+            _ => {}
+        }
+    }
+    prose
+}
+
+/// Lines are counted from 1; a phrase is found on the line where it begins.
+fn banned_words(prose: &[String]) -> Vec<(usize, &'static str)> {
+    let words: Vec<(usize, String)> = prose
+        .iter()
+        .enumerate()
+        .flat_map(|(at, line)| {
+            let words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
+            let words = words.filter(|word| !word.is_empty());
+            words.map(move |word| (at + 1, word.to_lowercase()))
+        })
+        .collect();
+    let mut found = Vec::new();
+    for (at, (line, _)) in words.iter().enumerate() {
+        for banned in BANNED {
+            let is_here = banned
+                .split(' ')
+                .enumerate()
+                .all(|(offset, part)| words.get(at + offset).is_some_and(|(_, word)| word == part));
+            if is_here {
+                found.push((*line, banned));
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,152 @@
+//! Protected prefixes are set by admins only: by page and by API, each change audited.
+
+use crate::support::{TestServer, code, on, reply};
+use domain::access::Role;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::pages::{post, see};
+
+async fn changes(server: &TestServer) -> Vec<(Option<Value>, Option<Value>)> {
+    let query = domain::audit::AuditQuery {
+        limit: 100,
+        action: Some(domain::audit::Action::ProtectedPrefixChange),
+        ..Default::default()
+    };
+    let mut rows = server.audit().await.page(&query).await.unwrap().rows;
+    rows.reverse();
+    let read = |text: Option<String>| text.map(|text| serde_json::from_str(&text).unwrap());
+    rows.into_iter()
+        .map(|row| (read(row.before), read(row.after)))
+        .collect()
+}
+
+#[tokio::test]
+async fn protected_prefix_changes_are_audited() {
+    // Set on one backend, set again, removed twice: three audit entries; the page lists the protected prefixes.
+    let server = TestServer::start().await;
+    let root = server.user("root", on(Role::Admin, None, None)).await;
+    see(&server, &root, "/settings/protected-prefixes")
+        .await
+        .is(200)
+        .has("No protected prefixes");
+    let form = [
+        ("prefix", "jobs/<b>"),
+        ("backend", "builtin"),
+        ("protection", "protected"),
+    ];
+    assert_eq!(
+        post(&server, &root, "/settings/protected-prefixes", &form)
+            .await
+            .is(303)
+            .to,
+        "/settings/protected-prefixes?set"
+    );
+    let page = see(&server, &root, "/settings/protected-prefixes").await;
+    page.has("1 prefix is protected").has("jobs/&lt;b&gt;");
+    let standard = [
+        ("prefix", "jobs/<b>"),
+        ("backend", "builtin"),
+        ("protection", "standard"),
+    ];
+    post(&server, &root, "/settings/protected-prefixes", &standard)
+        .await
+        .is(303);
+    let rules = server.serving.unlocks.protected_prefixes().await.unwrap();
+    assert_eq!(rules.len(), 1, "{rules:?}");
+    let remove = format!("/settings/protected-prefixes/{}/remove", rules[0].id);
+    for _ in 0..2 {
+        post(&server, &root, &remove, &[]).await.is(303);
+    }
+    see(&server, &root, "/settings/protected-prefixes")
+        .await
+        .has("no name is protected");
+    let changes = changes(&server).await;
+    assert_eq!(changes.len(), 3, "{changes:?}");
+    assert_eq!(changes[1].0, Some(json!({"protection": "protected"})));
+    assert_eq!(changes[2].1, None);
+}
+
+#[tokio::test]
+async fn an_unknown_protection_is_refused_at_its_field() {
+    // Too long, a control character, another word, another backend: 422 by page, 400 by API, no row.
+    let server = TestServer::start().await;
+    let root = server.user("root", on(Role::Admin, None, None)).await;
+    let long = "x".repeat(5_000);
+    for (prefix, backend, protection, why) in [
+        (long.as_str(), "", "protected", "at most 4096 bytes"),
+        ("a\u{7}", "", "protected", "must not contain control characters"),
+        ("a", "Not A Name", "protected", "not a backend"),
+        ("a", "", "sacred", "standard or protected"),
+    ] {
+        let form = [
+            ("prefix", prefix),
+            ("backend", backend),
+            ("protection", protection),
+        ];
+        post(&server, &root, "/settings/protected-prefixes", &form)
+            .await
+            .is(422)
+            .has(why);
+        let mut body = json!({"prefix": prefix, "protection": protection});
+        if !backend.is_empty() {
+            body["backend"] = json!(backend);
+        }
+        let put = reply(
+            server
+                .as_user(&root)
+                .request(Method::PUT, "/v1/protected-prefixes")
+                .json(&body),
+        )
+        .await;
+        assert_eq!(code(&put), (400, "invalid"), "{}", put.1);
+    }
+    assert!(changes(&server).await.is_empty());
+}
+
+#[tokio::test]
+async fn the_api_equals_the_page_and_is_for_admins_only() {
+    // Put, listed, deleted; an operator and a viewer are refused.
+    let server = TestServer::start().await;
+    let admin = server.token("admin", on(Role::Admin, None, None)).await;
+    let operator = server.operator().await;
+    let body = json!({"prefix": "jobs", "protection": "protected"});
+    let put = async |caller| {
+        reply(
+            server
+                .as_user(caller)
+                .request(Method::PUT, "/v1/protected-prefixes")
+                .json(&body),
+        )
+        .await
+    };
+    assert_eq!(code(&put(&operator).await), (403, "forbidden"));
+    assert_eq!(put(&admin).await.0, 204);
+    let (status, listed) = server.as_user(&admin).get("/v1/protected-prefixes").await;
+    let rule = &listed["protectedPrefixes"][0];
+    assert_eq!(
+        (status, &rule["prefix"], &rule["protection"]),
+        (200, &json!("jobs"), &json!("protected"))
+    );
+    assert!(rule["backend"].is_null());
+    assert_eq!(
+        code(&server.as_user(&operator).get("/v1/protected-prefixes").await),
+        (403, "forbidden")
+    );
+    let path = format!("/v1/protected-prefixes/{}", rule["id"].as_str().unwrap());
+    assert_eq!(
+        code(&reply(server.as_user(&operator).request(Method::DELETE, &path)).await),
+        (403, "forbidden")
+    );
+    assert_eq!(
+        reply(server.as_user(&admin).request(Method::DELETE, &path))
+            .await
+            .0,
+        204
+    );
+    assert_eq!(
+        server.as_user(&admin).get("/v1/protected-prefixes").await.1["protectedPrefixes"],
+        json!([])
+    );
+    assert_eq!(changes(&server).await.len(), 2);
+}

@@ -1,0 +1,56 @@
+//! What each kind of receiver is sent: headers and body.
+
+use leasehold::notify::{DeliveryState, ReceiverKind};
+
+use super::assert_snapshot;
+use crate::notify::notifier::{TestNotifier, firing, resolved};
+use crate::support::webhook_sink::{Ear, Heard};
+
+fn headers(heard: &Heard) -> String {
+    let ours = heard
+        .headers
+        .iter()
+        .filter(|(name, _)| name.as_str().starts_with("x-") || *name == "content-type");
+    let mut lines: Vec<String> = ours
+        .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
+        .collect();
+    lines.sort();
+    lines.join("\n")
+}
+
+fn body(heard: &Heard) -> String {
+    serde_json::to_string_pretty(&heard.json()).unwrap()
+}
+
+async fn sent(kind: ReceiverKind, name: &str) {
+    let ear = Ear::open().await;
+    let notifier = TestNotifier::start().await;
+    notifier.add("ops", kind, &[&ear.url]).await;
+    notifier.tell(&firing("jobs/nightly")).await;
+    let firing_message = ear.hears(1).await[0].clone();
+    notifier.are(DeliveryState::Delivered).await;
+    assert_snapshot(&format!("notification-{name}-headers"), &headers(&firing_message));
+    assert_snapshot(&format!("notification-{name}-firing"), &body(&firing_message));
+    notifier.tell(&resolved(firing("jobs/nightly"))).await;
+    notifier.are(DeliveryState::Delivered).await;
+    // An Alertmanager is sent a firing alert again and again.
+    let first = |heard: &Heard| heard.body.contains("esolved") || kind == ReceiverKind::Alertmanager;
+    let all = ear.heard();
+    let last = all.iter().rev().find(|heard| first(heard)).unwrap();
+    assert_snapshot(&format!("notification-{name}-resolved"), &body(last));
+}
+
+#[tokio::test]
+async fn messages_of_a_webhook() {
+    sent(ReceiverKind::Webhook, "webhook").await;
+}
+
+#[tokio::test]
+async fn messages_of_slack() {
+    sent(ReceiverKind::Slack, "slack").await;
+}
+
+#[tokio::test]
+async fn messages_of_alertmanager() {
+    sent(ReceiverKind::Alertmanager, "alertmanager").await;
+}
