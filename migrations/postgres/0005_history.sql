@@ -38,11 +38,13 @@ CREATE INDEX lock_events_by_resource ON lock_events (backend, resource, at);
 -- A run that continues replaces its row.
 CREATE UNIQUE INDEX lock_events_renewal_runs ON lock_events (backend, source, resource, at) WHERE kind = 'renewed';
 
--- Times without recording: the console was not running, or there were more events than it could write.
+-- Times without recording: the console was not running, or there were more events than it could write; or, with a
+-- backend, that backend was not observed.
 CREATE TABLE history_gaps (
     started_at  bigint  NOT NULL,
     ended_at    bigint  NOT NULL,
-    events_lost bigint  NOT NULL
+    events_lost bigint  NOT NULL,
+    backend     text
 );
 
 -- The last write. Of several servers one writes: the one with the highest fencing token.

@@ -19,10 +19,12 @@ mod lock_conditions;
 mod long_held;
 mod omitted_groups;
 mod pattern;
+mod prefix_window;
 mod preview;
 mod refusal_counts;
 mod rule;
 mod rule_input;
+mod rule_windows;
 mod silence;
 mod sorted_values;
 mod state_machine;
@@ -41,22 +43,22 @@ pub use condition_kind::{About, ConditionKind, HistorySource, Param};
 pub use evaluate::{Active, EvaluationResult, Outcome, Subject, round};
 pub use field_error::FieldError;
 pub use grouping::{NotificationHistory, notices};
-pub use hold_times::SAMPLES_MIN;
+pub use hold_times::{SAMPLES_MIN, UsualHold};
 pub use labels::{LABELS, Labels, fingerprint, labels};
 pub use lock_conditions::{LockSnapshot, evaluate_lock, holding, lock_sentence};
 pub use long_held::{HeldLock, held_limit_ms};
 pub use omitted_groups::LeftOut;
 pub use pattern::Pattern;
-pub use preview::{Firing, HolderNow, PastEvent, Playback, Present, Preview, ScanTimes, SeriesPoint};
+pub use preview::{Firing, Gap, HolderNow, PastEvent, Playback, Present, Preview, ScanTimes, SeriesPoint};
 pub use rule::{AlertSeverity, Condition, GroupBy, Rule, RuleId, Scope};
 pub use rule_input::{Draft, DraftChange, KnownNames, parse};
+pub use rule_windows::{RuleWindows, evaluate_windows};
 pub use silence::{Matcher, Silence, SilenceDraft};
 pub use state_machine::{AlertPhase, AlertTransition, ConditionResult, Timing, step};
 pub use template::{PLACEHOLDERS, Template};
 pub use threshold_slider::{ThresholdSlider, moved_to};
 pub use unit::Unit;
 pub use visibility::{is_alert_visible, silence_stays_within, visible_why};
-pub use window_conditions::evaluate_windows;
 
 /// Shown on pages, in the log and by `/readyz` while no server evaluates the rules.
 pub const OVERDUE: &str =

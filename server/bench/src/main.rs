@@ -3,6 +3,7 @@
 //! Owns the list of parts and the output. Each part has a module that starts its own servers.
 
 mod audit;
+mod delivery;
 mod disk;
 mod error;
 mod expiry;

@@ -3,7 +3,8 @@
 use crate::metric::{Figure, Section};
 use crate::output::{print, report};
 use crate::{
-    audit, disk, expiry, history, inventory, pages, preview, redis_scan, renewals, soak, throughput, waiters,
+    audit, delivery, disk, expiry, history, inventory, pages, preview, redis_scan, renewals, soak, throughput,
+    waiters,
 };
 use config::{LogConfig, LogFormat};
 use runtime::clock::Clock;
@@ -65,11 +66,13 @@ pub(crate) enum Part {
     History,
     /// What alert rules would have done in seven days, 2,300,000 events
     Preview,
+    /// Notifications from the outbox to a webhook
+    Delivery,
     /// Memory, open files and tasks of the server, once a minute, under viewers and changes; only when it is named
     Soak,
 }
 
-const ALL: [Part; 10] = [
+const ALL: [Part; 11] = [
     Part::Pace,
     Part::Waiters,
     Part::Expiry,
@@ -80,6 +83,7 @@ const ALL: [Part; 10] = [
     Part::Audit,
     Part::History,
     Part::Preview,
+    Part::Delivery,
 ];
 
 /// # Errors
@@ -127,6 +131,7 @@ impl Part {
             Self::Audit => "Audit log at 1,000,000 rows",
             Self::History => "History at 1,000 changes a second",
             Self::Preview => "Previews of alert rules",
+            Self::Delivery => "Delivery of notifications",
             Self::Soak => "Soak: what grows while the server runs",
         }
     }
@@ -181,6 +186,10 @@ impl Part {
             Self::Preview => {
                 report("2,300,000 events of seven days, read by alert rules: about half a minute");
                 Box::pin(preview::measure(&preview::WEEKS)).await?
+            }
+            Self::Delivery => {
+                report("2,200 notifications to a webhook: about 10 s");
+                Box::pin(delivery::measure()).await?
             }
             Self::Soak => Box::pin(soaked(args)).await?,
         })

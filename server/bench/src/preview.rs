@@ -1,4 +1,4 @@
-//! Alert rule previews over seven days: time to the first result, and CPU time of the whole.
+//! Alert rule previews over seven days: time to the first result, CPU time of the whole, and of a repeated preview.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -119,7 +119,7 @@ async fn preview(
     locks: i64,
     filled: Filled,
     has_goal: bool,
-) -> Result<[Figure; 3], BenchError> {
+) -> Result<[Figure; 4], BenchError> {
     let (watch, cpu) = (Stopwatch::start(), cpu_ms());
     let mut run = alerts.preview_run(vec![rule.clone()]);
     let (mut first_ms, mut whole) = (None, None);
@@ -144,6 +144,15 @@ async fn preview(
             answer: format!("it read {seen:?} events and locks instead of {expected:?}"),
         });
     }
+    let again = cpu_ms();
+    let repeated = alerts.preview(rule).await.map_err(|error| answer(&error))?;
+    let again = cpu_ms() - again;
+    if repeated.events != seen.0.unsigned_abs() {
+        return Err(BenchError::Answer {
+            what: "a repeated preview",
+            answer: format!("it has {} events instead of {}", repeated.events, seen.0),
+        });
+    }
     let all = filled.holds + filled.waits;
     let name = |what| format!("{}, {what}: {all} events of {locks} locks", rule.name);
     let figure = |what, ms, goal: f64| match has_goal {
@@ -154,6 +163,7 @@ async fn preview(
         figure("first figure", first_ms.unwrap_or(ms), FIRST_GOAL_MS),
         figure("CPU", cpu, CPU_GOAL_MS),
         Figure::plain(&name("whole"), ms, "ms"),
+        Figure::plain(&name("CPU of a repeated preview"), again, "ms"),
     ])
 }
 

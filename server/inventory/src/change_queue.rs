@@ -14,8 +14,9 @@ use parking_lot::{Mutex, MutexGuard};
 use super::events::LockEvent;
 use super::shard::Shard;
 
-/// Capacity.
+/// Capacity for changes and for outages.
 const WAITING_MAX: usize = 200_000;
+const OUTAGES_MAX: usize = 1_000;
 
 /// One change of one lock, with its full name.
 #[derive(Debug, Clone)]
@@ -49,10 +50,19 @@ pub struct LockChange {
     pub is_sampled: bool,
 }
 
+/// A time in which a backend was not observed, recorded when it is observed again.
+#[derive(Debug, Clone)]
+pub struct Outage {
+    pub backend: BackendName,
+    pub began: DateTime<Utc>,
+    pub ended: DateTime<Utc>,
+}
+
 /// Taken from the queue, oldest first.
 #[derive(Debug, Default)]
 pub struct ChangeBatch {
     pub changes: VecDeque<LockChange>,
+    pub outages: Vec<Outage>,
     /// Number of dropped changes.
     pub lost: u64,
 }
@@ -92,6 +102,7 @@ impl ChangeQueue {
         let Some(waiting) = waiting.as_mut() else { return };
         let later = std::mem::replace(waiting, taken);
         waiting.lost += later.lost;
+        waiting.outages.extend(later.outages);
         for change in later.changes {
             waiting.push(change);
         }
@@ -129,6 +140,14 @@ impl ChangeQueue {
         }
     }
 
+    pub(super) fn record_outage(&self, outage: Outage) {
+        if let Some(waiting) = self.lock().as_mut()
+            && waiting.outages.len() < OUTAGES_MAX
+        {
+            waiting.outages.push(outage);
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Option<ChangeBatch>> {
         self.waiting.lock()
     }
@@ -136,7 +155,7 @@ impl ChangeQueue {
 
 impl ChangeBatch {
     pub fn is_empty(&self) -> bool {
-        self.changes.is_empty() && self.lost == 0
+        self.changes.is_empty() && self.outages.is_empty() && self.lost == 0
     }
 
     fn push(&mut self, change: LockChange) {

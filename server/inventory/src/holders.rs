@@ -6,6 +6,7 @@ use domain::names::{BackendName, LockId, Source};
 
 use super::Inventory;
 use super::missing_reasons::FILLED;
+use super::status;
 use runtime::clock::ClockReading;
 
 impl Inventory {
@@ -18,6 +19,14 @@ impl Inventory {
             poll_interval_ms: slot.info.poll_interval_ms,
             grain_ms: info.grain_ms,
         })
+    }
+
+    /// Since when the backend has not been observed, in milliseconds since 1970; `None` if it is.
+    pub fn unobserved_since(&self, backend: &BackendName, now: ClockReading) -> Option<i64> {
+        let slot = self.slot(backend)?;
+        let passes = &slot.read().passes;
+        let since = status::unobserved_since(slot.info.poll_interval_ms, passes, now.tick)?;
+        Some(now.wall_at(since).timestamp_millis())
     }
 
     /// The holder, in the terms of the history.

@@ -50,7 +50,7 @@ use tokio::sync::watch;
 
 pub use backend_state::BackendInfo;
 pub use cancellation::{Abandon, AbandonOnDrop};
-pub use change_queue::{ChangeBatch, ChangeQueue, LockChange};
+pub use change_queue::{ChangeBatch, ChangeQueue, LockChange, Outage};
 pub use force_released::{FORCE_RELEASES_MAX, ForceRelease};
 pub use long_held::{Alerted, LongHeld};
 pub use query::{LookUp, SEEN_MAX};

@@ -10,7 +10,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use domain::alerts::{
-    Baseline, ConditionResult, HeldLock, LockSnapshot, Rule, evaluate_lock, held_limit_ms, lock_sentence,
+    Baseline, ConditionResult, HeldLock, LockSnapshot, Rule, UsualHold, evaluate_lock, held_limit_ms,
+    lock_sentence,
 };
 use domain::format;
 use domain::names::{BackendName, LockId, Resource};
@@ -66,6 +67,10 @@ impl LongHeld {
 
     pub fn p95_ms(&self, lock: &LockId) -> Option<i64> {
         self.past().p95_ms(lock)
+    }
+
+    pub fn usual_hold(&self, lock: &LockId) -> Option<UsualHold> {
+        self.past().usual_hold(lock)
     }
 
     fn followed(&self) -> Arc<Followed> {
@@ -146,7 +151,10 @@ impl Judge {
             .map(|rule| (rule, evaluate_lock(&rule.condition, sight, &p95)))
             .find(|(_, (sign, _))| *sign == ConditionResult::Holds);
         match found {
-            Some((rule, (_, measure))) => lock_sentence(&rule.condition, sight, measure, p95(sight)),
+            Some((rule, (_, measure))) => {
+                let usual = self.long_held.usual_hold(&sight.id());
+                lock_sentence(&rule.condition, sight, measure, usual)
+            }
             None => format!(
                 "Already long-held when this server first observed it, {} ago.",
                 format::duration(sight.held_ms)

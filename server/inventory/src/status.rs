@@ -30,6 +30,12 @@ pub(super) fn stale_after_ms(poll_interval_ms: i64, passes: &Passes) -> i64 {
     2 * period_ms(poll_interval_ms, passes)
 }
 
+/// Since when a backend has not been observed at `now`, if it is not.
+pub(super) fn unobserved_since(poll_interval_ms: i64, passes: &Passes, now: Tick) -> Option<Tick> {
+    let stale_at = passes.last_end?.plus(stale_after_ms(poll_interval_ms, passes));
+    (stale_at < now).then_some(stale_at)
+}
+
 pub(super) fn status(
     poll_interval_ms: i64,
     passes: &Passes,
@@ -71,6 +77,8 @@ mod tests {
         assert_eq!(at(4_000), BackendStatus::Live);
         assert_eq!(at(4_001), BackendStatus::Stale);
         assert_eq!(at(30_001), BackendStatus::Down);
+        let since = |ms| unobserved_since(2_000, &passes, Tick(ms));
+        assert_eq!((since(4_000), since(4_001)), (None, Some(Tick(4_000))));
     }
 
     #[test]

@@ -11,12 +11,16 @@ use domain::safety::Safety;
 use tokio::sync::Notify;
 
 use super::backend_state::{Slot, SlotState};
+use super::change_queue::Outage;
 use super::ingest::{Context, Outcome};
 use super::recheck::DueRechecks;
 use super::shard::SourceInfo;
 use super::{Inventory, status};
 use backends::{Batch, Pass, Probe};
 use runtime::clock::ClockReading;
+
+/// Shorter outages are not recorded, in milliseconds: rules are evaluated once a second.
+const OUTAGE_MS_MIN: i64 = 1_000;
 
 /// Returns the safety class and the clock resolution, in milliseconds, of a source.
 type Describe = dyn Fn(&Source) -> (Safety, i64) + Send + Sync;
@@ -186,6 +190,7 @@ impl InventoryWriter {
             .filter(|part| part.coverage.is_complete())
             .map(|part| part.source.clone())
             .collect();
+        self.record_outage(&state, now);
         let took_ms = state.pass_began.map_or(0, |began| now.tick.since(began));
         state.passes.last_duration_ms = took_ms;
         let stale_after = status::stale_after_ms(self.slot.info.poll_interval_ms, &state.passes);
@@ -215,6 +220,18 @@ impl InventoryWriter {
         );
         if is_clock_moved {
             self.inventory.reevaluate_backend(&self.slot);
+        }
+    }
+
+    /// Records the time without an observation that ends with this scan.
+    fn record_outage(&self, state: &SlotState, now: ClockReading) {
+        let since = status::unobserved_since(self.slot.info.poll_interval_ms, &state.passes, now.tick);
+        if let Some(since) = since.filter(|since| now.tick.since(*since) >= OUTAGE_MS_MIN) {
+            self.inventory.journal().record_outage(Outage {
+                backend: self.backend().clone(),
+                began: self.epoch + TimeDelta::milliseconds(since.0),
+                ended: self.epoch + TimeDelta::milliseconds(now.tick.0),
+            });
         }
     }
 

@@ -4,6 +4,7 @@ mod change_detector;
 mod follow;
 pub(super) mod recorded;
 mod scan;
+mod windows;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use self::change_detector::{ChangeDetector, Due};
 use self::recorded::Recorded;
 use self::scan::{ScanSnapshot, look_at};
+use self::windows::WindowLearner;
 use super::alert_cache::turn_page;
 use super::{Alerts, Notices, path, store};
 use crate::janitor::Janitor;
@@ -48,6 +50,7 @@ pub(super) struct Evaluator {
     /// More history exists than one round reads.
     is_behind: bool,
     recorded: Recorded,
+    windows: WindowLearner,
     janitor: Janitor,
     news: ChangeDetector,
     /// When the evaluation time was last stored.
@@ -69,6 +72,7 @@ impl Evaluator {
             has_caught_up: false,
             is_behind: false,
             recorded: Recorded::default(),
+            windows: WindowLearner::default(),
             janitor: Janitor::new("alerts", PRUNE_EVERY),
             news: ChangeDetector::default(),
             noted_at: 0,
@@ -134,8 +138,10 @@ impl Evaluator {
         if self.is_first {
             self.skip_gap(&rules, &mut before, at).await?;
         }
+        self.learn_windows(&rules, at).await?;
         self.read(due, &rules, at).await?;
         self.news.read(marks);
+        self.alerts.previews.forget_unused(at);
         self.janitor
             .run(now.tick, store::prune(&self.alerts.db, at))
             .await;
@@ -225,16 +231,19 @@ impl Evaluator {
         let mut seen = self.look_at_locks(rules, before, now).await;
         let views = self.alerts.inventory.backends(now);
         let recorded = self.recorded.in_order();
-        let past = self.alerts.inventory.long_held().past();
+        let mut past = self.alerts.inventory.long_held().past_mut();
         for (index, rule) in rules.iter().enumerate().filter(|(_, rule)| rule.is_enabled) {
             match rule.condition.kind.about() {
                 About::Prefix => {
-                    let found = evaluate_windows(index, rule, &past, at);
-                    seen.found.extend(
-                        found
-                            .into_iter()
-                            .filter(|one| !seen.blind.contains(one.subject.backend())),
-                    );
+                    let found = evaluate_windows(index, rule, &mut past, at);
+                    if found.is_none() || !self.has_caught_up {
+                        let of_rule = before.iter().filter(|alert| alert.rule == rule.id);
+                        seen.unknown
+                            .extend(of_rule.map(|alert| (alert.rule.clone(), alert.subject.clone())));
+                    }
+                    let found = found.unwrap_or_default().into_iter();
+                    seen.found
+                        .extend(found.filter(|one| !seen.blind.contains(one.subject.backend())));
                 }
                 About::Backend => {
                     for (backend, sign, found) in evaluate_backends(index, rule, &views) {
@@ -250,11 +259,6 @@ impl Evaluator {
                     seen.found
                         .extend(evaluate_counts(index, rule, recorded.iter().copied(), at));
                 }
-            }
-            if !self.has_caught_up && rule.condition.kind.about() == About::Prefix {
-                let of_rule = before.iter().filter(|alert| alert.rule == rule.id);
-                seen.unknown
-                    .extend(of_rule.map(|alert| (alert.rule.clone(), alert.subject.clone())));
             }
         }
         seen

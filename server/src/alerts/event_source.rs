@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use domain::alerts::{Counts, Happened};
+use domain::alerts::{Counts, Gap, Happened};
 use domain::history::{HistoryEvent, Run};
 use domain::lease::StoreTime;
 use domain::lock_detail::EventKind;
@@ -42,14 +42,18 @@ pub trait Ledger: Send + Sync {
     /// The position of the first event at or after a time.
     fn place_of(&self, at: i64) -> Answer<'_, i64>;
 
+    /// The position before the first event at or after a recent time; events up to it are older. Reads all events since
+    /// then.
+    fn recent_place_of(&self, at: i64) -> Answer<'_, i64>;
+
     /// Where to start reading events since a time, limited to the newest `most`.
     fn start(&self, since: i64, most: i64) -> Answer<'_, Start>;
 
     /// The position of the last event; 0 if there is none.
     fn last_place(&self) -> Answer<'_, i64>;
 
-    /// Gaps in observation that ended after a time.
-    fn gaps(&self, since: i64) -> Answer<'_, Vec<(i64, i64)>>;
+    /// Gaps in observation that ended after a time, by their beginning.
+    fn gaps(&self, since: i64) -> Answer<'_, Vec<Gap>>;
 
     /// Refused acquires and failed calls since a time, of all replicas.
     fn signals(&self, since: i64) -> Answer<'_, Vec<Signal>>;
@@ -294,6 +298,18 @@ impl Ledger for SqlLedger {
         })
     }
 
+    fn recent_place_of(&self, at: i64) -> Answer<'_, i64> {
+        // A sum, so that it is read by time and not by id.
+        let select = "SELECT coalesce((SELECT min(id + 0) - 1 FROM lock_events WHERE at >= $1),
+            (SELECT max(id) FROM lock_events), 0)";
+        Box::pin(async move {
+            Ok(on_either!(&self.history, Db, |pool| sqlx::query_scalar(select)
+                .bind(at)
+                .fetch_one(pool)
+                .await?))
+        })
+    }
+
     fn start(&self, since: i64, most: i64) -> Answer<'_, Start> {
         // Positions can have gaps, so there are never more events than positions.
         let first = "SELECT at FROM lock_events WHERE id > $1 ORDER BY id LIMIT 1";
@@ -322,13 +338,21 @@ impl Ledger for SqlLedger {
         })
     }
 
-    fn gaps(&self, since: i64) -> Answer<'_, Vec<(i64, i64)>> {
-        let select = "SELECT started_at, ended_at FROM history_gaps WHERE ended_at >= $1 ORDER BY started_at LIMIT 1000";
+    fn gaps(&self, since: i64) -> Answer<'_, Vec<Gap>> {
+        let select = "SELECT started_at, ended_at, backend FROM history_gaps WHERE ended_at >= $1
+            ORDER BY started_at, ended_at LIMIT 10000";
         Box::pin(async move {
-            Ok(on_either!(&self.history, Db, |pool| sqlx::query_as(select)
-                .bind(since)
-                .fetch_all(pool)
-                .await?))
+            let rows: Vec<(i64, i64, Option<String>)> = on_either!(&self.history, Db, |pool| {
+                sqlx::query_as(select).bind(since).fetch_all(pool).await?
+            });
+            let gap = |(began, ended, backend): (i64, i64, Option<String>)| {
+                let backend = match backend {
+                    Some(name) => Some(BackendName::parse(&name).ok()?),
+                    None => None,
+                };
+                Some(Gap { backend, began, ended })
+            };
+            Ok(rows.into_iter().filter_map(gap).collect())
         })
     }
 

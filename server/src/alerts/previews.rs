@@ -1,9 +1,10 @@
 //! Previews: what rules would have done on the recorded history; the newest part first, then the whole.
 //!
-//! History is read and replayed on blocking threads, a few at a time. **Invariant:** a dropped run, because its
-//! client disconnected, stops after the rows it is reading.
+//! History is read and replayed on blocking threads, a few at a time. A repeated preview continues the replay of the
+//! one before. **Invariant:** a dropped run, because its client disconnected, stops after the rows it is reading.
 
 mod cache;
+mod checkpoints;
 mod current_state;
 mod replay;
 
@@ -17,6 +18,8 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::cache::PreviewCache;
+use self::checkpoints::Checkpoints;
+pub(super) use self::current_state::Observed;
 use self::replay::Played;
 use super::Alerts;
 use super::evaluator::recorded::split;
@@ -27,6 +30,8 @@ use runtime::db::Db;
 const EVENTS_FIRST: i64 = 200_000;
 /// Events per preview; of more, the newest are read, and the preview states since when.
 const EVENTS_MAX: i64 = 3_000_000;
+/// Begin of previews: a multiple of this, in milliseconds, so that a later one can continue an earlier one.
+const FROM_STEP_MS: i64 = 3_600_000;
 /// Concurrent previews; each uses a core.
 const AT_ONCE: usize = 2;
 
@@ -34,6 +39,7 @@ const AT_ONCE: usize = 2;
 pub(super) struct Previews {
     history: Db,
     cache: PreviewCache,
+    checkpoints: Checkpoints,
     turns: Arc<Semaphore>,
     rows_read: Arc<AtomicU64>,
 }
@@ -43,9 +49,19 @@ impl Previews {
         Self {
             history,
             cache: PreviewCache::default(),
+            checkpoints: Checkpoints::default(),
             turns: Arc::new(Semaphore::new(AT_ONCE)),
             rows_read: Arc::default(),
         }
+    }
+
+    pub(super) const fn history(&self) -> &Db {
+        &self.history
+    }
+
+    /// Drops what no preview has used for some time.
+    pub(super) fn forget_unused(&self, now: i64) {
+        self.checkpoints.forget_unused(now);
     }
 }
 
@@ -76,11 +92,12 @@ enum Part {
 }
 
 impl Alerts {
-    /// A run over the last seven days.
+    /// A run over the last seven days, from a full hour on.
     pub fn preview_run(self: &Arc<Self>, rules: Vec<Rule>) -> PreviewRun {
         let to = self.now();
+        let earliest = to - PREVIEW_MS;
         let span = PreviewSpan {
-            from: to - PREVIEW_MS,
+            from: earliest - earliest.rem_euclid(FROM_STEP_MS),
             to,
             events_max: EVENTS_MAX,
         };
@@ -146,6 +163,14 @@ impl PreviewRun {
         let (previews, _) = self.part(Part::Whole).await?;
         let preview = previews.into_iter().next();
         preview.ok_or_else(|| sqlx::Error::Protocol("this preview belongs to no rule".to_owned()))
+    }
+
+    /// The latest end of a later run that continues this one.
+    const fn to_max(&self) -> i64 {
+        match self.is_cached {
+            true => self.span.from + PREVIEW_MS + FROM_STEP_MS,
+            false => self.span.to,
+        }
     }
 
     /// Returns which part it was: the last one if the newest part covers everything.

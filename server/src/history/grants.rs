@@ -72,12 +72,13 @@ impl History {
         }))
     }
 
-    /// Gaps that overlap the range, oldest first.
+    /// Gaps of everything that overlap the range, oldest first.
     ///
     /// # Errors
     /// The store does not answer.
     pub async fn gaps(&self, from: i64, until: i64) -> Result<Vec<(i64, i64)>, sqlx::Error> {
-        let select = "SELECT started_at, ended_at FROM history_gaps WHERE ended_at >= $1 AND started_at <= $2 ORDER BY started_at LIMIT 1000";
+        let select = "SELECT started_at, ended_at FROM history_gaps
+            WHERE ended_at >= $1 AND started_at <= $2 AND backend IS NULL ORDER BY started_at LIMIT 1000";
         Ok(on_either!(&self.db, Db, |pool| {
             sqlx::query_as(select)
                 .bind(from)

@@ -3,7 +3,6 @@
 //!
 //! Blocks its thread: SQLite is read on a connection of its own, without a message to the driver's thread for each
 //! row; Postgres through the runtime.
-//! row, and Postgres through the runtime.
 
 use domain::alerts::{PastEvent, Rule};
 use domain::history::Run;
@@ -21,7 +20,7 @@ pub const IDS_PER_READ: i64 = 16_384;
 /// Bytes of the file that SQLite may map; without mapping each page is copied.
 const MAPPED_BYTES: i64 = 1 << 30;
 
-const COLUMNS: &str = "at, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, run_count, run_until, ttl_seen_ms, stale_after_ms";
+const COLUMNS: &str = "at, kind, backend, source, resource, owner_id, fencing_token, ttl_ms, waiters, run_count, run_until, ttl_seen_ms, stale_after_ms, not_before";
 
 /// Backend, source, name and event.
 pub type EachEvent<'f> = dyn FnMut((&str, &str), &[u8], &PastEvent<'_>) + 'f;
@@ -192,6 +191,7 @@ impl EventReader {
                 ttl_ms: number(7)?,
                 ttl_seen_ms: number(11)?,
                 stale_after_ms: number(12)?,
+                not_before: number(13)?,
                 waiters: number(8)?.map(small),
                 run: number(9)?
                     .zip(number(10)?)
@@ -243,6 +243,7 @@ fn read_row(row: &sqlx::postgres::PgRow, each: &mut EachEvent<'_>) -> Result<(),
         ttl_ms: row.try_get(7)?,
         ttl_seen_ms: row.try_get(11)?,
         stale_after_ms: row.try_get(12)?,
+        not_before: row.try_get(13)?,
         waiters: row.try_get::<Option<i64>, _>(8)?.map(small),
         run: count.zip(until).map(|(count, until)| run(count, until)),
     };

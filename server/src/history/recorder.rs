@@ -111,6 +111,7 @@ impl Recorder {
         let Some(token) = token else {
             self.is_writer = false;
             self.stand_by(&mut taken.changes);
+            taken.outages.clear();
             self.inventory.journal().requeue(taken);
             return self.write_own(sums_due).await;
         };
@@ -227,7 +228,7 @@ impl Recorder {
             let first = taken.changes.front().map(|change| change.at.timestamp_millis());
             let again = self.watching_since.min(first.unwrap_or(i64::MAX));
             if again - last_write_at > millis(GAP_MIN) {
-                store::add_gap(&mut tx, last_write_at, again, 0).await?;
+                store::add_gap(&mut tx, None, (last_write_at, again), 0).await?;
             }
         }
         let is_new =
@@ -236,7 +237,12 @@ impl Recorder {
         let rows: Vec<&LockChange> = rows(&news).into_iter().chain(&self.own).collect();
         store::insert(&mut tx, &rows, &self.leases).await?;
         let runs_due = sums_due || self.runs.has_ended();
-        let has_news = !rows.is_empty() || self.runs.has_any(sums_due) || self.signals.is_dirty();
+        let has_runs = self.runs.has_any(sums_due) || self.signals.is_dirty();
+        let has_news = !rows.is_empty() || !taken.outages.is_empty() || has_runs;
+        for outage in &taken.outages {
+            let span = (outage.began.timestamp_millis(), outage.ended.timestamp_millis());
+            store::add_gap(&mut tx, Some(&outage.backend), span, 0).await?;
+        }
         self.signals.write(&mut tx).await?;
         if runs_due {
             self.runs.write(&mut tx, sums_due).await?;
@@ -273,7 +279,7 @@ async fn lost(tx: &mut runtime::db::Tx, taken: &ChangeBatch, now: i64) -> Result
         .back()
         .map_or(now, |change| change.at.timestamp_millis());
     let lost = i64::try_from(taken.lost).unwrap_or(i64::MAX);
-    store::add_gap(tx, first_lost, now, lost).await?;
+    store::add_gap(tx, None, (first_lost, now), lost).await?;
     tracing::warn!(
         changes.lost = lost,
         "the history buffer was full: {lost} changes are missing"

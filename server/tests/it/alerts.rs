@@ -8,3 +8,4 @@ mod preview;
 mod preview_parts;
 mod servers;
 mod ttl_seen;
+mod windows;

@@ -3,6 +3,7 @@
 mod certificate_renewal;
 mod evaluators;
 mod known_at_once;
+mod many_locks;
 mod reload;
 mod shutdown;
 mod start_order;

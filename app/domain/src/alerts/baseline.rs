@@ -1,26 +1,25 @@
-//! Aggregates of past events: usual hold times per lock and recent events per prefix. Fed with
+//! Aggregates of past events: usual hold times per lock, and the windows of the rules. Fed with
 //! rows of the history by the live rules; the preview uses the same functions for holdings.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
-use super::hold_times::HoldTimes;
+use super::hold_times::{HoldTimes, UsualHold};
 use super::holdings::{Entry, Holdings, Occurrence};
-use super::limits::WINDOW_MS_MAX;
 use super::refusal_counts::RefusalCounts;
+use super::rule_windows::{PrefixKey, RuleWindows};
 use crate::history::HistoryEvent;
 use crate::history::template::template;
-use crate::names::{BackendName, LockId, Resource};
+use crate::names::{BackendName, LockId};
 
-/// Limits: entries per prefix, number of locks, number of prefixes.
-const ENTRIES_MAX: usize = 20_000;
+/// Limits: number of locks, number of prefixes per rule.
 pub(super) const LOCKS_MAX: usize = 100_000;
 pub(super) const PREFIXES_MAX: usize = 5_000;
 
 #[derive(Debug, Default)]
 pub struct Baseline {
     pub(super) locks: HashMap<LockId, Track>,
-    pub(super) prefixes: HashMap<(BackendName, String), Window>,
-    refused: HashMap<(BackendName, String), RefusalCounts>,
+    pub(super) windows: Vec<RuleWindows>,
+    pub(super) refused: HashMap<PrefixKey, RefusalCounts>,
     /// How often old locks were evicted.
     forgotten: u64,
 }
@@ -43,12 +42,6 @@ pub(super) struct Track {
     pub(super) holds: HoldTimes,
 }
 
-/// Recent events of one prefix of one backend, oldest first.
-#[derive(Debug, Default)]
-pub(super) struct Window {
-    pub(super) entries: VecDeque<(i64, Entry, Resource)>,
-}
-
 impl Baseline {
     /// Applies one event. Events arrive sorted by time.
     pub fn apply(&mut self, event: &HistoryEvent) {
@@ -60,37 +53,22 @@ impl Baseline {
         if self.locks.len() >= LOCKS_MAX && !self.locks.contains_key(&id) {
             self.forget_half();
         }
-        let prefix = (event.backend.clone(), template(event.resource.as_bytes()));
         let track = self.locks.entry(id).or_default();
         track.touched_at = event.at;
-        let mut entries = Vec::with_capacity(3);
-        let held_ms = track
+        let mut entries: Vec<Entry> = Vec::with_capacity(3);
+        let held = track
             .holdings
             .apply(&Occurrence::from(event), &mut |entry| entries.push(entry));
-        if let Some(ms) = held_ms {
-            track.holds.add(ms);
+        if let Some(length) = held {
+            track.holds.add(length);
         }
-        self.record(prefix, event, entries);
-    }
-
-    fn record(&mut self, prefix: (BackendName, String), event: &HistoryEvent, entries: Vec<Entry>) {
-        if entries.is_empty() || (self.prefixes.len() >= PREFIXES_MAX && !self.prefixes.contains_key(&prefix))
-        {
+        if entries.is_empty() || self.windows.is_empty() {
             return;
         }
-        let window = self.prefixes.entry(prefix).or_default();
-        let at = event.at;
-        let named = entries
-            .into_iter()
-            .map(|entry| (at, entry, event.resource.clone()));
-        window.entries.extend(named);
-        while window.entries.len() > ENTRIES_MAX
-            || window
-                .entries
-                .front()
-                .is_some_and(|(then, ..)| *then < at - WINDOW_MS_MAX)
-        {
-            window.entries.pop_front();
+        let name = event.resource.as_bytes();
+        let prefix = (event.backend.clone(), template(name));
+        for windows in &mut self.windows {
+            windows.add(&prefix, name, event.at, &entries);
         }
     }
 
@@ -131,34 +109,17 @@ impl Baseline {
         });
     }
 
-    /// Refusals after `since` and up to `now`.
-    pub(super) fn refused_in(&self, key: &(BackendName, String), since: i64, now: i64) -> i64 {
-        let count = self
-            .refused
-            .get(key)
-            .map_or(0, |counts| counts.between(since, now));
-        i64::try_from(count).unwrap_or(i64::MAX / 2_000)
-    }
-
-    /// Every prefix, including those with refusals only.
-    pub(super) fn windows(&self) -> impl Iterator<Item = (&(BackendName, String), &Window)> {
-        static NONE: Window = Window {
-            entries: VecDeque::new(),
-        };
-        let alone = self
-            .refused
-            .keys()
-            .filter(|key| !self.prefixes.contains_key(*key));
-        self.prefixes.iter().chain(alone.map(|key| (key, &NONE)))
-    }
-
     /// Rises when the hold times of many locks are evicted.
     pub const fn forgotten(&self) -> u64 {
         self.forgotten
     }
 
     /// Usual hold time of this lock; `None` until it was observed often enough.
+    pub fn usual_hold(&self, id: &LockId) -> Option<UsualHold> {
+        self.locks.get(id)?.holds.usual()
+    }
+
     pub fn p95_ms(&self, id: &LockId) -> Option<i64> {
-        self.locks.get(id)?.holds.p95_ms()
+        self.usual_hold(id).map(|usual| usual.p95_ms)
     }
 }

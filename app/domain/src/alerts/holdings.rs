@@ -1,5 +1,6 @@
 //! Derives the holdings of one lock from its events; used by the live rules and the preview.
 
+use super::hold_times::HoldLength;
 use crate::history::HistoryEvent;
 use crate::lock_detail::EventKind;
 
@@ -8,6 +9,8 @@ use crate::lock_detail::EventKind;
 pub(super) struct Occurrence {
     pub(super) at: i64,
     pub(super) kind: EventKind,
+    /// First seen after an outage of the backend: it happened at any time before.
+    pub(super) is_uncertain: bool,
     pub(super) ttl_ms: Option<i64>,
     pub(super) waiters: Option<u32>,
     /// Number of renewals that the row sums up.
@@ -19,6 +22,7 @@ impl From<&HistoryEvent> for Occurrence {
         Self {
             at: event.at,
             kind: event.kind,
+            is_uncertain: event.not_before.is_some(),
             ttl_ms: event.ttl_ms,
             waiters: event.waiters,
             renewals: event.run.map_or(1, |run| run.count),
@@ -31,18 +35,18 @@ pub(super) enum Entry {
     Acquired,
     /// The first waiter of a holding arrived.
     Contended,
-    /// A waiter acquired the lock or gave up, after this many milliseconds.
-    Waited(i64),
-    /// A holding that never renewed ended, after `ms` of `ttl_ms`.
+    /// A waiter acquired the lock or gave up.
+    Waited(HoldLength),
+    /// A holding that never renewed ended.
     Held {
-        ms: i64,
+        length: HoldLength,
         ttl_ms: i64,
     },
     Lost,
 }
 
 /// The current holding, if there is one.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Holdings {
     open: Option<Open>,
 }
@@ -50,9 +54,23 @@ pub(super) struct Holdings {
 #[derive(Debug, Clone)]
 struct Open {
     at: i64,
+    is_uncertain: bool,
     ttl_ms: Option<i64>,
     renewals: u32,
-    waiting_since: Option<i64>,
+    waiting_since: Option<Start>,
+}
+
+/// Begin of a wait.
+#[derive(Debug, Clone, Copy)]
+struct Start {
+    at: i64,
+    is_uncertain: bool,
+}
+
+impl Start {
+    fn until(self, event: &Occurrence) -> HoldLength {
+        HoldLength::new(event.at - self.at, self.is_uncertain || event.is_uncertain)
+    }
 }
 
 impl Holdings {
@@ -60,23 +78,28 @@ impl Holdings {
         self.open.is_some()
     }
 
-    /// Passes the entries of the prefix to `pass`. Returns the length in milliseconds of a
-    /// holding that the event ends.
-    pub(super) fn apply(&mut self, event: &Occurrence, pass: &mut dyn FnMut(Entry)) -> Option<i64> {
+    /// Passes the entries of the prefix to `pass`. Returns the length of a holding that the
+    /// event ends.
+    pub(super) fn apply(
+        &mut self,
+        event: &Occurrence,
+        pass: &mut dyn FnMut(Entry),
+    ) -> Option<HoldLength> {
         match event.kind {
             EventKind::Acquired | EventKind::Reclaimed => {
                 if let Some(from) = self.open.take().and_then(|open| open.waiting_since) {
-                    pass(Entry::Waited(event.at - from));
+                    pass(Entry::Waited(from.until(event)));
                 }
                 pass(Entry::Acquired);
                 self.open = Some(Open {
                     at: event.at,
+                    is_uncertain: event.is_uncertain,
                     ttl_ms: event.ttl_ms,
                     renewals: 0,
                     waiting_since: None,
                 });
                 if event.waiters.is_some_and(|waiters| waiters > 0) {
-                    self.waits_from(event.at, pass);
+                    self.waits_from(event, pass);
                 }
                 None
             }
@@ -88,14 +111,14 @@ impl Holdings {
                 None
             }
             EventKind::Waiting => {
-                self.waits_from(event.at, pass);
+                self.waits_from(event, pass);
                 None
             }
             EventKind::FewerWaiting => {
                 // The last waiter gave up.
                 let open = self.open.as_mut().filter(|_| event.waiters == Some(0));
                 if let Some(from) = open.and_then(|open| open.waiting_since.take()) {
-                    pass(Entry::Waited((event.at - from).max(0)));
+                    pass(Entry::Waited(from.until(event)));
                 }
                 None
             }
@@ -110,27 +133,30 @@ impl Holdings {
         }
     }
 
-    fn waits_from(&mut self, at: i64, pass: &mut dyn FnMut(Entry)) {
+    fn waits_from(&mut self, event: &Occurrence, pass: &mut dyn FnMut(Entry)) {
         let Some(open) = &mut self.open else { return };
         if open.waiting_since.is_none() {
-            open.waiting_since = Some(at);
+            open.waiting_since = Some(Start {
+                at: event.at,
+                is_uncertain: event.is_uncertain,
+            });
             pass(Entry::Contended);
         }
     }
 
-    fn end(&mut self, event: &Occurrence, pass: &mut dyn FnMut(Entry)) -> Option<i64> {
+    fn end(&mut self, event: &Occurrence, pass: &mut dyn FnMut(Entry)) -> Option<HoldLength> {
         let open = self.open.take()?;
-        let ms = (event.at - open.at).max(0);
+        let length = HoldLength::new(event.at - open.at, open.is_uncertain || event.is_uncertain);
         if event.kind == EventKind::Expired {
             pass(Entry::Lost);
         }
         if let Some(ttl_ms) = open.ttl_ms.filter(|_| open.renewals == 0) {
-            pass(Entry::Held { ms, ttl_ms });
+            pass(Entry::Held { length, ttl_ms });
         }
         if let Some(from) = open.waiting_since {
             // The backend does not report which waiter acquires next or gives up.
-            pass(Entry::Waited((event.at - from).max(0)));
+            pass(Entry::Waited(from.until(event)));
         }
-        Some(ms)
+        Some(length)
     }
 }

@@ -2,6 +2,7 @@
 //! pages.
 
 use super::condition_kind::ConditionKind;
+use super::hold_times::UsualHold;
 use super::long_held::HeldLock;
 use super::rule::Condition;
 use super::state_machine::ConditionResult;
@@ -74,7 +75,7 @@ pub fn evaluate_lock(
     let facts = &sight.facts;
     let holds = |state| sign(diagnosis::diagnose(facts).holds(state));
     match condition.kind {
-        ConditionKind::NearExpiry => near_expiry(condition, facts),
+        ConditionKind::NearExpiry => near_expiry(condition, sight, p95_ms),
         ConditionKind::NotRenewing => not_renewing(condition, sight),
         ConditionKind::LongHeld => long_held(condition, sight, p95_ms),
         ConditionKind::WaiterAge => {
@@ -114,7 +115,12 @@ const fn sign(holds: bool) -> ConditionResult {
 
 /// Continues while the holder is silent, also once it counts as not renewing: the alert must
 /// not resolve because things got worse.
-fn near_expiry(condition: &Condition, facts: &Facts<'_>) -> (ConditionResult, i64) {
+fn near_expiry(
+    condition: &Condition,
+    sight: &LockSnapshot<'_>,
+    p95_ms: &dyn Fn(&LockSnapshot<'_>) -> Option<i64>,
+) -> (ConditionResult, i64) {
+    let facts = &sight.facts;
     let LifetimeFacts::Leased {
         remaining_ms,
         track_ms,
@@ -133,9 +139,22 @@ fn near_expiry(condition: &Condition, facts: &Facts<'_>) -> (ConditionResult, i6
                 || cadence.silent_ms > diagnosis::near_after_ms(cadence.longest_ms, facts.sampling_ms)
         }
         None if facts.near_below_ms.is_some() => diagnosis::is_below_low(facts, remaining_ms),
-        None => left < condition.value("share").unwrap_or(1_000 / diagnosis::NEAR_SHARE),
+        None => {
+            let is_below = left < condition.value("share").unwrap_or(1_000 / diagnosis::NEAR_SHARE);
+            is_below && !ends_in_time(sight, track_ms, p95_ms)
+        }
     };
     (sign(is_near), left)
+}
+
+/// A lease that never renews: its work usually ends before its expiry, and has not taken longer
+/// than usual.
+fn ends_in_time(
+    sight: &LockSnapshot<'_>,
+    track_ms: i64,
+    p95_ms: &dyn Fn(&LockSnapshot<'_>) -> Option<i64>,
+) -> bool {
+    p95_ms(sight).is_some_and(|p95| p95 < track_ms && sight.held_ms <= p95)
 }
 
 /// A lease with an unknown end may still be running: an alert on it keeps its state.
@@ -230,7 +249,7 @@ pub fn lock_sentence(
     condition: &Condition,
     sight: &LockSnapshot<'_>,
     measure: i64,
-    p95_ms: Option<i64>,
+    usual: Option<UsualHold>,
 ) -> String {
     let facts = &sight.facts;
     match condition.kind {
@@ -241,11 +260,12 @@ pub fn lock_sentence(
             } else {
                 "at least "
             };
-            match p95_ms.filter(|_| measure > 0 && condition.value("times_p95").is_some()) {
-                Some(p95) => format!(
-                    "Held for {whole}{held}, {} times its p95 of {}.",
+            match usual.filter(|_| measure > 0 && condition.value("times_p95").is_some()) {
+                Some(usual) => format!(
+                    "Held for {whole}{held}, {} times its p95 of {}{}.",
                     format::measure(times(measure)),
-                    format::duration(p95)
+                    format::duration(usual.p95_ms),
+                    left_out(usual.uncertain)
                 ),
                 None => format!("Held for {whole}{held}."),
             }
@@ -263,6 +283,17 @@ pub fn lock_sentence(
                 reasons.into_iter().find(|reason| states.contains(&reason.state))
             })
             .map_or_else(|| silence(facts), |reason| reason.why),
+    }
+}
+
+/// Holds without a known length.
+fn left_out(uncertain: usize) -> String {
+    match uncertain {
+        0 => String::new(),
+        uncertain => {
+            let holds = format::counted(uncertain as u64, "hold", "holds");
+            format!(" ({holds} of uncertain length not counted)")
+        }
     }
 }
 

@@ -6,15 +6,20 @@
 //! condition on one lock becomes true at most once by time alone: that second is found by
 //! bisection. A window of a prefix changes when an entry enters or leaves it.
 //!
-//! **Invariant:** nothing fires or resolves in a gap (time without records). A holding from
-//! before a gap continues after it only if a later event, or the current state of the lock,
-//! shows the same holder.
+//! **Invariant:** nothing fires or resolves in a gap (time without records) or in an outage of a
+//! backend. A holding from before a gap continues after it only if a later event, or the current
+//! state of the lock, shows the same holder.
+//!
+//! A playback can be cloned, and continued with later events: it does not know its end before
+//! [`Playback::finish`].
 
 mod count_replay;
 mod lock_replay;
 mod lock_table;
 mod prefix_replay;
 mod preview_track;
+
+use std::sync::Arc;
 
 use self::lock_replay::Lives;
 use self::lock_table::LockTable;
@@ -26,6 +31,7 @@ use super::condition_kind::{About, ConditionKind, HistorySource};
 use super::evaluate::Subject;
 use super::limits::EVALUATE_EVERY_MS;
 use super::rule::Rule;
+use super::rule_windows::RuleWindows;
 use crate::history::Run;
 use crate::lock_detail::EventKind;
 use crate::names::{BackendName, LockId, Source};
@@ -66,6 +72,8 @@ pub struct Preview {
     pub series: Vec<SeriesPoint>,
     /// Times without records, in which nothing fires or resolves.
     pub gaps: Vec<(i64, i64)>,
+    /// Outages of single backends, in which nothing about their locks fires or resolves.
+    pub outages: u64,
     /// Rows of history that were read.
     pub events: u64,
     /// Number of evaluations.
@@ -75,6 +83,19 @@ pub struct Preview {
     /// less exact.
     pub acquisitions: u64,
     pub without_ttl: u64,
+    /// Holds that began or ended in an outage of their backend: their length is uncertain.
+    pub uncertain_holds: u64,
+    /// Events of prefixes beyond the limit, which no window counts.
+    pub uncounted: u64,
+}
+
+/// Time without observation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gap {
+    /// The backend that was not observed; `None`: nothing was recorded at all.
+    pub backend: Option<BackendName>,
+    pub began: i64,
+    pub ended: i64,
 }
 
 /// One row of history, borrowed from its reader.
@@ -90,6 +111,8 @@ pub struct PastEvent<'e> {
     pub ttl_seen_ms: Option<i64>,
     /// Without a TTL: silence longer than this counts as not renewing.
     pub stale_after_ms: Option<i64>,
+    /// First seen after an outage of its backend: it happened since this time.
+    pub not_before: Option<i64>,
     pub waiters: Option<u32>,
     pub run: Option<Run>,
 }
@@ -128,35 +151,43 @@ pub trait Present {
     fn scan_times(&self, backend: &BackendName, source: &Source) -> Option<ScanTimes>;
 
     fn holder(&self, lock: &LockId) -> HolderNow;
+
+    /// Since when the backend has not been observed, if it is not observed now.
+    fn unobserved_since(&self, backend: &BackendName) -> Option<i64>;
 }
 
 /// Rules that are replayed together over the same events.
-pub struct Playback<'r> {
+#[derive(Clone)]
+pub struct Playback {
     table: LockTable,
-    replays: Vec<Replay<'r>>,
+    replays: Vec<Replay>,
 }
 
-struct Replay<'r> {
-    follows: Follows<'r>,
+#[derive(Clone)]
+struct Replay {
+    follows: Follows,
     board: PreviewTrack,
 }
 
-enum Follows<'r> {
-    Locks(Box<Lives<'r>>),
-    Prefixes(Box<Prefixes<'r>>),
+#[derive(Clone)]
+enum Follows {
+    Locks(Box<Lives>),
+    Prefixes(Box<Prefixes>),
 }
 
-impl<'r> Playback<'r> {
-    /// Rules whose past consists of events.
-    pub fn new(rules: impl IntoIterator<Item = &'r Rule>, from: i64, to: i64) -> Self {
-        let replays = rules.into_iter().map(|rule| Replay {
-            board: PreviewTrack::new(rule, from, to),
-            follows: match rule.condition.kind.about() {
+impl Playback {
+    /// Rules whose past consists of events. `to_max` is the latest possible end.
+    pub fn new<'r>(rules: impl IntoIterator<Item = &'r Rule>, from: i64, to_max: i64) -> Self {
+        let replays = rules.into_iter().map(|rule| {
+            let board = PreviewTrack::new(rule, from, to_max);
+            let rule = Arc::new(rule.clone());
+            let follows = match rule.condition.kind.about() {
                 About::Prefix => Follows::Prefixes(Box::new(Prefixes::new(rule, from))),
                 About::Lock | About::Backend => Follows::Locks(Box::new(Lives::new(rule))),
-            },
+            };
+            Replay { follows, board }
         });
-        let replays: Vec<Replay<'r>> = replays.collect();
+        let replays: Vec<Replay> = replays.collect();
         let of_prefixes = replays
             .iter()
             .any(|replay| matches!(replay.follows, Follows::Prefixes(_)));
@@ -166,13 +197,18 @@ impl<'r> Playback<'r> {
         }
     }
 
-    /// Refused acquires of the range; call before the first event.
-    pub fn refused(&mut self, all: &[Refused]) {
+    /// Replaces the refused acquires since a time; call before the events of that time.
+    pub fn refused(&mut self, since: i64, all: &[Refused]) {
         for replay in &mut self.replays {
             if let Follows::Prefixes(prefixes) = &mut replay.follows {
-                prefixes.refused(&mut self.table, all);
+                prefixes.refused(&mut self.table, since, all);
             }
         }
+    }
+
+    /// Number of locks that it tracks.
+    pub const fn locks(&self) -> usize {
+        self.table.used()
     }
 
     /// The next event, in recorded order. Events with an invalid backend name are skipped.
@@ -225,28 +261,39 @@ impl<'r> Playback<'r> {
         }
     }
 
-    /// A time without records, in order with the events.
-    pub fn gap(&mut self, began: i64, ended: i64) {
+    /// A time without observation, in order with the events.
+    pub fn gap(&mut self, gap: &Gap) {
+        // Holdings that are open at a gap are resolved at their next event.
+        self.table.gap(gap);
         for Replay { follows, board } in &mut self.replays {
-            match follows {
-                Follows::Locks(lives) => lives.gap(&self.table, (began, ended), board),
-                Follows::Prefixes(prefixes) => prefixes.gap(&self.table, (began, ended), board),
+            if let Follows::Prefixes(prefixes) = follows {
+                prefixes.gap(&self.table, gap, board);
             }
-            board.gap(began, ended);
+            board.gap(gap);
         }
     }
 
-    pub fn finish(self, present: &dyn Present) -> Vec<Preview> {
+    /// Ends at `to`.
+    pub fn finish(self, present: &dyn Present, to: i64) -> Vec<Preview> {
         let Self { table, replays } = self;
         let done = replays.into_iter().map(|Replay { follows, mut board }| {
-            let to = board.to();
             match follows {
                 Follows::Locks(mut lives) => lives.finish(&table, present, to, &mut board),
-                Follows::Prefixes(mut prefixes) => prefixes.finish(&table, to, &mut board),
+                Follows::Prefixes(mut prefixes) => prefixes.finish(&table, present, to, &mut board),
             }
-            board.finish(table.seen())
+            board.finish(table.seen(), to)
         });
         done.collect()
+    }
+
+    /// The windows of the live rules after these events.
+    pub fn into_windows(self) -> Vec<RuleWindows> {
+        let Self { table, replays } = self;
+        let windows = replays.into_iter().filter_map(|replay| match replay.follows {
+            Follows::Locks(_) => None,
+            Follows::Prefixes(prefixes) => Some(prefixes.into_windows(&table, replay.board.uncounted())),
+        });
+        windows.collect()
     }
 }
 
@@ -258,7 +305,7 @@ impl Preview {
 
     /// Preview of a rule without history.
     pub fn unknown(rule: &Rule, (from, to): (i64, i64)) -> Self {
-        let mut preview = PreviewTrack::new(rule, from, to).finish(0);
+        let mut preview = PreviewTrack::new(rule, from, to).finish(0, to);
         if let HistorySource::NotKept(why) = rule.condition.kind.info().past {
             preview.unknown = Some(why.to_owned());
             preview.series.clear();

@@ -3,35 +3,16 @@
 /// Length of a chunk; inserting moves half of it on average.
 const CHUNK_MAX: usize = 256;
 
-/// Values accessible by rank, ascending.
-pub(super) trait Ranked {
-    fn count(&self) -> usize;
-
-    /// `None` after the last rank.
-    fn at(&self, place: usize) -> Option<i64>;
-
-    /// The value that `percent` of the values do not exceed; 0 if empty.
-    fn quantile(&self, percent: usize) -> i64 {
-        let place = (self.count() * percent).div_ceil(100).saturating_sub(1);
-        self.at(place).unwrap_or(0)
-    }
-}
-
-/// Sorted by the caller.
-impl Ranked for Vec<i64> {
-    fn count(&self) -> usize {
-        self.len()
-    }
-
-    fn at(&self, place: usize) -> Option<i64> {
-        self.get(place).copied()
-    }
-}
-
-/// Non-empty chunks, ascending.
-#[derive(Debug, Default)]
+/// Non-empty chunks of different values, ascending; each value with its number.
+#[derive(Debug, Clone, Default)]
 pub(super) struct SortedValues {
-    chunks: Vec<Vec<i64>>,
+    chunks: Vec<Chunk>,
+    count: usize,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Chunk {
+    values: Vec<(i64, u32)>,
     count: usize,
 }
 
@@ -39,55 +20,81 @@ impl SortedValues {
     pub(super) fn insert(&mut self, value: i64) {
         self.count += 1;
         let place = self.chunk_of(value).min(self.chunks.len().saturating_sub(1));
-        let Some(chunk) = self.chunks.get_mut(place) else {
-            self.chunks.push(vec![value]);
-            return;
-        };
-        let at = chunk.partition_point(|one| *one < value);
-        chunk.insert(at, value);
-        if chunk.len() > CHUNK_MAX {
-            let upper = chunk.split_off(CHUNK_MAX / 2);
-            self.chunks.insert(place + 1, upper);
+        if self.chunks.is_empty() {
+            self.chunks.push(Chunk::default());
+        }
+        let chunk = &mut self.chunks[place];
+        chunk.count += 1;
+        match chunk.values.binary_search_by_key(&value, |(value, _)| *value) {
+            Ok(at) => chunk.values[at].1 += 1,
+            Err(at) => chunk.values.insert(at, (value, 1)),
+        }
+        if chunk.values.len() > CHUNK_MAX {
+            let upper = chunk.values.split_off(CHUNK_MAX / 2);
+            let count = upper.iter().map(|(_, times)| *times as usize).sum();
+            chunk.count -= count;
+            let values = upper;
+            self.chunks.insert(place + 1, Chunk { values, count });
         }
     }
 
-    /// Removes one value equal to `value`, if there is one.
-    pub(super) fn remove(&mut self, value: i64) {
+    /// Removes a value that was inserted at least `times`.
+    pub(super) fn remove(&mut self, value: i64, times: u32) {
         let place = self.chunk_of(value);
         let Some(chunk) = self.chunks.get_mut(place) else {
             return;
         };
-        if let Ok(at) = chunk.binary_search(&value) {
-            chunk.remove(at);
-            self.count -= 1;
-            if chunk.is_empty() {
-                self.chunks.remove(place);
-            }
+        let Ok(at) = chunk.values.binary_search_by_key(&value, |(value, _)| *value) else {
+            return;
+        };
+        self.count -= times as usize;
+        chunk.count -= times as usize;
+        chunk.values[at].1 -= times;
+        if chunk.values[at].1 == 0 {
+            chunk.values.remove(at);
+        }
+        if chunk.values.is_empty() {
+            self.chunks.remove(place);
         }
     }
 
     /// The first chunk whose last value is at least `value`.
     fn chunk_of(&self, value: i64) -> usize {
         self.chunks
-            .partition_point(|chunk| chunk.last().is_some_and(|last| *last < value))
+            .partition_point(|chunk| chunk.values.last().is_some_and(|(last, _)| *last < value))
     }
-}
 
-impl Ranked for SortedValues {
-    fn count(&self) -> usize {
+    pub(super) const fn count(&self) -> usize {
         self.count
     }
 
+    /// The value that `percent` of the values do not exceed; 0 if empty.
+    pub(super) fn quantile(&self, percent: usize) -> i64 {
+        self.at(rank(self.count, percent)).unwrap_or(0)
+    }
+
+    /// The value of a rank, ascending; `None` after the last one.
     fn at(&self, place: usize) -> Option<i64> {
         let mut before = 0;
-        for chunk in &self.chunks {
-            if let Some(value) = chunk.get(place - before) {
+        let is_here = |chunk: &&Chunk| {
+            let is_behind = before + chunk.count <= place;
+            before += if is_behind { chunk.count } else { 0 };
+            !is_behind
+        };
+        let chunk = self.chunks.iter().find(is_here)?;
+        for (value, times) in &chunk.values {
+            before += *times as usize;
+            if before > place {
                 return Some(*value);
             }
-            before += chunk.len();
         }
         None
     }
+}
+
+/// Rank of a quantile of `count` values.
+fn rank(count: usize, percent: usize) -> usize {
+    (count * percent).div_ceil(100).saturating_sub(1)
 }
 
 #[cfg(test)]
@@ -99,26 +106,25 @@ mod tests {
     proptest! {
         #[test]
         fn ranks_equal_those_of_a_sorted_list(
-            steps in proptest::collection::vec((any::<bool>(), 0_i64..50), 0..2_000)
+            steps in proptest::collection::vec((any::<bool>(), 0_i64..2_000), 0..4_000)
         ) {
             let (mut sorted, mut plain) = (SortedValues::default(), Vec::new());
             for (is_new, value) in steps {
                 if is_new {
                     sorted.insert(value);
                     plain.push(value);
-                } else {
-                    sorted.remove(value);
-                    if let Some(at) = plain.iter().position(|one| *one == value) {
-                        plain.remove(at);
-                    }
+                } else if let Some(at) = plain.iter().position(|one| *one == value) {
+                    sorted.remove(value, 1);
+                    plain.remove(at);
                 }
             }
             plain.sort_unstable();
             prop_assert_eq!(sorted.count(), plain.len());
             for place in 0..=plain.len() {
-                prop_assert_eq!(sorted.at(place), plain.at(place));
+                prop_assert_eq!(sorted.at(place), plain.get(place).copied());
             }
-            prop_assert_eq!(sorted.quantile(95), plain.quantile(95));
+            let p95 = plain.get(rank(plain.len(), 95)).copied();
+            prop_assert_eq!(sorted.quantile(95), p95.unwrap_or(0));
         }
     }
 }

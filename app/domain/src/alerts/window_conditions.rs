@@ -1,30 +1,11 @@
-//! Conditions on the events of a prefix in a window. Live rules and the preview sum up windows
-//! separately and evaluate the sums with the same function.
+//! Conditions on the events of a prefix in a window; live rules and previews evaluate windows
+//! with these functions.
 
-use super::baseline::{Baseline, Window};
 use super::condition_kind::ConditionKind;
-use super::evaluate::{EvaluationResult, Subject};
-use super::holdings::Entry;
 use super::lock_conditions::share;
-use super::rule::{Condition, Rule};
-use super::sorted_values::Ranked;
+use super::prefix_window::{PrefixWindow, Sums};
+use super::rule::Condition;
 use crate::format;
-use crate::names::BackendName;
-
-/// Window of conditions that have no window parameter, in milliseconds.
-const WINDOW_MS: i64 = 300_000;
-
-/// Sums over one prefix in a window.
-pub(super) struct Sums<'v> {
-    pub(super) acquired: i64,
-    pub(super) contended: i64,
-    pub(super) refused: i64,
-    pub(super) lost: i64,
-    /// Waits in milliseconds, or hold times as thousandths of the TTL.
-    pub(super) values: &'v dyn Ranked,
-    /// Of the newest hold.
-    pub(super) ttl_ms: i64,
-}
 
 /// Result of one window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,21 +14,8 @@ pub(super) struct Verdict {
     pub(super) is_above: bool,
 }
 
-pub(super) fn window_ms(condition: &Condition) -> i64 {
-    condition.value("window").unwrap_or(WINDOW_MS)
-}
-
-/// The value that an entry adds to [`Sums::values`] for this condition, if any.
-pub(super) fn value_of(kind: ConditionKind, entry: Entry) -> Option<i64> {
-    match (kind, entry) {
-        (ConditionKind::WaitP95, Entry::Waited(ms)) => Some(ms),
-        // Only holds without a renewal: a holder that renews may work for longer than its TTL.
-        (ConditionKind::HoldNearTtl, Entry::Held { ms, ttl_ms }) => Some(share(ms, ttl_ms)),
-        _ => None,
-    }
-}
-
-pub(super) fn evaluate_sums(condition: &Condition, sums: &Sums<'_>) -> Verdict {
+pub(super) fn evaluate_window(condition: &Condition, window: &PrefixWindow, refused: i64) -> Verdict {
+    let sums = window.sums();
     let limit = |name| condition.value(name).unwrap_or(i64::MAX);
     let at_least = || condition.value("at_least").unwrap_or(1);
     let above = |measure, limit| Verdict {
@@ -60,11 +28,11 @@ pub(super) fn evaluate_sums(condition: &Condition, sums: &Sums<'_>) -> Verdict {
     };
     match condition.kind {
         ConditionKind::Contention => {
-            let asked = sums.holdings().saturating_add(sums.refused);
+            let asked = sums.holdings().saturating_add(refused);
             if asked < at_least() {
                 return above(0, i64::MAX);
             }
-            let measure = share(sums.contended.saturating_add(sums.refused), asked);
+            let measure = share(sums.contended.saturating_add(refused), asked);
             above(measure, limit("share"))
         }
         ConditionKind::WaitP95 => above(quantile(95), limit("longer_than")),
@@ -77,14 +45,24 @@ pub(super) fn evaluate_sums(condition: &Condition, sums: &Sums<'_>) -> Verdict {
     }
 }
 
-/// The sentence of an alert whose window [holds](judge_sums).
-pub(super) fn sums_sentence(condition: &Condition, sums: &Sums<'_>, measure: i64) -> String {
-    let within = format::period(window_ms(condition));
+/// The sentence of an alert whose window [holds](evaluate_window).
+pub(super) fn window_sentence(
+    condition: &Condition,
+    window: &PrefixWindow,
+    refused: i64,
+    measure: i64,
+) -> String {
+    let (within, sums) = (format::period(window.window_ms()), window.sums());
     let count = sums.values.count();
+    let of = if window.is_cut() { "the newest " } else { "" };
+    let uncertain = match sums.uncertain {
+        0 => String::new(),
+        uncertain => format!(", not counting {uncertain} of uncertain length"),
+    };
     match condition.kind {
         ConditionKind::Contention => {
             let (per_cent, holdings) = (measure / 10, sums.holdings());
-            match sums.refused {
+            match refused {
                 0 => format!("{per_cent} % of {holdings} holdings in {within} were waited for."),
                 refused => {
                     let asked = holdings.saturating_add(refused);
@@ -94,12 +72,12 @@ pub(super) fn sums_sentence(condition: &Condition, sums: &Sums<'_>, measure: i64
         }
         ConditionKind::WaitP95 => {
             let p95 = format::duration(measure);
-            format!("The p95 of {count} waits in {within} is {p95}.")
+            format!("The p95 of {of}{count} waits in {within}{uncertain} is {p95}.")
         }
         ConditionKind::HoldNearTtl => {
             let (per_cent, ttl) = (measure / 10, format::period(sums.ttl_ms));
             format!(
-                "The p99 of {count} holds in {within} is {per_cent} % of the TTL of {ttl}: the work takes as long as its lease."
+                "The p99 of {of}{count} holds in {within}{uncertain} is {per_cent} % of the TTL of {ttl}: the work takes as long as its lease."
             )
         }
         _ => {
@@ -109,81 +87,8 @@ pub(super) fn sums_sentence(condition: &Condition, sums: &Sums<'_>, measure: i64
     }
 }
 
-impl Sums<'_> {
+impl Sums {
     fn holdings(&self) -> i64 {
         self.acquired.max(self.contended)
-    }
-}
-
-/// Every prefix for which the rule's condition holds now.
-pub fn evaluate_windows(index: usize, rule: &Rule, past: &Baseline, now: i64) -> Vec<EvaluationResult> {
-    let condition = &rule.condition;
-    let mut found = Vec::new();
-    for (key, window) in past.windows() {
-        let (backend, prefix) = key;
-        if !rule.scope.has_backend(backend) {
-            continue;
-        }
-        let mut values = Vec::new();
-        let sums = window.add_up(rule, past, key, now, &mut values);
-        let verdict = evaluate_sums(condition, &sums);
-        if verdict.is_above {
-            found.push(EvaluationResult {
-                rule: index,
-                subject: Subject::Prefix {
-                    backend: backend.clone(),
-                    prefix: prefix.clone(),
-                },
-                owner: None,
-                holding: String::new(),
-                measure: verdict.measure,
-                why: sums_sentence(condition, &sums, verdict.measure),
-            });
-        }
-    }
-    found
-}
-
-impl Window {
-    /// Restricted to names that the rule's pattern covers.
-    fn add_up<'v>(
-        &self,
-        rule: &Rule,
-        past: &Baseline,
-        key: &(BackendName, String),
-        now: i64,
-        values: &'v mut Vec<i64>,
-    ) -> Sums<'v> {
-        let of = &rule.scope.prefix;
-        let since = now - window_ms(&rule.condition);
-        let (mut acquired, mut contended, mut lost, mut newest_ttl) = (0, 0, 0, None);
-        let newest_first = self.entries.iter().rev();
-        for (_, entry, name) in newest_first.take_while(|(at, ..)| *at > since) {
-            if !of.covers(name.as_bytes()) {
-                continue;
-            }
-            acquired += i64::from(*entry == Entry::Acquired);
-            contended += i64::from(*entry == Entry::Contended);
-            lost += i64::from(*entry == Entry::Lost);
-            values.extend(value_of(rule.condition.kind, *entry));
-            if let Entry::Held { ttl_ms, .. } = entry {
-                newest_ttl.get_or_insert(*ttl_ms);
-            }
-        }
-        values.sort_unstable();
-        // Refusals have a template and no name: a rule on one tenant of many counts none.
-        let refused = if of.covers(key.1.as_bytes()) {
-            past.refused_in(key, since, now)
-        } else {
-            0
-        };
-        Sums {
-            acquired,
-            contended,
-            refused,
-            lost,
-            values,
-            ttl_ms: newest_ttl.unwrap_or(0),
-        }
     }
 }

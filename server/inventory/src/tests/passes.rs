@@ -285,3 +285,22 @@ fn a_resync_counts_only_changes_without_a_notification() {
     feed_pass(&feed, 4_000, &["c"], Some(whole(&["key"])));
     assert_eq!(differences(4_000), 1);
 }
+
+#[test]
+fn an_outage_is_queued_when_its_backend_is_observed_again() {
+    // Polled every 2 s: observed again after 4 s, after 4.5 s, and after 60 s, of which 56 s are
+    // an outage.
+    let (inventory, feeds) = inventory(&["one"]);
+    inventory.journal().open();
+    let mut outages = Vec::new();
+    for at in [0, 4_000, 8_500, 68_500] {
+        feed_pass(&feeds[0], at, &["a"], Some(whole(&["key"])));
+        outages.extend(inventory.journal().take().outages);
+    }
+    let spans: Vec<(i64, i64)> = outages
+        .iter()
+        .map(|outage| (outage.began.timestamp_millis(), outage.ended.timestamp_millis()))
+        .collect();
+    let epoch = now(0).wall_at(Tick(0)).timestamp_millis();
+    assert_eq!(spans, [(epoch + 12_500, epoch + 68_500)]);
+}

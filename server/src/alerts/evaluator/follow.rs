@@ -20,6 +20,8 @@ impl Evaluator {
             .await?;
         self.name_long_held(&book).await;
         let due = self.news.due(marks, book.revision, at);
+        self.learn_windows(&book.rules(), at).await?;
+        self.alerts.previews.forget_unused(at);
         if due.events || self.is_behind {
             self.learn(at).await?;
         }

@@ -49,8 +49,8 @@ pub(super) fn look_at(
                     seen.left_out.add(rule, &Subject::Lock(id()), sight.owner);
                     continue;
                 }
-                let p95 = (rule.condition.kind == ConditionKind::LongHeld)
-                    .then(|| p95(sight))
+                let usual = (rule.condition.kind == ConditionKind::LongHeld)
+                    .then(|| long_held.usual_hold(&id()))
                     .flatten();
                 seen.found.push(EvaluationResult {
                     rule: *index,
@@ -58,7 +58,7 @@ pub(super) fn look_at(
                     owner: sight.owner.map(str::to_owned),
                     holding: sight.holding(),
                     measure,
-                    why: lock_sentence(&rule.condition, sight, measure, p95),
+                    why: lock_sentence(&rule.condition, sight, measure, usual),
                 });
             }
             ConditionResult::Unknown if is_wanted && !known.is_empty() => {

@@ -21,7 +21,7 @@ struct Entry {
 
 /// Inputs of a preview; the rule's name and receivers have no influence.
 #[derive(PartialEq, Eq)]
-struct Key {
+pub(super) struct Key {
     condition: Condition,
     scope: Scope,
     timing: Timing,

@@ -8,9 +8,9 @@ use domain::names::{BackendName, LockId, Source};
 use inventory::Inventory;
 use runtime::clock::ClockReading;
 
-pub(super) struct Observed {
-    pub(super) inventory: Arc<Inventory>,
-    pub(super) now: ClockReading,
+pub(in crate::alerts) struct Observed {
+    pub(in crate::alerts) inventory: Arc<Inventory>,
+    pub(in crate::alerts) now: ClockReading,
 }
 
 impl Present for Observed {
@@ -20,5 +20,9 @@ impl Present for Observed {
 
     fn holder(&self, lock: &LockId) -> HolderNow {
         self.inventory.holder(lock, self.now)
+    }
+
+    fn unobserved_since(&self, backend: &BackendName) -> Option<i64> {
+        self.inventory.unobserved_since(backend, self.now)
     }
 }

@@ -168,6 +168,12 @@ pub struct PreviewDto {
     acquisitions: u64,
     acquisitions_without_ttl: u64,
     gaps: u64,
+    /// Of single backends: nothing about their locks fires or resolves meanwhile.
+    outages: u64,
+    /// Began or ended in an outage; they do not count for quantiles.
+    holds_uncertain: u64,
+    /// Events of more prefixes than a rule counts.
+    uncounted: u64,
 }
 
 impl From<Preview> for PreviewDto {
@@ -185,6 +191,9 @@ impl From<Preview> for PreviewDto {
             acquisitions: preview.acquisitions,
             acquisitions_without_ttl: preview.without_ttl,
             gaps: preview.gaps.len() as u64,
+            outages: preview.outages,
+            holds_uncertain: preview.uncertain_holds,
+            uncounted: preview.uncounted,
         }
     }
 }

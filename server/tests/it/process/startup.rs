@@ -48,8 +48,12 @@ impl Running {
 
     /// One more server on the same store, and with the same token.
     pub(super) async fn another(&self) -> Self {
+        self.another_with("").await
+    }
+
+    pub(super) async fn another_with(&self, toml: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        Self::spawned(folder, self.store.clone(), self.token.clone(), "").await
+        Self::spawned(folder, self.store.clone(), self.token.clone(), toml).await
     }
 
     async fn spawned(folder: tempfile::TempDir, store: String, token: String, toml: &str) -> Self {

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use ::testkit::{EtcdOptions, Throwaway};
 use chrono::{DateTime, Utc};
+use domain::access::Role;
 use etcd_client::PutOptions;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::proxy::{Link, Proxy};
 use testkit::eventually;
@@ -96,7 +97,23 @@ async fn an_end_in_an_outage_has_a_window_and_the_hold_an_interval() {
         "{again}"
     );
     shown(&console).await;
+    previewed(&console).await;
     console.stop().await;
+}
+
+/// The preview of a rule on the backend: a gap in which nothing fires, and a hold of uncertain length.
+async fn previewed(console: &TestServer) {
+    let rule = json!({
+        "condition": "long_held", "backends": ["coord"], "for": "0s",
+        "with": {"longer_than": "1h", "times_p95": ""}
+    });
+    let admin = console.token_of(Role::Admin).await;
+    eventually("the preview has the outage", async || {
+        let (status, preview) = console.as_user(&admin).post("/v1/rules/preview", &rule).await;
+        assert_eq!(status, 200, "{preview}");
+        preview["gaps"].as_u64() >= Some(1) && preview["holdsUncertain"] == 1 && preview["count"] == 0
+    })
+    .await;
 }
 
 /// On the page and in the sums.

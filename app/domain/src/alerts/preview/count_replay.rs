@@ -43,7 +43,7 @@ pub(super) fn preview(rule: &Rule, (from, to): (i64, i64), all: &[Happened]) -> 
         step_subjects(&mut tracked, window.found(), rule.timing, now, &mut board);
     }
     run_due(&mut tracked, rule.timing, to, &mut board);
-    board.finish(0)
+    board.finish(0, to)
 }
 
 /// Steps every subject: `Holds` for the results found, `Clear` for the others.

@@ -2,27 +2,29 @@
 
 mod holding_replay;
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use self::holding_replay::{Judging, Life};
 use super::lock_table::{LockRef, LockTable};
 use super::preview_track::PreviewTrack;
 use super::{HolderNow, PastEvent, Present};
-use crate::alerts::hold_times::HoldTimes;
+use crate::alerts::hold_times::{HoldLength, HoldTimes};
 use crate::alerts::rule::Rule;
 use crate::lock_detail::EventKind;
 
-pub(super) struct Lives<'r> {
-    rule: &'r Rule,
+#[derive(Clone)]
+pub(super) struct Lives {
+    rule: Arc<Rule>,
     /// Indexed by the number of the lock.
     tracks: Vec<Track>,
-    /// Gaps so far.
-    gaps: Vec<(i64, i64)>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Track {
     /// `None`: not yet compared with the rule's scope.
     is_covered: Option<bool>,
-    opened_at: Option<i64>,
+    opened: Option<Opened>,
     holds: HoldTimes,
     /// The holder. The strings keep their capacity for the next holder.
     owner: String,
@@ -30,18 +32,25 @@ struct Track {
     life: Option<Life>,
 }
 
-impl<'r> Lives<'r> {
-    pub(super) const fn new(rule: &'r Rule) -> Self {
+/// Begin of the current holding.
+#[derive(Clone, Copy)]
+struct Opened {
+    at: i64,
+    /// In an outage of its backend.
+    is_uncertain: bool,
+}
+
+impl Lives {
+    pub(super) const fn new(rule: Arc<Rule>) -> Self {
         Self {
             rule,
             tracks: Vec::new(),
-            gaps: Vec::new(),
         }
     }
 
     pub(super) fn is_held(&self, number: u32) -> bool {
         let track = self.tracks.get(number as usize);
-        track.is_some_and(|track| track.opened_at.is_some())
+        track.is_some_and(|track| track.opened.is_some())
     }
 
     pub(super) fn forget(&mut self, number: u32) {
@@ -67,13 +76,8 @@ impl<'r> Lives<'r> {
             .get_or_insert_with(|| scope.has_backend(lock.backend) && scope.prefix.covers(lock.name));
         if is_covered {
             board.read(1);
-            track.event(self.rule, &self.gaps, lock, event, board);
+            track.event(&self.rule, lock, event, board);
         }
-    }
-
-    /// Holdings open at the gap are resolved at their next event.
-    pub(super) fn gap(&mut self, _: &LockTable, gap: (i64, i64), _: &mut PreviewTrack) {
-        self.gaps.push(gap);
     }
 
     pub(super) fn finish(
@@ -83,32 +87,38 @@ impl<'r> Lives<'r> {
         to: i64,
         board: &mut PreviewTrack,
     ) {
+        let mut ends = HashMap::new();
         for (number, track) in (0_u32..).zip(&mut self.tracks) {
             let Some(mut life) = track.life.take() else {
                 continue;
             };
             let lock = table.lock(number);
-            let (rule, holds, owner) = (self.rule, &track.holds, &track.owner);
+            // Nothing fires behind a backend that does not answer now.
+            let to = *ends.entry(lock.backend).or_insert_with(|| {
+                let unobserved = present.unobserved_since(lock.backend);
+                unobserved.map_or(to, |since| since.min(to))
+            });
+            let (rule, holds, owner) = (&*self.rule, &track.holds, &track.owner);
             let judging = Judging {
                 rule,
                 lock: &lock,
                 holds,
                 owner,
             };
-            if life.is_over_gap(&self.gaps) {
+            if life.is_over_gap(&judging) {
                 match present.holder(&lock.id()) {
                     HolderNow::Held { owner, token }
                         if owner.as_deref().unwrap_or_default() == track.owner
                             && token.as_deref().unwrap_or_default() == track.token =>
                     {
-                        life.go_on(&judging, &self.gaps, board);
+                        life.go_on(&judging, board);
                     }
                     HolderNow::Held { .. } | HolderNow::Free => {
-                        life.end_unseen(&judging, &self.gaps, board);
+                        life.end_unseen(&judging, board);
                         continue;
                     }
                     HolderNow::Unknown => {
-                        life.stop(&judging, &self.gaps, board);
+                        life.stop(&judging, board);
                         continue;
                     }
                 }
@@ -122,13 +132,12 @@ impl Track {
     fn event(
         &mut self,
         rule: &Rule,
-        gaps: &[(i64, i64)],
         lock: &LockRef<'_>,
         event: &PastEvent<'_>,
         board: &mut PreviewTrack,
     ) {
         let Self {
-            opened_at,
+            opened,
             holds,
             owner,
             token,
@@ -147,46 +156,53 @@ impl Track {
             EventKind::Acquired | EventKind::Reclaimed => {
                 board.acquired(event.has_limit());
                 match life.take() {
-                    Some(mut before) if before.is_over_gap(gaps) => before.end_unseen(&judging, gaps, board),
+                    Some(mut before) if before.is_over_gap(&judging) => before.end_unseen(&judging, board),
                     Some(mut before) => before.close(&judging, at, board),
                     None => {}
                 }
-                *opened_at = Some(at);
+                *opened = Some(Opened {
+                    at,
+                    is_uncertain: event.not_before.is_some(),
+                });
                 if rule.scope.owner.matches(by) {
                     replace(owner, by);
                     replace(token, event.token.unwrap_or_default());
-                    *life = Some(Life::of(event, gaps.len()));
+                    *life = Some(Life::of(event, lock.gaps));
                 }
             }
             EventKind::Renewed => {
                 // A row of renewals is written after the event that ended them.
                 let it = life.as_mut().filter(|life| life.is_renewed_by(event));
                 let Some(it) = it else { return };
-                if it.is_over_gap(gaps) {
+                if it.is_over_gap(&judging) {
                     if !is_same_holder {
-                        it.end_unseen(&judging, gaps, board);
+                        it.end_unseen(&judging, board);
                         *life = None;
                         return;
                     }
-                    it.go_on(&judging, gaps, board);
+                    it.go_on(&judging, board);
                 }
                 it.advance(&judging, at, board);
                 it.renew(event);
             }
             EventKind::Released | EventKind::Expired | EventKind::Revoked => {
                 if let Some(mut ended) = life.take() {
-                    match ended.is_over_gap(gaps) {
-                        true if !is_same_holder => ended.end_unseen(&judging, gaps, board),
+                    match ended.is_over_gap(&judging) {
+                        true if !is_same_holder => ended.end_unseen(&judging, board),
                         true => {
-                            ended.go_on(&judging, gaps, board);
+                            ended.go_on(&judging, board);
                             ended.learn_deadline(event);
                             ended.close(&judging, at, board);
                         }
                         false => ended.close(&judging, at, board),
                     }
                 }
-                if let Some(opened_at) = opened_at.take() {
-                    holds.add(at - opened_at);
+                if let Some(opened) = opened.take() {
+                    let is_uncertain = opened.is_uncertain || event.not_before.is_some();
+                    if is_uncertain {
+                        board.uncertain_hold();
+                    }
+                    holds.add(HoldLength::new(at - opened.at, is_uncertain));
                 }
             }
             EventKind::Waiting

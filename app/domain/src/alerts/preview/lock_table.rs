@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
-use super::{Present, ScanTimes};
+use super::{Gap, Present, ScanTimes};
 use crate::alerts::baseline::{LOCKS_MAX, PREFIXES_MAX};
 use crate::history::template::template;
 use crate::names::{BackendName, LockId, Resource, Source};
@@ -16,8 +16,18 @@ const SCAN_TIMES: ScanTimes = ScanTimes {
     grain_ms: 1,
 };
 
+/// A time without observation of one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) began: i64,
+    pub(super) ended: i64,
+    /// Of its backend alone: events after it show what changed in it.
+    pub(super) is_outage: bool,
+}
+
 /// Bounded like the baseline of the live rules: beyond the limit, the least recently used half
 /// is evicted.
+#[derive(Clone)]
 pub(super) struct LockTable {
     places: Vec<Place>,
     /// Index for the last event; consecutive events often share it.
@@ -34,13 +44,17 @@ pub(super) struct LockTable {
 }
 
 /// One source of one backend.
+#[derive(Clone)]
 struct Place {
     backend: BackendName,
     source: Source,
     scan_times: ScanTimes,
+    /// So far, oldest first.
+    gaps: Vec<Span>,
     locks: HashMap<Arc<[u8]>, u32>,
 }
 
+#[derive(Clone)]
 struct KnownLock {
     place: usize,
     name: Arc<[u8]>,
@@ -55,6 +69,7 @@ pub(super) struct LockRef<'t> {
     pub(super) source: &'t Source,
     pub(super) name: &'t [u8],
     pub(super) scan_times: ScanTimes,
+    pub(super) gaps: &'t [Span],
     /// Number and text of its template.
     pub(super) prefix: Option<(u32, &'t str)>,
 }
@@ -118,6 +133,7 @@ impl LockTable {
                     scan_times: present.scan_times(&backend, &source).unwrap_or(SCAN_TIMES),
                     backend,
                     source,
+                    gaps: Vec::new(),
                     locks: HashMap::new(),
                 });
                 self.places.len() - 1
@@ -186,10 +202,26 @@ impl LockTable {
             source: &place.source,
             name: lock.map_or(NAME, |lock| &lock.name),
             scan_times: place.scan_times,
+            gaps: &place.gaps,
             prefix: lock
                 .and_then(|lock| lock.prefix)
                 .and_then(|number| Some((number, self.prefix_name(number)?.1.as_str()))),
         }
+    }
+
+    /// A time without observation begins.
+    pub(super) fn gap(&mut self, gap: &Gap) {
+        let span = Span {
+            began: gap.began,
+            ended: gap.ended,
+            is_outage: gap.backend.is_some(),
+        };
+        let is_of = |place: &&mut Place| gap.backend.as_ref().is_none_or(|name| *name == place.backend);
+        self.places.iter_mut().filter(is_of).for_each(|place| place.gaps.push(span));
+    }
+
+    pub(super) const fn used(&self) -> usize {
+        self.used
     }
 
     pub(super) const fn is_full(&self) -> bool {

@@ -3,17 +3,21 @@
 mod window;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use self::window::{PrefixName, SlidingWindow};
-use super::PastEvent;
+use super::{Gap, PastEvent, Present};
 use super::lock_table::{LockRef, LockTable};
 use super::preview_track::PreviewTrack;
 use crate::alerts::baseline::Refused;
+use crate::alerts::hold_times::HoldLength;
 use crate::alerts::holdings::{Entry, Holdings, Occurrence};
 use crate::alerts::rule::Rule;
+use crate::alerts::rule_windows::RuleWindows;
 
-pub(super) struct Prefixes<'r> {
-    rule: &'r Rule,
+#[derive(Clone)]
+pub(super) struct Prefixes {
+    rule: Arc<Rule>,
     from: i64,
     /// Indexed by the number of the lock.
     tracks: Vec<Track>,
@@ -22,15 +26,15 @@ pub(super) struct Prefixes<'r> {
     entries: Vec<Entry>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Track {
     /// `None`: not yet compared with the rule's scope.
     is_covered: Option<bool>,
     holdings: Holdings,
 }
 
-impl<'r> Prefixes<'r> {
-    pub(super) const fn new(rule: &'r Rule, from: i64) -> Self {
+impl Prefixes {
+    pub(super) const fn new(rule: Arc<Rule>, from: i64) -> Self {
         Self {
             rule,
             from,
@@ -51,13 +55,17 @@ impl<'r> Prefixes<'r> {
         }
     }
 
-    /// Refusals have a template and no name: a rule on one tenant of many counts none.
-    pub(super) fn refused(&mut self, table: &mut LockTable, all: &[Refused]) {
+    /// Replaces the refusals since a time. They have a template and no name: a rule on one
+    /// tenant of many counts none.
+    pub(super) fn refused(&mut self, table: &mut LockTable, since: i64, all: &[Refused]) {
         if self.rule.condition.kind != crate::alerts::ConditionKind::Contention {
             return;
         }
         let mut groups: HashMap<(&_, &str), Vec<(i64, i64)>> = HashMap::new();
-        for one in all.iter().filter(|one| one.at >= self.from) {
+        for window in self.windows.iter_mut().flatten() {
+            window.forget_refused(since);
+        }
+        for one in all.iter().filter(|one| one.at >= self.from.max(since)) {
             let times = i64::try_from(one.times).unwrap_or(i64::MAX);
             let of = groups.entry((&one.backend, &one.prefix)).or_default();
             of.push((one.at, times));
@@ -80,7 +88,7 @@ impl<'r> Prefixes<'r> {
         if self.windows.len() <= index {
             self.windows.resize_with(index + 1, || None);
         }
-        let (rule, from) = (self.rule, self.from);
+        let (rule, from) = (&self.rule, self.from);
         self.windows[index].get_or_insert_with(|| SlidingWindow::new(rule, from))
     }
 
@@ -106,19 +114,26 @@ impl<'r> Prefixes<'r> {
         let occurrence = Occurrence {
             at: event.at,
             kind: event.kind,
+            is_uncertain: event.not_before.is_some(),
             ttl_ms: event.ttl_ms,
             waiters: event.waiters,
             renewals: event.run.map_or(1, |run| run.count),
         };
         let mut entries = std::mem::take(&mut self.entries);
-        track
+        let held = track
             .holdings
             .apply(&occurrence, &mut |entry| entries.push(entry));
+        if held == Some(HoldLength::Uncertain) {
+            board.uncertain_hold();
+        }
         if entries.contains(&Entry::Acquired) {
             board.acquired(occurrence.ttl_ms.is_some());
         }
+        if lock.prefix.is_none() && !entries.is_empty() {
+            board.not_counted();
+        }
         if let Some((prefix, name)) = lock.prefix.filter(|_| !entries.is_empty()) {
-            let rule = self.rule;
+            let rule = &self.rule.clone();
             let window = self.window(prefix);
             for entry in entries.drain(..) {
                 window.add(rule, (lock.backend, name), event.at, entry, board);
@@ -128,18 +143,40 @@ impl<'r> Prefixes<'r> {
         self.entries = entries;
     }
 
-    pub(super) fn gap(&mut self, table: &LockTable, gap: (i64, i64), board: &mut PreviewTrack) {
-        self.each(table, |window, rule, name| window.gap(rule, name, gap, board));
+    pub(super) fn gap(&mut self, table: &LockTable, gap: &Gap, board: &mut PreviewTrack) {
+        self.each(table, |window, rule, name| {
+            if gap.backend.as_ref().is_none_or(|backend| backend == name.0) {
+                window.gap(rule, name, (gap.began, gap.ended), board);
+            }
+        });
     }
 
-    pub(super) fn finish(&mut self, table: &LockTable, to: i64, board: &mut PreviewTrack) {
-        self.each(table, |window, rule, name| window.finish(rule, name, to, board));
+    pub(super) fn finish(
+        &mut self,
+        table: &LockTable,
+        present: &dyn Present,
+        to: i64,
+        board: &mut PreviewTrack,
+    ) {
+        self.each(table, |window, rule, name| {
+            let unobserved = present.unobserved_since(name.0);
+            let to = unobserved.map_or(to, |since| since.min(to));
+            window.finish(rule, name, to, board);
+        });
+    }
+
+    pub(super) fn into_windows(self, table: &LockTable, uncounted: u64) -> RuleWindows {
+        let named = (0_u32..).zip(self.windows);
+        let named = named.filter_map(|(number, window)| {
+            Some((table.prefix_name(number)?.clone(), window?.into_entries()))
+        });
+        RuleWindows::of_replay(&self.rule, named.collect(), uncounted)
     }
 
     fn each(&mut self, table: &LockTable, mut act: impl FnMut(&mut SlidingWindow, &Rule, PrefixName<'_>)) {
         for (number, window) in (0_u32..).zip(&mut self.windows) {
             if let (Some(window), Some((backend, name))) = (window, table.prefix_name(number)) {
-                act(window, self.rule, (backend, name));
+                act(window, &self.rule, (backend, name));
             }
         }
     }

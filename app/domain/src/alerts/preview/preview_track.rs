@@ -1,17 +1,22 @@
 //! Output of a preview: firings, series of the worst measure, gaps.
 
-use super::{Firing, Preview, SeriesPoint};
+use super::{Firing, Gap, Preview, SeriesPoint};
 use crate::alerts::condition_kind::ConditionKind;
 use crate::alerts::evaluate::EvaluationResult;
 use crate::alerts::rule::Rule;
+use crate::names::BackendName;
 
 /// Points of the series.
 const POINTS: i64 = 240;
 /// Firings that are listed; the rest is counted.
 const FIRINGS_MAX: usize = 1_000;
 
+#[derive(Clone)]
 pub(super) struct PreviewTrack {
+    /// Until it is finished, `to` is the latest possible end.
     preview: Preview,
+    /// Backends of the rule; empty: all.
+    backends: Vec<BackendName>,
     /// Lower values are worse.
     is_falling: bool,
     /// Without an event the measure is 0.
@@ -38,14 +43,11 @@ impl PreviewTrack {
         };
         Self {
             preview,
+            backends: rule.scope.backends.clone(),
             is_falling: rule.condition.kind == ConditionKind::NearExpiry,
             is_of_windows: rule.condition.kind.about() == crate::alerts::About::Prefix,
             step: ((to - from) / POINTS).max(1),
         }
-    }
-
-    pub(super) const fn to(&self) -> i64 {
-        self.preview.to
     }
 
     pub(super) const fn read(&mut self, events: u64) {
@@ -59,6 +61,20 @@ impl PreviewTrack {
     pub(super) fn acquired(&mut self, has_ttl: bool) {
         self.preview.acquisitions += 1;
         self.preview.without_ttl += u64::from(!has_ttl);
+    }
+
+    /// A hold whose length is uncertain ended.
+    pub(super) const fn uncertain_hold(&mut self) {
+        self.preview.uncertain_holds += 1;
+    }
+
+    /// An event that no window counts.
+    pub(super) const fn not_counted(&mut self) {
+        self.preview.uncounted += 1;
+    }
+
+    pub(super) const fn uncounted(&self) -> u64 {
+        self.preview.uncounted
     }
 
     pub(super) fn fired(&mut self, at: i64, found: impl FnOnce() -> EvaluationResult) -> FiringNumber {
@@ -118,16 +134,31 @@ impl PreviewTrack {
         (first..=last).map(move |index| start + index * step - 1)
     }
 
-    pub(super) fn gap(&mut self, began: i64, ended: i64) {
-        let (from, to) = (self.preview.from, self.preview.to);
-        if ended > from && began < to {
-            self.preview.gaps.push((began.max(from), ended.min(to)));
+    pub(super) fn gap(&mut self, gap: &Gap) {
+        if gap.ended <= self.preview.from {
+            return;
+        }
+        let is_of_rule = |backend: &BackendName| self.backends.is_empty() || self.backends.contains(backend);
+        match &gap.backend {
+            // An outage of the only backend of a rule is a gap.
+            Some(backend) if self.backends.len() != 1 => {
+                self.preview.outages += u64::from(is_of_rule(backend));
+            }
+            Some(backend) if !is_of_rule(backend) => {}
+            _ => self.preview.gaps.push((gap.began.max(self.preview.from), gap.ended)),
         }
     }
 
-    pub(super) fn finish(self, locks: u64) -> Preview {
+    pub(super) fn finish(self, locks: u64, to: i64) -> Preview {
         let mut preview = self.preview;
-        preview.locks = locks;
+        (preview.locks, preview.to) = (locks, to);
+        preview.gaps.retain(|(began, _)| *began < to);
+        preview.gaps.iter_mut().for_each(|(_, ended)| *ended = to.min(*ended));
+        let points = (to - preview.from + self.step - 1) / self.step;
+        preview.series.truncate(usize::try_from(points.max(1)).unwrap_or(1));
+        if let Some(last) = preview.series.last_mut() {
+            last.at = last.at.min(to);
+        }
         preview.firings.sort_by_key(|firing| firing.at);
         if self.is_of_windows {
             let gaps = &preview.gaps;

@@ -1,11 +1,11 @@
 //! Previews over a gap: holdings before it and after it.
 
-use super::preview::{H, Now, S, event, play_over_gaps};
+use super::preview::{H, Now, S, event, play_gaps, play_over_gaps};
 use super::state_machine::rule;
-use crate::alerts::{Preview, Rule};
+use crate::alerts::{Baseline, Condition, Gap, Preview, Rule};
 use crate::history::{HistoryEvent, Run};
 use crate::lock_detail::EventKind::{Acquired, Expired, Released, Renewed};
-use crate::names::OwnerId;
+use crate::names::{BackendName, OwnerId};
 
 const GAP: (i64, i64) = (10 * S, 40 * S);
 
@@ -101,4 +101,112 @@ fn renewals_after_a_gap_show_the_same_holder() {
         "{:?}",
         seen.firings
     );
+}
+
+/// Of the backend of the lock.
+fn outage((began, ended): (i64, i64)) -> Gap {
+    Gap {
+        backend: Some(BackendName::builtin()),
+        began,
+        ended,
+    }
+}
+
+#[test]
+fn an_outage_of_its_backend_does_not_count_for_the_duration() {
+    // Held for longer than 20 s, for 20 s; pending for 5 s at the outage of 34 s, in which no
+    // lock changes. An outage of another backend changes nothing.
+    let mut rule = long_held();
+    rule.timing.for_ms = 20 * S;
+    let events = [event(0, Acquired, "a"), event(90 * S, Released, "a")];
+    let span = (26 * S, 60 * S);
+    let seen = play_gaps(&rule, &events, &[outage(span)], &Now(None), H);
+    assert_eq!(firings(&seen), [(75 * S, Some(90 * S))]);
+    assert_eq!((seen.gaps.len(), seen.outages), (0, 1));
+    let other = Gap {
+        backend: Some(BackendName::parse("orders").unwrap()),
+        ..outage(span)
+    };
+    let seen = play_gaps(&rule, &events, &[other], &Now(None), H);
+    assert_eq!(firings(&seen), [(41 * S, Some(90 * S))]);
+    // To a rule on this backend alone it is a gap.
+    rule.scope.backends = vec![BackendName::builtin()];
+    let seen = play_gaps(&rule, &events, &[outage(span)], &Now(None), H);
+    assert_eq!((seen.gaps.as_slice(), seen.outages), (&[span][..], 0));
+}
+
+#[test]
+fn a_hold_that_ended_in_an_outage_does_not_fire() {
+    // It passed its threshold only if it ended at the end of the outage, which nobody knows.
+    let ended = HistoryEvent {
+        not_before: Some(8 * S),
+        ..event(40 * S, Released, "a")
+    };
+    let seen = play_gaps(
+        &long_held(),
+        &[event(0, Acquired, "a"), ended],
+        &[outage((12 * S, 41 * S))],
+        &Now(None),
+        H,
+    );
+    assert_eq!((seen.count, seen.uncertain_holds), (0, 1));
+}
+
+#[test]
+fn an_outage_keeps_the_renewal_interval() {
+    // Renewed every 10 s of 30 s before the outage and once in it, then silent: not renewing
+    // fires before the end.
+    let renewed = HistoryEvent {
+        run: Some(Run {
+            count: 10,
+            until: 100 * S,
+        }),
+        ..event(10 * S, Renewed, "a")
+    };
+    let events = [
+        event(0, Acquired, "a"),
+        renewed,
+        event(121 * S, Renewed, "a"),
+        event(151 * S, Expired, "a"),
+    ];
+    let spans = [outage((104 * S, 122 * S))];
+    let seen = play_gaps(&rule("not_renewing"), &events, &spans, &Now(None), H);
+    assert_eq!(seen.count, 1, "{:?}", seen.firings);
+    assert!(seen.firings[0].at < 151 * S - 4 * S, "{:?}", seen.firings);
+}
+
+#[test]
+fn holds_of_uncertain_length_do_not_raise_the_p95() {
+    // Twenty holds of a minute; then two of up to two hours that ended in an outage, and one of
+    // ten minutes: ten times the p95.
+    let rule = {
+        let mut rule = rule("long_held");
+        rule.condition = Condition::default_of(rule.condition.kind);
+        rule
+    };
+    let mut events = Vec::new();
+    let mut hold = |at: i64, ms: i64, not_before: Option<i64>| {
+        events.push(event(at, Acquired, "a"));
+        events.push(HistoryEvent {
+            not_before,
+            ..event(at + ms, Released, "a")
+        });
+    };
+    for n in 0..20 {
+        hold(n * H, 60 * S, None);
+    }
+    hold(20 * H, 119 * 60 * S, Some(20 * H + 30 * S));
+    hold(22 * H, 119 * 60 * S, Some(22 * H + 30 * S));
+    hold(24 * H, 600 * S, None);
+    let spans = [20, 22].map(|hour| outage((hour * H + 34 * S, hour * H + 119 * 60 * S + S)));
+    let seen = play_gaps(&rule, &events, &spans, &Now(None), 26 * H);
+    assert_eq!((seen.count, seen.uncertain_holds), (1, 2), "{:?}", seen.firings);
+    assert_eq!(
+        seen.firings[0].why,
+        "Held for 3 m 01 s, 3 times its p95 of 1 m 00 s (2 holds of uncertain length not counted)."
+    );
+    let mut past = Baseline::default();
+    events.iter().take(44).for_each(|event| past.apply(event));
+    let usual = past.usual_hold(&super::state_machine::lock("a")).unwrap();
+    assert_eq!((usual.p95_ms, usual.uncertain), (60 * S, 2));
 }

@@ -32,7 +32,7 @@ fn names_used_once_do_not_hide_a_lock_that_is_held() {
     feed(&mut playback, &now, &event(end, Acquired, "long"));
     feed(&mut playback, &now, &event(end, Acquired, "daily"));
     feed(&mut playback, &now, &event(end + 600 * S, Released, "daily"));
-    let preview = playback.finish(&now).remove(0);
+    let preview = playback.finish(&now, 48 * H).remove(0);
     assert_eq!(preview.locks, ORDERS.unsigned_abs() + 2);
     let mut fired: Vec<String> = preview
         .firings
@@ -66,7 +66,7 @@ fn evaluations_per_hold_do_not_grow_with_its_length() {
             &event(3 * H + number, Released, &format!("lock:{number}")),
         );
     }
-    let preview = playback.finish(&now).remove(0);
+    let preview = playback.finish(&now, 48 * H).remove(0);
     assert_eq!(
         (preview.count, preview.locks),
         (locks.unsigned_abs(), locks.unsigned_abs())

@@ -2,7 +2,7 @@
 
 use super::state_machine::{lock, rule};
 use crate::alerts::{
-    Condition, Counts, Happened, HolderNow, PastEvent, Pattern, Playback, Present, Preview, Refused, Rule,
+    Condition, Counts, Gap, Happened, HolderNow, PastEvent, Pattern, Playback, Present, Preview, Refused, Rule,
     ScanTimes,
 };
 use crate::history::{HistoryEvent, Run};
@@ -28,6 +28,10 @@ impl Present for Now {
             owner: Some(owner.to_owned()),
             token: None,
         })
+    }
+
+    fn unobserved_since(&self, _: &BackendName) -> Option<i64> {
+        None
     }
 }
 
@@ -63,19 +67,36 @@ pub(super) fn play_over_gaps(
     present: &Now,
     to: i64,
 ) -> Preview {
+    let of_all = |(began, ended): &(i64, i64)| Gap {
+        backend: None,
+        began: *began,
+        ended: *ended,
+    };
+    let gaps: Vec<Gap> = gaps.iter().map(of_all).collect();
+    play_gaps(rule, events, &gaps, present, to)
+}
+
+/// The same with gaps of single backends.
+pub(super) fn play_gaps(
+    rule: &Rule,
+    events: &[HistoryEvent],
+    gaps: &[Gap],
+    present: &Now,
+    to: i64,
+) -> Preview {
     let mut playback = Playback::new([rule], 0, to);
     let mut gaps = gaps.iter().peekable();
     for event in events {
-        while let Some((began, ended)) = gaps.next_if(|(began, _)| *began <= event.at) {
-            playback.gap(*began, *ended);
+        while let Some(gap) = gaps.next_if(|gap| gap.began <= event.at) {
+            playback.gap(gap);
         }
         feed(&mut playback, present, event);
     }
-    gaps.for_each(|(began, ended)| playback.gap(*began, *ended));
-    playback.finish(present).remove(0)
+    gaps.for_each(|gap| playback.gap(gap));
+    playback.finish(present, to).remove(0)
 }
 
-pub(super) fn feed(playback: &mut Playback<'_>, present: &Now, event: &HistoryEvent) {
+pub(super) fn feed(playback: &mut Playback, present: &Now, event: &HistoryEvent) {
     let names = (event.backend.as_str(), event.source.as_str());
     let row = PastEvent {
         at: event.at,
@@ -85,6 +106,7 @@ pub(super) fn feed(playback: &mut Playback<'_>, present: &Now, event: &HistoryEv
         ttl_ms: event.ttl_ms,
         ttl_seen_ms: None,
         stale_after_ms: event.stale_after_ms,
+        not_before: event.not_before,
         waiters: event.waiters,
         run: event.run,
     };
@@ -145,6 +167,30 @@ fn silence_after_a_renewal_rhythm_fires_before_the_end() {
 }
 
 #[test]
+fn a_lease_that_usually_ends_in_time_is_not_near_expiry() {
+    // TTL of 30 s, never renewed, held for 28 s as usual: less than an eighth is left. Then one
+    // that runs out, and, on another lock, the first hold of all.
+    let mut events = Vec::new();
+    for n in 0..20 {
+        events.push(event(n * 60 * S, EventKind::Acquired, "a"));
+        events.push(event(n * 60 * S + 28 * S, EventKind::Released, "a"));
+    }
+    let firings = |events: &[HistoryEvent]| {
+        let seen = play(&rule("near_expiry"), events, H);
+        seen.firings.iter().map(|firing| firing.at).collect::<Vec<_>>()
+    };
+    // Unknown until eight holds were recorded.
+    let learning: Vec<i64> = (0..8).map(|n| n * 60 * S + 27 * S).collect();
+    assert_eq!(firings(&events), learning);
+    events.push(event(20 * 60 * S, EventKind::Acquired, "a"));
+    events.push(event(20 * 60 * S + 30 * S, EventKind::Expired, "a"));
+    assert_eq!(firings(&events)[8..], [20 * 60 * S + 29 * S]);
+    events.push(event(30 * 60 * S, EventKind::Acquired, "b"));
+    events.push(event(30 * 60 * S + 28 * S, EventKind::Released, "b"));
+    assert_eq!(firings(&events)[9..], [30 * 60 * S + 27 * S]);
+}
+
+#[test]
 fn rows_without_a_ttl_are_counted_and_a_gap_fires_nothing() {
     // The same without TTLs; then a long hold, most of which lies in a gap.
     let blind: Vec<HistoryEvent> = usual_then_long()
@@ -197,18 +243,19 @@ fn refused_acquires_count_as_contention_of_their_template() {
         let mut rule = rule("contention");
         rule.scope.prefix = Pattern::parse(prefix).unwrap();
         let mut playback = Playback::new([&rule], 0, 2 * H);
-        playback.refused(&[Refused {
+        let refused = [Refused {
             at: H,
             backend: BackendName::builtin(),
             prefix: "jobs/*".to_owned(),
             times: 9,
-        }]);
+        }];
+        playback.refused(0, &refused);
         feed(
             &mut playback,
             &Now(None),
             &event(H, EventKind::Acquired, "jobs/1"),
         );
-        playback.finish(&Now(None))[0].count
+        playback.finish(&Now(None), 2 * H)[0].count
     };
     assert_eq!((fires(""), fires("jobs/"), fires("jobs/1")), (1, 1, 0));
 }

@@ -1,6 +1,6 @@
 //! Replay of one holding: when the condition of a rule begins and stops to hold.
 
-use super::super::lock_table::LockRef;
+use super::super::lock_table::{LockRef, Span};
 use super::super::preview_track::{FiringNumber, PreviewTrack};
 use super::super::{PastEvent, last_evaluation, next_evaluation};
 use crate::alerts::condition_kind::ConditionKind;
@@ -21,6 +21,7 @@ const SAMPLING_MS: i64 = 250;
 /// Renewals of one run that are replayed one by one; the interval is known by then.
 const FOLLOWED: u32 = 9;
 
+#[derive(Clone)]
 pub(super) struct Life {
     /// Evaluated up to this moment.
     at: i64,
@@ -51,9 +52,12 @@ pub(super) struct Judging<'a> {
 }
 
 impl Life {
-    pub(super) fn of(event: &PastEvent<'_>, next_gap: usize) -> Self {
+    /// `gaps` are those of its lock so far.
+    pub(super) fn of(event: &PastEvent<'_>, gaps: &[Span]) -> Self {
+        let observed_from = gaps.last().filter(|gap| gap.is_outage).map_or(event.at, |gap| gap.ended);
         Self {
-            at: event.at,
+            // An event that ended an outage is within it, to the length of the scan.
+            at: event.at.max(observed_from),
             acquired_at: event.at,
             ttl_ms: event.ttl_ms.or(event.ttl_seen_ms),
             stale_after_ms: event.stale_after_ms,
@@ -63,7 +67,7 @@ impl Life {
             cadence: None,
             phase: None,
             firing: None,
-            next_gap,
+            next_gap: gaps.len(),
             is_deadline_known: true,
         }
     }
@@ -121,7 +125,7 @@ impl Life {
 
     pub(super) fn close(&mut self, judging: &Judging<'_>, at: i64, board: &mut PreviewTrack) {
         self.advance(judging, at, board);
-        self.resolve(judging, at, board);
+        self.resolve(judging, at.max(self.at), board);
     }
 
     fn resolve(&mut self, judging: &Judging<'_>, at: i64, board: &mut PreviewTrack) {
@@ -130,44 +134,52 @@ impl Life {
         }
     }
 
+    /// Gaps, outages apart, between the last evaluation and now.
+    fn next_gap<'g>(&self, judging: &Judging<'g>) -> Option<&'g Span> {
+        let ahead = judging.lock.gaps.get(self.next_gap..)?;
+        ahead.iter().find(|span| !span.is_outage)
+    }
+
     /// A gap lies between the last evaluation and now.
-    pub(super) const fn is_over_gap(&self, gaps: &[(i64, i64)]) -> bool {
-        self.next_gap < gaps.len()
+    pub(super) fn is_over_gap(&self, judging: &Judging<'_>) -> bool {
+        self.next_gap(judging).is_some()
     }
 
     /// The same holder held it through the gaps.
-    pub(super) fn go_on(&mut self, judging: &Judging<'_>, gaps: &[(i64, i64)], board: &mut PreviewTrack) {
-        for (began, ended) in &gaps[self.next_gap..] {
-            self.advance(judging, *began, board);
-            let timing = judging.rule.timing;
-            if self.phase.is_some() {
-                (self.phase, _) = step(self.phase, ConditionResult::Unknown, timing, *began);
+    pub(super) fn go_on(&mut self, judging: &Judging<'_>, board: &mut PreviewTrack) {
+        while let Some(span) = judging.lock.gaps.get(self.next_gap) {
+            self.pass_over(judging, *span, board);
+            if !span.is_outage {
+                // A server that restarts does not know the earlier renewal interval.
+                self.cadence = None;
+                self.is_deadline_known = false;
             }
-            // A server that restarts does not know the earlier renewal interval.
-            self.cadence = None;
-            self.is_deadline_known = false;
-            self.at = self.at.max(*ended);
         }
-        self.next_gap = gaps.len();
+    }
+
+    /// Its state is unknown within the span.
+    fn pass_over(&mut self, judging: &Judging<'_>, span: Span, board: &mut PreviewTrack) {
+        self.run(judging, span.began, board);
+        if self.phase.is_some() {
+            let unknown = ConditionResult::Unknown;
+            (self.phase, _) = step(self.phase, unknown, judging.rule.timing, span.began);
+        }
+        self.at = self.at.max(span.ended);
+        self.next_gap += 1;
     }
 
     /// It ended in the first of the gaps.
-    pub(super) fn end_unseen(
-        &mut self,
-        judging: &Judging<'_>,
-        gaps: &[(i64, i64)],
-        board: &mut PreviewTrack,
-    ) {
-        if let Some((_, ended)) = gaps.get(self.next_gap).copied() {
-            self.stop(judging, gaps, board);
-            self.resolve(judging, ended, board);
+    pub(super) fn end_unseen(&mut self, judging: &Judging<'_>, board: &mut PreviewTrack) {
+        if let Some(span) = self.next_gap(judging) {
+            self.stop(judging, board);
+            self.resolve(judging, span.ended, board);
         }
     }
 
     /// Its state is unknown from the first of the gaps on.
-    pub(super) fn stop(&mut self, judging: &Judging<'_>, gaps: &[(i64, i64)], board: &mut PreviewTrack) {
-        if let Some((began, _)) = gaps.get(self.next_gap) {
-            self.advance(judging, *began, board);
+    pub(super) fn stop(&mut self, judging: &Judging<'_>, board: &mut PreviewTrack) {
+        if let Some(span) = self.next_gap(judging) {
+            self.advance(judging, span.began, board);
         }
     }
 
@@ -176,8 +188,20 @@ impl Life {
         Some(self.renewed_at + ttl_ms)
     }
 
-    /// Advances to `to` without an event.
+    /// Advances to `to` without an event, over outages of its backend.
     pub(super) fn advance(&mut self, judging: &Judging<'_>, to: i64, board: &mut PreviewTrack) {
+        let outage = |life: &Self| {
+            let next = judging.lock.gaps.get(life.next_gap);
+            next.filter(|span| span.is_outage && span.began < to)
+        };
+        while let Some(span) = outage(self) {
+            self.pass_over(judging, *span, board);
+        }
+        self.run(judging, to, board);
+    }
+
+    /// Advances to `to` while the lock is observed.
+    fn run(&mut self, judging: &Judging<'_>, to: i64, board: &mut PreviewTrack) {
         let from = self.at;
         if to <= from {
             return;
@@ -248,16 +272,16 @@ impl Life {
     }
 
     fn found(&self, judging: &Judging<'_>, at: i64) -> EvaluationResult {
-        let (condition, p95) = (&judging.rule.condition, judging.holds.p95_ms());
+        let (condition, usual) = (&judging.rule.condition, judging.holds.usual());
         let sight = self.sight(judging, at);
-        let (_, measure) = evaluate_lock(condition, &sight, &|_| p95);
+        let (_, measure) = evaluate_lock(condition, &sight, &|_| usual.map(|usual| usual.p95_ms));
         EvaluationResult {
             rule: 0,
             subject: Subject::Lock(judging.lock.id()),
             owner: sight.owner.map(str::to_owned),
             holding: String::new(),
             measure,
-            why: lock_sentence(condition, &sight, measure, p95),
+            why: lock_sentence(condition, &sight, measure, usual),
         }
     }
 

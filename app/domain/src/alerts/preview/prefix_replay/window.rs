@@ -1,30 +1,21 @@
-//! The window of one prefix: entries are added and subtracted incrementally, followed by an
-//! evaluation.
-
-use std::collections::VecDeque;
+//! Replay of the window of one prefix: evaluates it whenever an entry enters or leaves it.
 
 use super::super::next_evaluation;
 use super::super::preview_track::{FiringNumber, PreviewTrack};
-use crate::alerts::condition_kind::ConditionKind;
 use crate::alerts::evaluate::{EvaluationResult, Subject};
 use crate::alerts::holdings::Entry;
+use crate::alerts::prefix_window::PrefixWindow;
 use crate::alerts::rule::Rule;
-use crate::alerts::sorted_values::SortedValues;
 use crate::alerts::state_machine::{AlertPhase, AlertTransition, ConditionResult, step};
-use crate::alerts::window_conditions::{Sums, evaluate_sums, sums_sentence, value_of, window_ms};
+use crate::alerts::window_conditions::{evaluate_window, window_sentence};
 use crate::names::BackendName;
 
 /// Backend and template.
 pub(super) type PrefixName<'a> = (&'a BackendName, &'a str);
 
+#[derive(Clone)]
 pub(super) struct SlidingWindow {
-    window_ms: i64,
-    /// Oldest first.
-    entries: VecDeque<(i64, Entry)>,
-    acquired: i64,
-    contended: i64,
-    lost: i64,
-    values: SortedValues,
+    window: PrefixWindow,
     refusals: Refusals,
     /// An entry was added and is not yet evaluated.
     due_at: Option<i64>,
@@ -39,7 +30,7 @@ pub(super) struct SlidingWindow {
 }
 
 /// Refused acquires of the whole preview, oldest first, and the range of them in the window.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Refusals {
     all: Vec<(i64, i64)>,
     entered: usize,
@@ -53,11 +44,8 @@ impl Refusals {
             self.times = self.times.saturating_add(*times);
             self.entered += 1;
         }
-        while let Some((_, times)) = self.all[..self.entered]
-            .get(self.left)
-            .filter(|(at, _)| *at <= now - window_ms)
-        {
-            self.times = self.times.saturating_sub(*times);
+        while let Some((_, times)) = self.oldest().filter(|(at, _)| *at <= now - window_ms) {
+            self.times = self.times.saturating_sub(times);
             self.left += 1;
         }
     }
@@ -65,22 +53,20 @@ impl Refusals {
     /// Time at which the next one enters or leaves.
     fn next_change(&self, window_ms: i64) -> Option<i64> {
         let enters = self.all.get(self.entered).map(|(at, _)| *at);
-        let leaves = self.all[..self.entered]
-            .get(self.left)
-            .map(|(at, _)| at + window_ms);
+        let leaves = self.oldest().map(|(at, _)| at + window_ms);
         enters.into_iter().chain(leaves).min()
+    }
+
+    /// The oldest one in the window.
+    fn oldest(&self) -> Option<(i64, i64)> {
+        self.all.get(self.left).copied().filter(|_| self.left < self.entered)
     }
 }
 
 impl SlidingWindow {
     pub(super) fn new(rule: &Rule, from: i64) -> Self {
         Self {
-            window_ms: window_ms(&rule.condition),
-            entries: VecDeque::new(),
-            acquired: 0,
-            contended: 0,
-            lost: 0,
-            values: SortedValues::default(),
+            window: PrefixWindow::new(&rule.condition),
             refusals: Refusals::default(),
             due_at: None,
             not_before: next_evaluation(from),
@@ -92,8 +78,20 @@ impl SlidingWindow {
         }
     }
 
+    /// Adds refusals that are not older than those before them.
     pub(super) fn refused(&mut self, all: Vec<(i64, i64)>) {
-        self.refusals.all = all;
+        self.refusals.all.extend(all);
+    }
+
+    /// Removes refusals since a time. Those of them that were evaluated are added again.
+    pub(super) fn forget_refused(&mut self, since: i64) {
+        let all = &mut self.refusals.all;
+        all.truncate(all.partition_point(|(at, _)| *at < since));
+    }
+
+    /// The entries without the state of the alert.
+    pub(super) fn into_entries(self) -> PrefixWindow {
+        self.window
     }
 
     pub(super) fn add(
@@ -104,40 +102,19 @@ impl SlidingWindow {
         entry: Entry,
         board: &mut PreviewTrack,
     ) {
-        let kind = rule.condition.kind;
-        let is_counted = match kind {
-            ConditionKind::Contention => matches!(entry, Entry::Acquired | Entry::Contended),
-            ConditionKind::LeaseLosses => entry == Entry::Lost,
-            kind => value_of(kind, entry).is_some(),
-        };
-        if !is_counted {
+        if !self.window.takes(entry) {
             return;
         }
         let due_at = next_evaluation(at);
         self.advance(rule, name, due_at - 1, board);
-        self.count(kind, entry, 1);
-        self.entries.push_back((at, entry));
+        self.window.add(at, entry);
         self.due_at = Some(due_at);
-    }
-
-    fn count(&mut self, kind: ConditionKind, entry: Entry, times: i64) {
-        match entry {
-            Entry::Acquired => self.acquired += times,
-            Entry::Contended => self.contended += times,
-            Entry::Lost => self.lost += times,
-            Entry::Waited(_) | Entry::Held { .. } => {}
-        }
-        match value_of(kind, entry) {
-            Some(value) if times > 0 => self.values.insert(value),
-            Some(value) => self.values.remove(value),
-            None => {}
-        }
     }
 
     /// The next evaluation whose result may differ.
     fn next_change(&self, rule: &Rule) -> Option<i64> {
-        let leaves = self.entries.front().map(|(at, _)| at + self.window_ms);
-        let refusals = self.refusals.next_change(self.window_ms);
+        let leaves = self.window.next_change();
+        let refusals = self.refusals.next_change(self.window.window_ms());
         let timed = self.phase.and_then(|phase| phase.due(self.sign, rule.timing));
         let moments = [self.due_at, leaves, refusals, timed];
         let next = moments.into_iter().flatten().min()?;
@@ -153,22 +130,14 @@ impl SlidingWindow {
         board: &mut PreviewTrack,
     ) {
         while let Some(now) = self.next_change(rule).filter(|next| *next <= limit) {
-            self.slide(rule.condition.kind, now);
+            self.slide(now);
             self.evaluate(rule, name, now, board);
         }
     }
 
-    fn slide(&mut self, kind: ConditionKind, now: i64) {
-        while let Some((_, entry)) = self
-            .entries
-            .front()
-            .copied()
-            .filter(|(at, _)| *at <= now - self.window_ms)
-        {
-            self.count(kind, entry, -1);
-            self.entries.pop_front();
-        }
-        self.refusals.slide(now, self.window_ms);
+    fn slide(&mut self, now: i64) {
+        self.window.slide(now);
+        self.refusals.slide(now, self.window.window_ms());
         self.due_at = None;
         self.not_before = now + 1;
     }
@@ -176,8 +145,8 @@ impl SlidingWindow {
     fn evaluate(&mut self, rule: &Rule, name: PrefixName<'_>, now: i64, board: &mut PreviewTrack) {
         board.evaluated();
         self.draw_until(now, board);
-        let sums = self.sums();
-        let verdict = evaluate_sums(&rule.condition, &sums);
+        let refused = self.refusals.times;
+        let verdict = evaluate_window(&rule.condition, &self.window, refused);
         let sign = if verdict.is_above {
             ConditionResult::Holds
         } else {
@@ -195,7 +164,7 @@ impl SlidingWindow {
                     owner: None,
                     holding: String::new(),
                     measure: verdict.measure,
-                    why: sums_sentence(&rule.condition, &sums, verdict.measure),
+                    why: window_sentence(&rule.condition, &self.window, refused, verdict.measure),
                 };
                 self.firing = Some(board.fired(now, found));
             }
@@ -204,21 +173,6 @@ impl SlidingWindow {
         }
         (self.phase, self.sign, self.measure) = (phase, sign, verdict.measure);
         board.measured(now, self.measure);
-    }
-
-    fn sums(&self) -> Sums<'_> {
-        let ttl_ms = match self.entries.back() {
-            Some((_, Entry::Held { ttl_ms, .. })) => *ttl_ms,
-            _ => 0,
-        };
-        Sums {
-            acquired: self.acquired,
-            contended: self.contended,
-            refused: self.refusals.times,
-            lost: self.lost,
-            values: &self.values,
-            ttl_ms,
-        }
     }
 
     /// The last measure applies until now.
