@@ -75,7 +75,11 @@ pub(crate) async fn measure() -> Result<Vec<Figure>, BenchError> {
         arrived: arrived.clone(),
         sent: 0,
     };
-    let sink = serve(Router::new().fallback(post(receive)).with_state(arrived), stop.clone()).await?;
+    let sink = serve(
+        Router::new().fallback(post(receive)).with_state(arrived),
+        stop.clone(),
+    )
+    .await?;
     stage.add(NAME, &sink).await?;
     let alone = stage.delays().await?;
     let (began, before) = (Stopwatch::start(), stage.sent);

@@ -3,8 +3,8 @@
 use crate::metric::{Figure, Section};
 use crate::output::{print, report};
 use crate::{
-    audit, delivery, disk, expiry, history, inventory, pages, preview, redis_scan, renewals, soak, throughput,
-    waiters,
+    audit, delivery, disk, expiry, history, inventory, pages, preview, redis_scan, renewals, soak,
+    throughput, waiters,
 };
 use config::{LogConfig, LogFormat};
 use runtime::clock::Clock;

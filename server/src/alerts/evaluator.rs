@@ -167,7 +167,8 @@ impl Evaluator {
             &path,
             at,
         );
-        self.write(token, outcome, told, &unchanged, &silences, at).await
+        self.write(token, outcome, told, &unchanged, (&rules, &silences), at)
+            .await
     }
 
     /// After a time without evaluation: that time does not count.
@@ -305,11 +306,13 @@ impl Evaluator {
         mut outcome: Outcome,
         told: NotificationHistory,
         before: &HashMap<i64, Active>,
-        silences: &[Silence],
+        (rules, silences): (&[Rule], &[Silence]),
         now: i64,
     ) -> Result<bool, sqlx::Error> {
         for place in &told.notified {
-            outcome.active[*place].is_notified = true;
+            let alert = &mut outcome.active[*place];
+            let rule = rules.iter().find(|rule| rule.id == alert.rule);
+            alert.notified = rule.map(|rule| rule.severity);
         }
         for (place, silence) in &told.suppressed {
             outcome.active[*place].silenced_by = Some(silence.clone());
@@ -384,7 +387,7 @@ fn firing(rules: &[Rule], active: &[Active]) -> Firing {
 fn is_as_kept(old: &Active, new: &Active, now: i64) -> bool {
     let is_same_but_words = old.phase == new.phase
         && old.owner == new.owner
-        && old.is_notified == new.is_notified
+        && old.notified == new.notified
         && old.silenced_by == new.silenced_by;
     is_same_but_words && (old.why == new.why || (now / EVALUATE_EVERY_MS) % 10 != 0)
 }

@@ -350,7 +350,11 @@ impl Ledger for SqlLedger {
                     Some(name) => Some(BackendName::parse(&name).ok()?),
                     None => None,
                 };
-                Some(Gap { backend, began, ended })
+                Some(Gap {
+                    backend,
+                    began,
+                    ended,
+                })
             };
             Ok(rows.into_iter().filter_map(gap).collect())
         })

@@ -1,6 +1,6 @@
 //! SQL statements for alerts: open alerts, ended alerts, the evaluation token.
 
-use domain::alerts::{Active, AlertPhase, AlertTransition, RuleId, Subject};
+use domain::alerts::{Active, AlertPhase, AlertSeverity, AlertTransition, RuleId, Subject};
 use domain::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -40,7 +40,8 @@ struct Body {
     phase: AlertPhase,
     measure: i64,
     why: String,
-    is_notified: bool,
+    /// Name of the severity.
+    notified: Option<String>,
     silenced_by: Option<String>,
 }
 
@@ -51,7 +52,7 @@ fn body(alert: &Active) -> String {
         phase: alert.phase,
         measure: alert.measure,
         why: alert.why.clone(),
-        is_notified: alert.is_notified,
+        notified: alert.notified.map(|severity| severity.as_str().to_owned()),
         silenced_by: alert.silenced_by.clone(),
     };
     serde_json::to_string(&body).unwrap_or_default()
@@ -90,7 +91,7 @@ pub(super) async fn open(db: &Db) -> Result<Vec<StoredAlert>, sqlx::Error> {
                     phase: body.phase,
                     measure: body.measure,
                     why: body.why,
-                    is_notified: body.is_notified,
+                    notified: body.notified.as_deref().and_then(AlertSeverity::parse),
                     silenced_by: body.silenced_by,
                 },
                 acked: acked

@@ -124,7 +124,8 @@ pub(super) async fn add_gap(
     (began, ended): (i64, i64),
     lost: i64,
 ) -> Result<(), sqlx::Error> {
-    let insert = "INSERT INTO history_gaps (started_at, ended_at, events_lost, backend) VALUES ($1, $2, $3, $4)";
+    let insert =
+        "INSERT INTO history_gaps (started_at, ended_at, events_lost, backend) VALUES ($1, $2, $3, $4)";
     on_either!(tx, Tx, |tx| {
         let query = sqlx::query(insert).bind(began).bind(ended).bind(lost);
         let query = query.bind(backend.map(BackendName::as_str));
@@ -175,8 +176,7 @@ pub(super) async fn events(
 
 /// Gaps of everything that ended after `since` (milliseconds), newest first.
 pub(super) async fn gaps_since(db: &Db, since: i64, most: usize) -> Result<Vec<Gap>, sqlx::Error> {
-    let select =
-        "SELECT started_at, ended_at FROM history_gaps WHERE ended_at >= $1 AND backend IS NULL ORDER BY ended_at DESC LIMIT $2";
+    let select = "SELECT started_at, ended_at FROM history_gaps WHERE ended_at >= $1 AND backend IS NULL ORDER BY ended_at DESC LIMIT $2";
     let mut gaps = Vec::new();
     on_either!(db, Db, |pool| {
         let query = sqlx::query(select)

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::limits::ALERTS_PER_RULE_MAX;
 use super::omitted_groups::LeftOut;
-use super::rule::{Rule, RuleId};
+use super::rule::{AlertSeverity, Rule, RuleId};
 use super::state_machine::{AlertPhase, AlertTransition, ConditionResult, step};
 use crate::names::{BackendName, LockId};
 
@@ -65,8 +65,8 @@ pub struct Active {
     pub phase: AlertPhase,
     pub measure: i64,
     pub why: String,
-    /// A notification of its firing was sent.
-    pub is_notified: bool,
+    /// Severity of the last notification of its firing, if there was one.
+    pub notified: Option<AlertSeverity>,
     /// The silence that has already counted it.
     pub silenced_by: Option<String>,
 }
@@ -74,6 +74,10 @@ pub struct Active {
 impl Active {
     pub const fn is_firing(&self) -> bool {
         matches!(self.phase, AlertPhase::Firing { .. })
+    }
+
+    pub const fn is_notified(&self) -> bool {
+        self.notified.is_some()
     }
 
     /// Start of the current phase.
@@ -214,7 +218,7 @@ impl Outcome {
                 phase,
                 measure: one.measure,
                 why: one.why,
-                is_notified: false,
+                notified: None,
                 silenced_by: None,
             });
         }

@@ -41,7 +41,8 @@ struct Group<'a> {
     left_out: u64,
 }
 
-/// A group has a change if an alert fires that was not notified, or if a notified alert ended.
+/// A group has a change if an alert fires that was not notified with this severity or a worse
+/// one, or if a notified alert ended.
 pub fn notices(
     rules: &[Rule],
     active: &[Active],
@@ -63,7 +64,7 @@ pub fn notices(
             .iter()
             .find(|silence| silence.is_active(now) && silence.matches(&labels));
         if let Some(silence) = silence {
-            if !alert.is_notified && alert.silenced_by.as_ref() != Some(&silence.id) {
+            if !alert.is_notified() && alert.silenced_by.as_ref() != Some(&silence.id) {
                 told.suppressed.push((place, silence.id.clone()));
             }
             continue;
@@ -71,13 +72,14 @@ pub fn notices(
         let (key, group_labels) = group_of(rule, &labels);
         let group = groups.entry(key).or_default();
         (group.rule, group.labels) = (Some(*rule), group_labels);
-        group.is_news |= !alert.is_notified;
-        if !alert.is_notified {
+        // Never notified, or as less severe: the severity of its rule rose.
+        if alert.notified.is_none_or(|severity| rule.severity < severity) {
+            group.is_news = true;
             told.notified.push(place);
         }
         group.firing.push((place, alert, labels));
     }
-    for alert in resolved.iter().filter(|alert| alert.is_notified) {
+    for alert in resolved.iter().filter(|alert| alert.is_notified()) {
         // A deleted rule has no texts any more, but alerts notified as firing must be notified
         // as resolved.
         let Some(rule) = by_id.get(&alert.rule) else {

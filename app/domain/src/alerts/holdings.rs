@@ -80,11 +80,7 @@ impl Holdings {
 
     /// Passes the entries of the prefix to `pass`. Returns the length of a holding that the
     /// event ends.
-    pub(super) fn apply(
-        &mut self,
-        event: &Occurrence,
-        pass: &mut dyn FnMut(Entry),
-    ) -> Option<HoldLength> {
+    pub(super) fn apply(&mut self, event: &Occurrence, pass: &mut dyn FnMut(Entry)) -> Option<HoldLength> {
         match event.kind {
             EventKind::Acquired | EventKind::Reclaimed => {
                 if let Some(from) = self.open.take().and_then(|open| open.waiting_since) {

@@ -82,7 +82,11 @@ impl Counts {
     /// `None`: the condition does not use it.
     fn new(kind: ConditionKind, entry: Entry) -> Option<Self> {
         let value = |length: HoldLength, value: &dyn Fn(i64) -> i64| {
-            Some(length.known_ms().map_or(Self::Uncertain, |ms| Self::Value(value(ms))))
+            Some(
+                length
+                    .known_ms()
+                    .map_or(Self::Uncertain, |ms| Self::Value(value(ms))),
+            )
         };
         match (kind, entry) {
             (ConditionKind::Contention, Entry::Acquired) => Some(Self::Acquired),
@@ -143,7 +147,11 @@ impl PrefixWindow {
 
     /// Removes entries that have left the window.
     pub(super) fn slide(&mut self, now: i64) {
-        while self.entries.front().is_some_and(|oldest| oldest.at <= now - self.window_ms) {
+        while self
+            .entries
+            .front()
+            .is_some_and(|oldest| oldest.at <= now - self.window_ms)
+        {
             self.remove_oldest();
         }
         self.dropped_at = self.dropped_at.filter(|at| *at > now - self.window_ms);

@@ -97,11 +97,16 @@ impl RuleWindows {
 }
 
 impl Baseline {
-    /// Drops windows that no rule needs. Returns the rules that have none yet.
-    pub fn follow_windows<'r>(&mut self, rules: &'r [Rule]) -> Vec<&'r Rule> {
+    /// Drops windows that no rule needs, and entries that have left theirs. Returns the rules
+    /// that have no windows yet.
+    pub fn follow_windows<'r>(&mut self, rules: &'r [Rule], now: i64) -> Vec<&'r Rule> {
         let needed: Vec<&Rule> = rules.iter().filter(|rule| has_windows(rule)).collect();
-        let is_needed = |windows: &RuleWindows| needed.iter().any(|rule| windows.key == WindowKey::from(*rule));
+        let is_needed =
+            |windows: &RuleWindows| needed.iter().any(|rule| windows.key == WindowKey::from(*rule));
         self.windows.retain(is_needed);
+        let all = self.windows.iter_mut();
+        all.flat_map(|windows| windows.windows.values_mut())
+            .for_each(|window| window.slide(now));
         let mut missing: Vec<&Rule> = Vec::new();
         for rule in needed {
             let key = WindowKey::from(rule);
@@ -146,7 +151,9 @@ pub fn evaluate_windows(
     let since = now - key.window_ms;
     // Refusals have a template and no name: a rule on one tenant of many counts none.
     let refused_of = |prefix: &PrefixKey| {
-        let counts = refused.get(prefix).filter(|_| key.prefix.covers(prefix.1.as_bytes()));
+        let counts = refused
+            .get(prefix)
+            .filter(|_| key.prefix.covers(prefix.1.as_bytes()));
         let count = counts.map_or(0, |counts| counts.between(since, now));
         i64::try_from(count).unwrap_or(i64::MAX / 2_000)
     };

@@ -30,7 +30,7 @@ impl Evaluator {
     pub(super) async fn learn_windows(&mut self, rules: &[Rule], now: i64) -> Result<(), sqlx::Error> {
         let missing: Vec<Rule> = {
             let mut past = self.alerts.inventory.long_held().past_mut();
-            let missing = past.follow_windows(rules).into_iter().cloned().collect();
+            let missing = past.follow_windows(rules, now).into_iter().cloned().collect();
             self.windows.warn(past.uncounted());
             missing
         };

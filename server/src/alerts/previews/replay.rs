@@ -61,9 +61,7 @@ impl PreviewRun {
             .map_err(|panic| sqlx::Error::Protocol(panic.to_string()))??;
         if let Some(checkpoint) = checkpoint {
             let (from, now) = (self.span.from, alerts.now());
-            previews
-                .checkpoints
-                .put(&rules, from, Arc::new(checkpoint), now);
+            previews.checkpoints.put(&rules, from, Arc::new(checkpoint), now);
         }
         Ok(Played {
             previews: finished,
@@ -75,9 +73,7 @@ impl PreviewRun {
     async fn begin(&self, rules: &[Rule], most: i64) -> Result<Arc<Checkpoint>, sqlx::Error> {
         let (ledger, previews) = (&self.alerts.ledger, &self.alerts.previews);
         if self.is_cached
-            && let Some(known) = previews
-                .checkpoints
-                .get(rules, self.span.from, self.alerts.now())
+            && let Some(known) = previews.checkpoints.get(rules, self.span.from, self.alerts.now())
             && known.has_same_gaps(&ledger.gaps(known.start_at).await?)
         {
             return Ok(known);

@@ -39,7 +39,11 @@ fn rule() -> Value {
 }
 
 async fn acquire_all(url: &str) {
-    let mut redis = redis::Client::open(url).unwrap().get_multiplexed_async_connection().await.unwrap();
+    let mut redis = redis::Client::open(url)
+        .unwrap()
+        .get_multiplexed_async_connection()
+        .await
+        .unwrap();
     for from in (0..LOCKS).step_by(10_000) {
         let mut pipe = redis::pipe();
         for number in from..from + 10_000 {
@@ -86,11 +90,21 @@ async fn alerts_on_100_000_locks_survive_kill_and_pause() {
     );
     let mut first = Running::on(postgres.superuser_url(), &toml).await;
     let pool = PgPool::connect(&postgres.superuser_url()).await.unwrap();
-    let hook = json!({"name": "hook", "kind": "webhook", "urls": [ear.url], "secret": "a-secret-of-this-test"});
+    let hook =
+        json!({"name": "hook", "kind": "webhook", "urls": [ear.url], "secret": "a-secret-of-this-test"});
     assert_eq!(first.post("/v1/receivers", &hook).await.0, 201);
-    let put = first.http.put(first.url("/v1/rules")).json(&rule()).send().await.unwrap();
+    let put = first
+        .http
+        .put(first.url("/v1/rules"))
+        .json(&rule())
+        .send()
+        .await
+        .unwrap();
     assert_eq!(put.status(), 200, "{:?}", put.text().await);
-    within(LONG, "the first server evaluates", async || token(&pool).await > 0).await;
+    within(LONG, "the first server evaluates", async || {
+        token(&pool).await > 0
+    })
+    .await;
     let mut second = first.another_with(&toml).await;
     within(LONG, "the backend is observed", async || {
         let page = second.json("/v1/inventory?backend=cache").await;
@@ -108,7 +122,10 @@ async fn alerts_on_100_000_locks_survive_kill_and_pause() {
     .await;
     let told = messages(&ear);
     for pair in told.windows(2) {
-        assert!(pair[1].0 >= 2 * pair[0].0, "a group doubles before it is notified again: {told:?}");
+        assert!(
+            pair[1].0 >= 2 * pair[0].0,
+            "a group doubles before it is notified again: {told:?}"
+        );
     }
     is_steady(&second, &pool, &ear, &told).await;
 
@@ -130,9 +147,14 @@ async fn alerts_on_100_000_locks_survive_kill_and_pause() {
         .get_multiplexed_async_connection()
         .await
         .unwrap();
-    redis::cmd("FLUSHALL").query_async::<()>(&mut connection).await.unwrap();
+    redis::cmd("FLUSHALL")
+        .query_async::<()>(&mut connection)
+        .await
+        .unwrap();
     within(TAKEOVER, "the end is notified", async || {
-        messages(&ear).last().is_some_and(|(_, status)| status == "resolved")
+        messages(&ear)
+            .last()
+            .is_some_and(|(_, status)| status == "resolved")
     })
     .await;
     second.signal(Signal::KILL);

@@ -129,13 +129,7 @@ impl Lives {
 }
 
 impl Track {
-    fn event(
-        &mut self,
-        rule: &Rule,
-        lock: &LockRef<'_>,
-        event: &PastEvent<'_>,
-        board: &mut PreviewTrack,
-    ) {
+    fn event(&mut self, rule: &Rule, lock: &LockRef<'_>, event: &PastEvent<'_>, board: &mut PreviewTrack) {
         let Self {
             opened,
             holds,
@@ -186,23 +180,11 @@ impl Track {
                 it.renew(event);
             }
             EventKind::Released | EventKind::Expired | EventKind::Revoked => {
-                if let Some(mut ended) = life.take() {
-                    match ended.is_over_gap(&judging) {
-                        true if !is_same_holder => ended.end_unseen(&judging, board),
-                        true => {
-                            ended.go_on(&judging, board);
-                            ended.learn_deadline(event);
-                            ended.close(&judging, at, board);
-                        }
-                        false => ended.close(&judging, at, board),
-                    }
+                if let Some(ended) = life.take() {
+                    end(ended, &judging, event, is_same_holder, board);
                 }
                 if let Some(opened) = opened.take() {
-                    let is_uncertain = opened.is_uncertain || event.not_before.is_some();
-                    if is_uncertain {
-                        board.uncertain_hold();
-                    }
-                    holds.add(HoldLength::new(at - opened.at, is_uncertain));
+                    holds.add(opened.until(event, board));
                 }
             }
             EventKind::Waiting
@@ -213,6 +195,35 @@ impl Track {
             | EventKind::Unwatched
             | EventKind::WatchedAgain => {}
         }
+    }
+}
+
+impl Opened {
+    fn until(self, event: &PastEvent<'_>, board: &mut PreviewTrack) -> HoldLength {
+        let is_uncertain = self.is_uncertain || event.not_before.is_some();
+        if is_uncertain {
+            board.uncertain_hold();
+        }
+        HoldLength::new(event.at - self.at, is_uncertain)
+    }
+}
+
+/// A holding ends with an event of its holder or of another one.
+fn end(
+    mut life: Life,
+    judging: &Judging<'_>,
+    event: &PastEvent<'_>,
+    is_same_holder: bool,
+    board: &mut PreviewTrack,
+) {
+    match life.is_over_gap(judging) {
+        true if !is_same_holder => life.end_unseen(judging, board),
+        true => {
+            life.go_on(judging, board);
+            life.learn_deadline(event);
+            life.close(judging, event.at, board);
+        }
+        false => life.close(judging, event.at, board),
     }
 }
 

@@ -217,7 +217,10 @@ impl LockTable {
             is_outage: gap.backend.is_some(),
         };
         let is_of = |place: &&mut Place| gap.backend.as_ref().is_none_or(|name| *name == place.backend);
-        self.places.iter_mut().filter(is_of).for_each(|place| place.gaps.push(span));
+        self.places
+            .iter_mut()
+            .filter(is_of)
+            .for_each(|place| place.gaps.push(span));
     }
 
     pub(super) const fn used(&self) -> usize {

@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use self::window::{PrefixName, SlidingWindow};
-use super::{Gap, PastEvent, Present};
 use super::lock_table::{LockRef, LockTable};
 use super::preview_track::PreviewTrack;
+use super::{Gap, PastEvent, Present};
 use crate::alerts::baseline::Refused;
 use crate::alerts::hold_times::HoldLength;
 use crate::alerts::holdings::{Entry, Holdings, Occurrence};

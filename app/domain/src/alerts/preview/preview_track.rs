@@ -145,7 +145,10 @@ impl PreviewTrack {
                 self.preview.outages += u64::from(is_of_rule(backend));
             }
             Some(backend) if !is_of_rule(backend) => {}
-            _ => self.preview.gaps.push((gap.began.max(self.preview.from), gap.ended)),
+            _ => self
+                .preview
+                .gaps
+                .push((gap.began.max(self.preview.from), gap.ended)),
         }
     }
 
@@ -153,9 +156,14 @@ impl PreviewTrack {
         let mut preview = self.preview;
         (preview.locks, preview.to) = (locks, to);
         preview.gaps.retain(|(began, _)| *began < to);
-        preview.gaps.iter_mut().for_each(|(_, ended)| *ended = to.min(*ended));
+        preview
+            .gaps
+            .iter_mut()
+            .for_each(|(_, ended)| *ended = to.min(*ended));
         let points = (to - preview.from + self.step - 1) / self.step;
-        preview.series.truncate(usize::try_from(points.max(1)).unwrap_or(1));
+        preview
+            .series
+            .truncate(usize::try_from(points.max(1)).unwrap_or(1));
         if let Some(last) = preview.series.last_mut() {
             last.at = last.at.min(to);
         }

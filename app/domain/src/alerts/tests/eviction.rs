@@ -49,7 +49,11 @@ fn memory_per_lock_is_bounded_to_64_holds() {
     for number in 0..64 {
         hold(&mut past, (1 + number) * 400 * day * years, "daily", 365 * day);
     }
-    assert_eq!(past.p95_ms(&id), Some(i64::from(u32::MAX - 1)), "seven weeks or more");
+    assert_eq!(
+        past.p95_ms(&id),
+        Some(i64::from(u32::MAX - 1)),
+        "seven weeks or more"
+    );
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use super::state_machine::{lock, rule};
 use crate::alerts::{
-    Condition, Counts, Gap, Happened, HolderNow, PastEvent, Pattern, Playback, Present, Preview, Refused, Rule,
-    ScanTimes,
+    Condition, Counts, Gap, Happened, HolderNow, PastEvent, Pattern, Playback, Present, Preview, Refused,
+    Rule, ScanTimes,
 };
 use crate::history::{HistoryEvent, Run};
 use crate::lock_detail::EventKind;

@@ -157,9 +157,9 @@ proptest! {
             replayed.apply(event);
             feed(&mut playback, &Now(None), event);
         }
-        prop_assert_eq!(replayed.follow_windows(std::slice::from_ref(&rule)).len(), 1);
+        prop_assert_eq!(replayed.follow_windows(std::slice::from_ref(&rule), 0).len(), 1);
         replayed.add_windows(playback.into_windows());
-        prop_assert!(replayed.follow_windows(std::slice::from_ref(&rule)).is_empty());
+        prop_assert!(replayed.follow_windows(std::slice::from_ref(&rule), 0).is_empty());
         for event in after {
             learned.apply(event);
             replayed.apply(event);
@@ -216,8 +216,15 @@ fn a_cut_window_is_named_as_such() {
     (0..1_000).for_each(|number| {
         wait(&mut past, number);
     });
-    assert!(say(&mut past, 20 * S).contains("p95 of 1000 waits in 1 h"), "{}", say(&mut past, 20 * S));
-    let at = (1_000..101_000).map(|number| wait(&mut past, number)).last().unwrap();
+    assert!(
+        say(&mut past, 20 * S).contains("p95 of 1000 waits in 1 h"),
+        "{}",
+        say(&mut past, 20 * S)
+    );
+    let at = (1_000..101_000)
+        .map(|number| wait(&mut past, number))
+        .last()
+        .unwrap();
     let said = say(&mut past, at);
     assert!(said.contains("p95 of the newest 100000 waits in 1 h"), "{said}");
 }

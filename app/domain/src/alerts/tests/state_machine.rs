@@ -2,7 +2,7 @@
 //! result.
 
 use crate::alerts::evaluate::{Active, EvaluationResult, Subject, round};
-use crate::alerts::rule::Rule;
+use crate::alerts::rule::{AlertSeverity, Rule};
 use crate::alerts::state_machine::{AlertPhase, AlertTransition};
 use crate::alerts::{
     ConditionResult, LeftOut, LockSnapshot, Silence, SilenceDraft, builtin, evaluate_lock, lock_sentence,
@@ -228,7 +228,7 @@ fn locks_of_one_dead_owner_share_one_notification() {
     assert_eq!((told.notices.len(), told.notified.len()), (1, 100));
     assert_eq!(told.notices[0].alerts.len(), 100);
     for place in told.notified {
-        active[place].is_notified = true;
+        active[place].notified = Some(rules[0].severity);
     }
     // A restart reads the stored alerts.
     let again = round(&rules, active.clone(), all(), &|_, _| false, 5_000);
@@ -300,7 +300,7 @@ fn a_silence_suppresses_until_its_end_and_counts_once() {
     assert_eq!(told.notices[0].alerts.len(), 1);
     assert_eq!(told.suppressed, [(0, "s".to_owned())]);
     active[0].silenced_by = Some("s".to_owned());
-    active[1].is_notified = true;
+    active[1].notified = Some(rules[0].severity);
     let told = notices(&rules, &active, &[], &LeftOut::default(), &silences, &path, 1_000);
     assert!(told.notices.is_empty() && told.suppressed.is_empty());
     let told = notices(&rules, &active, &[], &LeftOut::default(), &silences, &path, lasts);
@@ -332,7 +332,7 @@ fn alerts_beyond_the_limit_are_counted_by_group() {
     sizes.sort_unstable();
     assert_eq!((sizes, told.storms.len()), (vec![500, 1_500], 0));
     for alert in &mut outcome.active {
-        alert.is_notified = true;
+        alert.notified = Some(rules[0].severity);
     }
     let told = notices(&rules, &outcome.active, &[], &outcome.left_out, &[], &path, 1_000);
     assert_eq!(
@@ -340,4 +340,30 @@ fn alerts_beyond_the_limit_are_counted_by_group() {
         (0, 2),
         "nothing is new but the count"
     );
+}
+
+#[test]
+fn a_group_is_notified_again_when_its_severity_rises() {
+    // The rule of a firing, notified alert becomes a warning, then critical, then a warning.
+    let mut rules = [rule("no_ttl")];
+    rules[0].timing.for_ms = 0;
+    let path = |_: &Subject| String::new();
+    let mut active = round(&rules, Vec::new(), vec![found(0, "jobs", "w")], &|_, _| false, 0).active;
+    let mut is_notified = |rules: &[Rule]| {
+        let told = notices(rules, &active, &[], &LeftOut::default(), &[], &path, 0);
+        for place in &told.notified {
+            active[*place].notified = Some(rules[0].severity);
+        }
+        (told.notices.len(), told.notified.len())
+    };
+    assert_eq!(is_notified(&rules), (1, 1));
+    assert_eq!(is_notified(&rules), (0, 0));
+    for (severity, news) in [
+        (AlertSeverity::Warning, (1, 1)),
+        (AlertSeverity::Critical, (1, 1)),
+        (AlertSeverity::Warning, (0, 0)),
+    ] {
+        rules[0].severity = severity;
+        assert_eq!(is_notified(&rules), news, "{severity:?}");
+    }
 }

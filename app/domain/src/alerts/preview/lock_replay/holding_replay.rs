@@ -54,7 +54,10 @@ pub(super) struct Judging<'a> {
 impl Life {
     /// `gaps` are those of its lock so far.
     pub(super) fn of(event: &PastEvent<'_>, gaps: &[Span]) -> Self {
-        let observed_from = gaps.last().filter(|gap| gap.is_outage).map_or(event.at, |gap| gap.ended);
+        let observed_from = gaps
+            .last()
+            .filter(|gap| gap.is_outage)
+            .map_or(event.at, |gap| gap.ended);
         Self {
             // An event that ended an outage is within it, to the length of the scan.
             at: event.at.max(observed_from),

@@ -59,7 +59,10 @@ impl Refusals {
 
     /// The oldest one in the window.
     fn oldest(&self) -> Option<(i64, i64)> {
-        self.all.get(self.left).copied().filter(|_| self.left < self.entered)
+        self.all
+            .get(self.left)
+            .copied()
+            .filter(|_| self.left < self.entered)
     }
 }
 
