@@ -39,11 +39,10 @@ pub trait Ledger: Send + Sync {
     /// Events after this position, limited; each with its position.
     fn events(&self, after: i64, most: i64) -> Answer<'_, Vec<(i64, HistoryEvent)>>;
 
-    /// The position of the first event at or after a time.
+    /// The position before the first event at or after a time.
     fn place_of(&self, at: i64) -> Answer<'_, i64>;
 
-    /// The position before the first event at or after a recent time; events up to it are older. Reads all events since
-    /// then.
+    /// The same for a recent time: reads all events since then.
     fn recent_place_of(&self, at: i64) -> Answer<'_, i64>;
 
     /// Where to start reading events since a time, limited to the newest `most`.
@@ -346,10 +345,8 @@ impl Ledger for SqlLedger {
                 sqlx::query_as(select).bind(since).fetch_all(pool).await?
             });
             let gap = |(began, ended, backend): (i64, i64, Option<String>)| {
-                let backend = match backend {
-                    Some(name) => Some(BackendName::parse(&name).ok()?),
-                    None => None,
-                };
+                let backend = backend.map(|name| BackendName::parse(&name));
+                let backend = backend.transpose().ok()?;
                 Some(Gap {
                     backend,
                     began,

@@ -153,20 +153,24 @@ async fn continued(home: Store) {
     fill(&server.history).await;
     let rules = || vec![long_held()];
     let first = server.alerts.preview(&long_held()).await.unwrap();
+    let read = server.alerts.preview_rows_read();
     hold_two_more(&server.history).await;
     // It is noticed as a write of the server itself.
     server.refuse("jobs/1").await;
+    let preview = async || {
+        let mut run = server.alerts.preview_run(rules());
+        let preview = run.next().await.unwrap().unwrap().remove(0);
+        assert!(run.next().await.is_none() && !preview.is_partial);
+        preview
+    };
     eventually("the new hold is previewed", async || {
-        server.alerts.preview(&long_held()).await.unwrap().count == first.count + 1
+        preview().await.count == first.count + 1
     })
     .await;
-    // The part before the last hour is not read again, not even for the first figure.
-    let read = server.alerts.preview_rows_read();
-    let mut run = server.alerts.preview_run(rules());
-    let second = run.next().await.unwrap().unwrap().remove(0);
-    assert!(run.next().await.is_none() && !second.is_partial);
-    assert!(server.alerts.preview_rows_read() - read <= 5);
+    let second = preview().await;
     assert_eq!(second.events, EVENTS + 4);
+    // The part before the last hour is not read again, not even for the first figure.
+    assert!(server.alerts.preview_rows_read() - read < EVENTS / 10);
     // It equals a preview that reads everything.
     let span = PreviewSpan {
         from: second.from,
