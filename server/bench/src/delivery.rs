@@ -37,7 +37,9 @@ type Arrived = Arc<watch::Sender<HashSet<String>>>;
 
 async fn receive(State(arrived): State<Arrived>, headers: HeaderMap) {
     if let Some(id) = headers.get("x-notification-id").and_then(|id| id.to_str().ok()) {
-        arrived.send_modify(|ids| drop(ids.insert(id.to_owned())));
+        arrived.send_modify(|ids| {
+            ids.insert(id.to_owned());
+        });
     }
 }
 

@@ -59,7 +59,7 @@ pub fn notices(
         let Some(rule) = by_id.get(&alert.rule) else {
             continue;
         };
-        let labels = labels(rule, alert);
+        let labels = notified_labels(rule, alert);
         let silence = silences
             .iter()
             .find(|silence| silence.is_active(now) && silence.matches(&labels));
@@ -76,6 +76,12 @@ pub fn notices(
         if alert.notified.is_none_or(|severity| rule.severity < severity) {
             group.is_news = true;
             told.notified.push(place);
+            // Under its earlier label an Alertmanager would keep it firing.
+            group.resolved.extend(alert.notified.map(|before| {
+                let mut labels = labels.clone();
+                labels.insert("severity".to_owned(), before.as_str().to_owned());
+                (alert, labels)
+            }));
         }
         group.firing.push((place, alert, labels));
     }
@@ -85,7 +91,7 @@ pub fn notices(
         let Some(rule) = by_id.get(&alert.rule) else {
             continue;
         };
-        let labels = labels(rule, alert);
+        let labels = notified_labels(rule, alert);
         let (key, group_labels) = group_of(rule, &labels);
         let group = groups.entry(key).or_default();
         (group.rule, group.labels, group.is_news) = (Some(*rule), group_labels, true);
@@ -106,6 +112,16 @@ pub fn notices(
         to.extend(group.notice(key, path, now));
     }
     told
+}
+
+/// The labels of an alert. Its severity only rises: a rule that becomes less severe does not make
+/// it another alert.
+fn notified_labels(rule: &Rule, alert: &Active) -> Labels {
+    let mut labels = labels(rule, alert);
+    if let Some(notified) = alert.notified.filter(|notified| *notified < rule.severity) {
+        labels.insert("severity".to_owned(), notified.as_str().to_owned());
+    }
+    labels
 }
 
 fn group_of(rule: &Rule, labels: &Labels) -> (String, Labels) {

@@ -10,6 +10,7 @@ use crate::alerts::{
 };
 use crate::diagnosis::{CadenceFacts, Facts, LifetimeFacts, near_below_ms};
 use crate::names::{BackendName, LockId, Resource, Source};
+use crate::notification::Notice;
 use crate::observation::Tick;
 use crate::renewal_interval::Cadence;
 
@@ -349,21 +350,27 @@ fn a_group_is_notified_again_when_its_severity_rises() {
     rules[0].timing.for_ms = 0;
     let path = |_: &Subject| String::new();
     let mut active = round(&rules, Vec::new(), vec![found(0, "jobs", "w")], &|_, _| false, 0).active;
-    let mut is_notified = |rules: &[Rule]| {
-        let told = notices(rules, &active, &[], &LeftOut::default(), &[], &path, 0);
-        for place in &told.notified {
-            active[*place].notified = Some(rules[0].severity);
-        }
-        (told.notices.len(), told.notified.len())
+    let said = |notices: &[Notice]| {
+        let alerts = notices.iter().flat_map(|notice| &notice.alerts);
+        let said = alerts.map(|alert| format!("{:?} {}", alert.status, alert.labels["severity"]));
+        said.collect::<Vec<_>>()
     };
-    assert_eq!(is_notified(&rules), (1, 1));
-    assert_eq!(is_notified(&rules), (0, 0));
-    for (severity, news) in [
-        (AlertSeverity::Warning, (1, 1)),
-        (AlertSeverity::Critical, (1, 1)),
-        (AlertSeverity::Warning, (0, 0)),
-    ] {
+    let steps: [(AlertSeverity, &[&str]); 5] = [
+        (AlertSeverity::Info, &["Firing info"]),
+        (AlertSeverity::Info, &[]),
+        (AlertSeverity::Warning, &["Resolved info", "Firing warning"]),
+        (AlertSeverity::Critical, &["Resolved warning", "Firing critical"]),
+        (AlertSeverity::Warning, &[]),
+    ];
+    for (severity, news) in steps {
         rules[0].severity = severity;
-        assert_eq!(is_notified(&rules), news, "{severity:?}");
+        let told = notices(&rules, &active, &[], &LeftOut::default(), &[], &path, 0);
+        assert_eq!(said(&told.notices), news, "{severity:?}");
+        for place in told.notified {
+            active[place].notified = Some(severity);
+        }
     }
+    // It ends under the label that was notified.
+    let told = notices(&rules, &[], &active, &LeftOut::default(), &[], &path, 0);
+    assert_eq!(said(&told.notices), ["Resolved critical"]);
 }
