@@ -229,7 +229,7 @@ impl Evaluator {
 
     async fn scan(&self, rules: &[Rule], before: &[Active], now: ClockReading) -> ScanSnapshot {
         let at = now.wall.timestamp_millis();
-        let mut seen = self.look_at_locks(rules, before, now).await;
+        let mut seen = self.scan_locks(rules, before, now).await;
         let views = self.alerts.inventory.backends(now);
         let recorded = self.recorded.in_order();
         let mut past = self.alerts.inventory.long_held().past_mut();
@@ -266,7 +266,7 @@ impl Evaluator {
     }
 
     /// One pass over all locks, on a blocking thread.
-    async fn look_at_locks(&self, rules: &[Rule], before: &[Active], now: ClockReading) -> ScanSnapshot {
+    async fn scan_locks(&self, rules: &[Rule], before: &[Active], now: ClockReading) -> ScanSnapshot {
         let watched: Vec<(usize, Rule)> = rules
             .iter()
             .cloned()
@@ -319,7 +319,7 @@ impl Evaluator {
         }
         let changed = outcome.active.iter().filter(|alert| {
             let old = before.get(&alert.id);
-            !old.is_some_and(|old| is_as_kept(old, alert, now))
+            !old.is_some_and(|old| equals_stored(old, alert, now))
         });
         let changed: Vec<&Active> = changed.collect();
         let is_news = !outcome.over.is_empty() || !changed.is_empty() || !told.is_nothing();
@@ -384,7 +384,7 @@ fn firing(rules: &[Rule], active: &[Active]) -> Firing {
 }
 
 /// Texts that change with time alone are stored only from time to time.
-fn is_as_kept(old: &Active, new: &Active, now: i64) -> bool {
+fn equals_stored(old: &Active, new: &Active, now: i64) -> bool {
     let is_same_but_words = old.phase == new.phase
         && old.owner == new.owner
         && old.notified == new.notified

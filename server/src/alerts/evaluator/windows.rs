@@ -72,7 +72,7 @@ impl Evaluator {
         };
         let runtime = Handle::current();
         let read = tokio::task::spawn_blocking(move || {
-            let reader = EventReader::open(&history, &runtime, &EventScope::of(&replay.rules))?;
+            let reader = EventReader::open(&history, &runtime, &EventScope::from_rules(&replay.rules))?;
             while replay.place < to {
                 let end = (replay.place + IDS_PER_READ).min(to);
                 reader.read((replay.place, end), &mut |names, resource, event| {

@@ -138,7 +138,7 @@ impl Work {
     fn play(self, runtime: &Handle) -> Result<(Vec<Preview>, Option<Checkpoint>), sqlx::Error> {
         let begin = &self.begin;
         let mut replay = Replay {
-            reader: EventReader::open(&self.history, runtime, &EventScope::of(&self.rules))?,
+            reader: EventReader::open(&self.history, runtime, &EventScope::from_rules(&self.rules))?,
             playback: begin.playback.clone(),
             place: begin.place,
             gaps: begin.gaps,

@@ -114,7 +114,7 @@ impl Lives {
                         life.go_on(&judging, board);
                     }
                     HolderNow::Held { .. } | HolderNow::Free => {
-                        life.end_unseen(&judging, board);
+                        life.end_unobserved(&judging, board);
                         continue;
                     }
                     HolderNow::Unknown => {
@@ -150,7 +150,9 @@ impl Track {
             EventKind::Acquired | EventKind::Reclaimed => {
                 board.acquired(event.has_limit());
                 match life.take() {
-                    Some(mut before) if before.is_over_gap(&judging) => before.end_unseen(&judging, board),
+                    Some(mut before) if before.is_over_gap(&judging) => {
+                        before.end_unobserved(&judging, board)
+                    }
                     Some(mut before) => before.close(&judging, at, board),
                     None => {}
                 }
@@ -170,7 +172,7 @@ impl Track {
                 let Some(it) = it else { return };
                 if it.is_over_gap(&judging) {
                     if !is_same_holder {
-                        it.end_unseen(&judging, board);
+                        it.end_unobserved(&judging, board);
                         *life = None;
                         return;
                     }
@@ -217,7 +219,7 @@ fn end(
     board: &mut PreviewTrack,
 ) {
     match life.is_over_gap(judging) {
-        true if !is_same_holder => life.end_unseen(judging, board),
+        true if !is_same_holder => life.end_unobserved(judging, board),
         true => {
             life.go_on(judging, board);
             life.learn_deadline(event);

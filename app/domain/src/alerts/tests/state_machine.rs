@@ -11,8 +11,8 @@ use crate::alerts::{
 use crate::diagnosis::{CadenceFacts, Facts, LifetimeFacts, near_below_ms};
 use crate::names::{BackendName, LockId, Resource, Source};
 use crate::notification::Notice;
-use crate::observation::Tick;
 use crate::renewal_interval::Cadence;
+use crate::tick::Tick;
 
 pub(super) fn rule(id: &str) -> Rule {
     builtin().into_iter().find(|rule| rule.id.as_str() == id).unwrap()

@@ -12,8 +12,8 @@ use crate::alerts::rule::Rule;
 use crate::alerts::state_machine::{AlertPhase, AlertTransition, ConditionResult, step};
 use crate::diagnosis::{self, CadenceFacts, Facts, LifetimeFacts};
 use crate::lock_detail::EventKind;
-use crate::observation::Tick;
 use crate::renewal_interval::Cadence;
+use crate::tick::Tick;
 
 /// Additional delay with which a renewal may be observed, besides the scan times of its
 /// backend, in milliseconds.
@@ -172,7 +172,7 @@ impl Life {
     }
 
     /// It ended in the first of the gaps.
-    pub(super) fn end_unseen(&mut self, judging: &Judging<'_>, board: &mut PreviewTrack) {
+    pub(super) fn end_unobserved(&mut self, judging: &Judging<'_>, board: &mut PreviewTrack) {
         if let Some(span) = self.next_gap(judging) {
             self.stop(judging, board);
             self.resolve(judging, span.ended, board);
