@@ -9,5 +9,6 @@ pub mod inventory;
 pub mod lock;
 pub mod overview;
 pub mod prefixes;
+pub mod receivers;
 
 pub use error::ApiError;

@@ -65,4 +65,10 @@ pub enum ConsoleError {
         "this server runs as many searches as it can at once: try again in {retry_after_s} s, or narrow the search"
     )]
     Busy { retry_after_s: u32 },
+    /// The caller may not read this: the label of the missing permission.
+    #[error("this needs the permission {permission}")]
+    Forbidden { permission: String },
+    /// The data cannot be read now.
+    #[error("{what}")]
+    Unavailable { what: String },
 }

@@ -137,6 +137,11 @@ pub fn prefix(text: &str) -> String {
     }
 }
 
+/// A sentence to be continued.
+pub(crate) fn without_full_stop(text: &str) -> &str {
+    text.strip_suffix('.').unwrap_or(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

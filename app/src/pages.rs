@@ -4,3 +4,4 @@ pub mod backends;
 pub mod lock;
 pub mod locks;
 pub mod overview;
+pub mod receivers;

@@ -19,10 +19,10 @@ pub mod verify;
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use domain::audit::{Action, AuditPhase};
 
+use runtime::change_signal::ChangeSignal;
 use runtime::client_network::ClientNetwork;
 use runtime::clock::Clock;
 use runtime::db::Db;
@@ -39,7 +39,7 @@ pub struct Audit {
     db: Db,
     clock: Clock,
     heads: Arc<ChainCheckpoints>,
-    told: Arc<AtomicU64>,
+    published: ChangeSignal,
     anonymous: anonymous::AnonymousCounts,
 }
 
@@ -116,7 +116,7 @@ impl Audit {
             db,
             clock,
             heads: Arc::new(heads),
-            told: Arc::default(),
+            published: ChangeSignal::default(),
             anonymous: anonymous::AnonymousCounts::default(),
         }
     }

@@ -50,8 +50,8 @@ pub use state::{AppState, ConsoleFor, Services};
 
 /// The API and the pages, behind the authentication layer.
 pub fn router(state: AppState) -> Router {
-    let guard = Guard(state.auth.clone());
-    let pages = pages::router(state.console.clone());
+    let guard = Guard(state.clone());
+    let pages = pages::router(state.clone());
     let router = routes::router()
         .route("/v1/{*rest}", any(problem::no_such_route))
         // The wildcard does not match an empty rest.

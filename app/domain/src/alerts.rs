@@ -40,7 +40,7 @@ pub use builtin::builtin;
 pub use condition_kind::{About, ConditionKind, HistorySource, Param};
 pub use evaluate::{Active, EvaluationResult, Outcome, Subject, round};
 pub use field_error::FieldError;
-pub use grouping::{NotificationHistory, notices};
+pub use grouping::{NotificationHistory, group_of, notices};
 pub use hold_times::SAMPLES_MIN;
 pub use labels::{LABELS, Labels, fingerprint, labels};
 pub use lock_conditions::{LockSnapshot, evaluate_lock, holding, lock_sentence};

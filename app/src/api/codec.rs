@@ -12,8 +12,20 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-const STAMP: [u8; 4] =
-    payload_version::hash_sources(&[include_str!("error.rs"), include_str!("../console.rs")]);
+/// Every file of this crate with a payload type.
+const STAMP: [u8; 4] = payload_version::hash_sources(&[
+    include_str!("error.rs"),
+    include_str!("../console.rs"),
+    include_str!("../forms/reply.rs"),
+    include_str!("../live/topics.rs"),
+    include_str!("../page_data/receivers.rs"),
+    include_str!("../session.rs"),
+]);
+
+/// The version stamp as text.
+pub(crate) fn build() -> String {
+    u32::from_le_bytes(STAMP).to_string()
+}
 
 pub struct Payload;
 

@@ -4,15 +4,20 @@ use domain::backend::BackendStatus;
 use js_sys::{Array, JSON, Reflect};
 use wasm_bindgen::{JsCast, JsValue};
 
+use super::topics::Revisions;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveEvent {
-    pub revision: u64,
+    pub revisions: Revisions,
     /// Changed rows since the previous event.
     pub changes: u32,
     pub held_total: u64,
     pub attention_total: u64,
     /// No server evaluates the alert rules.
     pub alerts_overdue: bool,
+    /// Alert groups that fire.
+    pub firing_groups: u32,
+    pub is_read_only: bool,
     pub backends: Vec<BackendPulse>,
 }
 
@@ -32,7 +37,13 @@ impl LiveEvent {
         let event = JSON::parse(json).ok()?;
         let backends: Array = get(&event, "backends")?.dyn_into().ok()?;
         Some(Self {
-            revision: whole(&event, "revision")?.try_into().ok()?,
+            revisions: Revisions {
+                inventory: whole(&event, "revision")?.try_into().ok()?,
+                alerts: total(&event, "alertsRevision"),
+                activity: total(&event, "activityRevision"),
+            },
+            firing_groups: total(&event, "firingGroups").try_into().unwrap_or(u32::MAX),
+            is_read_only: get(&event, "readOnly")?.as_bool().unwrap_or_default(),
             changes: u32::try_from(whole(&event, "changes")?).unwrap_or(u32::MAX),
             held_total: whole(&event, "heldTotal")?.try_into().ok()?,
             attention_total: whole(&event, "attentionTotal")?.try_into().ok()?,
@@ -69,6 +80,11 @@ fn get(object: &JsValue, name: &str) -> Option<JsValue> {
     Reflect::get(object, &name.into()).ok()
 }
 
+/// 0 without the member.
+fn total(object: &JsValue, name: &str) -> u64 {
+    whole(object, name).map_or(0, i64::unsigned_abs)
+}
+
 fn whole(object: &JsValue, name: &str) -> Option<i64> {
     #[expect(
         clippy::cast_possible_truncation,
@@ -92,8 +108,13 @@ mod tests {
             poll_interval_ms: 2_000,
         };
         let pulse = LiveEvent {
-            revision: 7,
+            revisions: Revisions {
+                inventory: 7,
+                ..Revisions::default()
+            },
             changes: 2,
+            firing_groups: 3,
+            is_read_only: false,
             held_total: 12_847,
             attention_total: 11,
             alerts_overdue: false,

@@ -12,6 +12,7 @@ use leptos::server::codee::{Decoder, Encoder};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::topics::Topics;
 use super::{FetchGuard, Live};
 use crate::api::ApiError;
 use crate::api::codec::{self, Payload, PayloadError};
@@ -70,9 +71,10 @@ impl Question for (String, String, String, String) {
 }
 
 impl Live {
-    /// Data that is refetched when an event announces a change.
+    /// Data that is refetched when an event announces a change of one of these kinds.
     pub fn refreshing<Q, T, Fut>(
         self,
+        topics: Topics,
         question: impl Fn() -> Q + Send + Sync + 'static,
         fetch: impl Fn(Q) -> Fut + Send + Sync + 'static,
     ) -> Load<T>
@@ -86,18 +88,19 @@ impl Live {
             Box::pin(async move { answer.await.and_then(Data::of) })
         };
         Load {
-            resource: self.resource(Box::new(move || question().texts()), Arc::new(fetch)),
+            resource: self.resource(topics, Box::new(move || question().texts()), Arc::new(fetch)),
             of: PhantomData,
         }
     }
 
     fn resource(
         self,
+        topics: Topics,
         question: Box<dyn Fn() -> Vec<String> + Send + Sync>,
         fetch: Arc<Fetch>,
     ) -> Resource<Answer, Payload> {
         Resource::new_with_options(
-            move || (question(), self.epoch.get()),
+            move || (question(), self.epoch(topics)),
             move |(texts, _)| {
                 let answer = fetch(texts);
                 async move {
@@ -161,7 +164,10 @@ impl Data {
 }
 
 fn broken(error: PayloadError) -> ApiError {
-    ApiError::Unreachable(error.to_string())
+    match error {
+        PayloadError::OtherBuild => ApiError::OtherBuild,
+        PayloadError::Malformed => ApiError::Unreachable(error.to_string()),
+    }
 }
 
 /// Only the server encodes, and its data is already encoded.

@@ -31,6 +31,7 @@ use crate::components::raw_html::Made;
 use crate::components::reactive::changing;
 use crate::components::title::PageTitle;
 use crate::links;
+use crate::live::topics::Topics;
 use crate::live::use_live;
 
 #[component]
@@ -54,6 +55,7 @@ pub fn LockPage() -> impl IntoView {
         },
     );
     let load = use_live().refreshing(
+        Topics::INVENTORY,
         move || names.get(),
         |(backend, source, resource, search)| find(backend, source, resource, search),
     );
@@ -72,7 +74,7 @@ fn Found(answer: Signal<LookupResult>) -> impl IntoView {
     let live = use_live();
     Effect::new(move |_| {
         answer.with(|_| ());
-        live.set_arrived();
+        live.set_arrived(Topics::INVENTORY);
     });
     let detail = Memo::new(move |before: Option<&Option<LockDetail>>| {
         followed(before.and_then(Option::as_ref), answer.get())

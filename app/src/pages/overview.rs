@@ -22,13 +22,14 @@ use crate::components::reactive::changing;
 use crate::components::state_badge::Shape;
 use crate::components::title::PageTitle;
 use crate::components::worklist::Worklist;
+use crate::live::topics::Topics;
 use crate::live::use_live;
 
 #[component]
 pub fn OverviewPage() -> impl IntoView {
     let live = use_live();
     let search = use_location().search;
-    let load = live.refreshing(move || search.get(), overview);
+    let load = live.refreshing(Topics::ALL, move || search.get(), overview);
     view! {
         <PageTitle text="Overview"/>
         <div class="page">

@@ -42,6 +42,7 @@ use self::operation::{Operation, OperationResult};
 use self::store::postgres::PostgresStore;
 use self::store::sqlite::SqliteStore;
 use self::store::{Lane, Store};
+use runtime::change_signal::ChangeSignal;
 use runtime::clock::Clock;
 
 pub use config::LeaseConfig;
@@ -67,6 +68,7 @@ pub struct LeaseService {
     lifetime_ms_max: i64,
     lock_delay: Duration,
     lanes: Mutex<Option<[JoinHandle<()>; 2]>>,
+    rejected: ChangeSignal,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -115,6 +117,7 @@ impl LeaseService {
             lifetime_ms_max,
             lock_delay: config.lock_delay,
             lanes: Mutex::new(Some(lanes)),
+            rejected: ChangeSignal::default(),
         }))
     }
 

@@ -15,6 +15,7 @@ mod transport_security;
 
 use std::sync::{Arc, LazyLock};
 
+use app::session::{FirstRender, Refusal as PageRefusal};
 use axum::extract::{MatchedPath, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -30,10 +31,10 @@ use crate::alerts::Evaluation;
 use crate::audit::{Audit, Entry, Origin};
 use crate::http::REQUEST_ID;
 use crate::http::form_body::Form;
-use crate::http::pages::reauthenticate;
-use crate::http::pages::response;
+use crate::http::pages::{self, reauthenticate};
 use crate::http::problem::Problem;
 use crate::http::routes;
+use crate::http::state::AppState;
 use crate::identity::{Identity, IdentityError, Oidc, Principal, Session, Subject, User};
 use lease::LeaseCaller;
 use runtime::clock::Stopwatch;
@@ -67,12 +68,12 @@ pub struct Authenticator {
 }
 
 /// Passes a request on with [`Principal`] and [`SessionGuard`] in its extensions, or refuses it.
-async fn guarded<S: Next>(gate: Arc<Authenticator>, request: Request, next: S) -> Response {
+async fn guarded<S: Next>(state: AppState, request: Request, next: S) -> Response {
     let watch = Stopwatch::start();
     let method = method_of(request.method());
     let matched = request.extensions().get::<MatchedPath>();
     let route = route_permissions::find(request.method(), matched.map(MatchedPath::as_str));
-    let response = admit(gate, route, request, next).await;
+    let response = admit(state, route, request, next).await;
     instruments().request(method, route.pattern, response.status().as_u16(), watch.seconds());
     response
 }
@@ -87,7 +88,8 @@ fn method_of(method: &Method) -> &'static str {
 }
 
 /// Refusals are boxed: the future of every admitted request would be larger with them.
-async fn admit<S: Next>(gate: Arc<Authenticator>, route: Route, mut request: Request, next: S) -> Response {
+async fn admit<S: Next>(state: AppState, route: Route, mut request: Request, next: S) -> Response {
+    let gate = &state.auth;
     if let Some(answer) = transport_security::refusal(&request, &gate.proxies, &gate.home) {
         return answer;
     }
@@ -114,7 +116,7 @@ async fn admit<S: Next>(gate: Arc<Authenticator>, route: Route, mut request: Req
         None => Err(Refusal::NoSuchRoute),
     };
     if let Err(refusal) = checked {
-        return Box::pin(gate.turn_away(refusal, access, &who, request)).await;
+        return Box::pin(turn_away(&state, refusal, access, &who, request)).await;
     }
     request.extensions_mut().insert(SessionGuard {
         identity: gate.identity.clone(),
@@ -253,28 +255,6 @@ impl Authenticator {
         }
     }
 
-    async fn turn_away(
-        &self,
-        refusal: Refusal,
-        access: Option<Access>,
-        who: &Principal,
-        request: Request,
-    ) -> Response {
-        // A body is not Sync, so it is not borrowed across an await.
-        let (asked, body) = request.into_parts();
-        self.record_refusal(who, &asked.method, asked.uri.path(), refusal)
-            .await;
-        if rejected_form::is_form(&asked) {
-            let form = Form::read(body).await;
-            if refusal == Refusal::NotFresh {
-                let action = asked.uri.path_and_query().map_or("/", |path| path.as_str());
-                return reauthenticate::refused(self, who, action, form);
-            }
-            return rejected_form::reject(refusal, access, who, &asked, form);
-        }
-        reject(refusal, access, who, &asked)
-    }
-
     /// Refused changes enter the audit log; those of anonymous clients at most once a minute and source.
     async fn record_refusal(&self, who: &Principal, method: &Method, path: &str, refusal: Refusal) {
         let outcome = match refusal {
@@ -301,7 +281,36 @@ impl Authenticator {
     }
 }
 
-fn reject(refusal: Refusal, access: Option<Access>, who: &Principal, asked: &Parts) -> Response {
+async fn turn_away(
+    state: &AppState,
+    refusal: Refusal,
+    access: Option<Access>,
+    who: &Principal,
+    request: Request,
+) -> Response {
+    // A body is not Sync, so it is not borrowed across an await.
+    let (asked, body) = request.into_parts();
+    let gate = &state.auth;
+    gate.record_refusal(who, &asked.method, asked.uri.path(), refusal)
+        .await;
+    if rejected_form::is_form(&asked) {
+        let form = Form::read(body).await;
+        if refusal == Refusal::NotFresh {
+            let action = asked.uri.path_and_query().map_or("/", |path| path.as_str());
+            return reauthenticate::refused(gate, who, action, form);
+        }
+        return rejected_form::reject(state, refusal, access, who, &asked, form).await;
+    }
+    reject(state, refusal, access, who, &asked).await
+}
+
+async fn reject(
+    state: &AppState,
+    refusal: Refusal,
+    access: Option<Access>,
+    who: &Principal,
+    asked: &Parts,
+) -> Response {
     let headers = &asked.headers;
     let wants_page = asked.method.is_safe() && route_permissions::is_page(asked.uri.path());
     match refusal {
@@ -315,7 +324,12 @@ fn reject(refusal: Refusal, access: Option<Access>, who: &Principal, asked: &Par
         Refusal::Forbidden => {
             let right = right_of(access);
             if wants_page {
-                return response::forbidden(who, right);
+                let path = asked.uri.path_and_query().map_or("/", |path| path.as_str());
+                let first = FirstRender {
+                    refusal: Some(PageRefusal::Forbidden(right.to_owned())),
+                    ..FirstRender::default()
+                };
+                return Box::pin(pages::render(state, who, path, StatusCode::FORBIDDEN, first)).await;
             }
             refused(
                 Problem::forbidden(format!("This needs the permission `{right}`")).with_request_id(headers),

@@ -261,6 +261,13 @@ impl From<ConsoleError> for Problem {
                     "The limit of concurrent searches is reached",
                 )
             },
+            ConsoleError::Forbidden { permission } => {
+                Self::forbidden(format!("This needs the permission `{permission}`"))
+            }
+            ConsoleError::Unavailable { what } => Self {
+                retry_after_s: Some(1),
+                ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable", what)
+            },
         }
     }
 }

@@ -161,9 +161,11 @@ routes! {
     GET "/fencing" => May(View), page(pages::fencing::show);
 
     // Pages: alerts.
-    GET "/alerts/receivers" => May(Administer), page(pages::receivers::show);
+    GET "/alerts/receivers" => May(Administer), leptos;
+    GET "/api/receivers" => May(Administer), leptos;
     POST "/alerts/receivers" => May(Administer), page(pages::receivers::add);
-    GET "/alerts/receivers/{name}" => May(Administer), page(pages::receivers::show_one);
+    GET "/alerts/receivers/{name}" => May(Administer), leptos;
+    GET "/api/receiver" => May(Administer), leptos;
     POST "/alerts/receivers/{name}" => May(Administer), page(pages::receivers::change);
     POST "/alerts/receivers/{name}/remove" => May(Administer), page(pages::receivers::remove);
     POST "/alerts/receivers/{name}/test" => May(Administer), page(pages::receivers::try_out), any_session;

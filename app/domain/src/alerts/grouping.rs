@@ -106,7 +106,9 @@ pub fn notices(
     told
 }
 
-fn group_of(rule: &Rule, labels: &Labels) -> (String, Labels) {
+/// Key of the group that an alert of this rule with these labels belongs to, and the labels that
+/// the group shares.
+pub fn group_of(rule: &Rule, labels: &Labels) -> (String, Labels) {
     let names = ["alertname", "rule", "severity"].into_iter();
     let names = names.chain(rule.group_by.iter().copied().map(GroupBy::as_str));
     let group: Labels = names

@@ -140,6 +140,13 @@ pub fn page_above(path: &str) -> &str {
     "/"
 }
 
+/// The page of a form: its own path where that is a page too, else the nearest page above it. `matched` is the path as
+/// routed.
+pub fn page_of<'a>(matched: Option<&str>, path: &'a str) -> &'a str {
+    let is_page = matched.is_some_and(|matched| rows_of(matched).any(|row| row.method == "GET"));
+    if is_page { path } else { page_above(path) }
+}
+
 /// A page of the console: without a session it redirects to the sign-in page.
 pub fn is_page(path: &str) -> bool {
     !path.starts_with("/v1/") && !path.starts_with("/api/") && path != "/metrics"

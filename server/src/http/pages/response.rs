@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use app::server_pages::layout::{Chrome, Page, PageSection, page};
+use app::server_pages::layout::{Chrome, PageSection};
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
@@ -60,19 +60,6 @@ pub(in crate::http) fn chrome(who: &Principal, place: PageSection) -> Chrome {
         is_read_only: who.read_only,
         is_alerts_overdue: who.alerts_overdue,
     }
-}
-
-/// A page that who looks may not open, said as a page.
-pub(in crate::http) fn forbidden(who: &Principal, right: &str) -> Response {
-    let html = page(
-        &chrome(who, PageSection::Elsewhere),
-        Page {
-            title: "Your role does not have the permission for this page".to_owned(),
-            lead: None,
-            content: app::server_pages::forbidden::forbidden(right),
-        },
-    );
-    html_response(StatusCode::FORBIDDEN, html)
 }
 
 /// A page with one more script of the console.

@@ -4,9 +4,11 @@ use domain::escape::visible;
 use domain::format;
 use leptos::prelude::*;
 
-use super::{Message, MessageState};
+use crate::components::relative_time::RelativeTime;
 use crate::components::state_badge::Shape;
-use crate::server_pages::settings::ago;
+use crate::forms::console_form::ConsoleForm;
+use crate::forms::field::SubmitButton;
+use crate::page_data::receivers::{Message, MessageState};
 
 pub(super) fn dead(messages: &[Message], now: i64) -> AnyView {
     if messages.is_empty() {
@@ -62,11 +64,12 @@ fn line(message: &Message, now: i64) -> AnyView {
     let retry = (message.state == MessageState::Dead).then(|| {
         let action = format!("/alerts/notifications/{}/retry", message.id);
         let label = format!("Retry message {}", message.id);
-        view! { <form method="post" action=action><button class="btn s" r#type="submit" aria-label=label>"Retry"</button></form> }
+        view! { <ConsoleForm action stays=true><SubmitButton class="btn s" aria_label=label>"Retry"</SubmitButton></ConsoleForm> }
+            .into_any()
     });
     view! {
         <tr>
-            <th scope="row" class="wrap"><bdi>{visible(&message.what).into_owned()}</bdi><small>{ago(Some(message.created_at), now, "")}</small></th>
+            <th scope="row" class="wrap"><bdi>{visible(&message.what).into_owned()}</bdi><small><RelativeTime at=message.created_at now/></small></th>
             <td class="mono">{message.receiver.clone()}</td>
             <td>{state(message, now)}</td>
             <td class="num">{message.attempts}</td>
@@ -82,9 +85,12 @@ fn state(message: &Message, now: i64) -> AnyView {
         MessageState::Delivered => {
             view! { <span class="st healthy quiet"><Shape name="ok"/>"delivered"</span> }.into_any()
         }
-        MessageState::Dead => view! { <span class="st critical"><Shape name="x"/>"dead letter"</span> }.into_any(),
+        MessageState::Dead => {
+            view! { <span class="st critical"><Shape name="x"/>"dead letter"</span> }.into_any()
+        }
         MessageState::Waiting => {
-            view! { <span class="st warning"><Shape name="pending"/>"pending"</span>" "<small class="ink2">{ago(Some(message.next_at), now, "")}</small> }.into_any()
+            let at = message.next_at;
+            view! { <span class="st warning"><Shape name="pending"/>"pending"</span>" "<small class="ink2">"next "<RelativeTime at now/></small> }.into_any()
         }
     }
 }

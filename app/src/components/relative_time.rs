@@ -1,0 +1,66 @@
+//! A moment near now, from milliseconds since 1970: absolute UTC in the HTML, a distance after
+//! hydration, in the largest unit that says enough.
+
+use chrono::DateTime;
+use domain::{format, time_format};
+use leptos::prelude::*;
+
+use super::time::is_of_another_day;
+use crate::components::reactive::changing;
+use crate::live::use_live;
+
+#[component]
+pub fn RelativeTime(
+    /// Milliseconds since 1970.
+    at: i64,
+    /// The server's clock at the time of the response.
+    now: i64,
+) -> impl IntoView {
+    let [time, today] = [at, now].map(|ms| DateTime::from_timestamp_millis(ms).unwrap_or_default());
+    let absolute = if is_of_another_day(time, today) {
+        time_format::dated(time)
+    } else {
+        time_format::timed(time)
+    };
+    let live = use_live();
+    let elapsed = live.elapsed();
+    let shown = Memo::new(move |_| match live.is_awake() {
+        true => distance(now + elapsed.get() - at),
+        false => absolute.clone(),
+    });
+    view! { <time datetime=time_format::iso(time) title=time_format::dated(time)>{changing(move || shown.get())}</time> }
+        .into_any()
+}
+
+fn distance(past_ms: i64) -> String {
+    let span = format::period(rounded(past_ms.saturating_abs()));
+    if past_ms < 0 {
+        format!("in {span}")
+    } else {
+        format!("{span} ago")
+    }
+}
+
+/// To the second, the minute, the hour or the day.
+const fn rounded(ms: i64) -> i64 {
+    const DAY: i64 = 86_400_000;
+    let unit = match ms {
+        ..60_000 => 1_000,
+        60_000..3_600_000 => 60_000,
+        3_600_000..DAY => 3_600_000,
+        _ => DAY,
+    };
+    ms / unit * unit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_are_in_the_largest_unit() {
+        assert_eq!(distance(61_000), "1 m ago");
+        assert_eq!(distance(-30_500), "in 30 s");
+        assert_eq!(distance(3 * 86_400_000 + 5), "3 d ago");
+    }
+}

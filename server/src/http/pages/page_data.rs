@@ -1,0 +1,31 @@
+//! Implements the pages' `PageData` port with the services, for the caller of a request. The table of routes decides who may
+//! open a page and call its server function; each method limits its data to the caller's scope.
+
+use app::console::{ConsoleError, ConsoleFuture};
+use app::page_data::PageData;
+use app::page_data::receivers::{ReceiverData, ReceiversData};
+
+use crate::http::state::AppState;
+use crate::identity::Principal;
+
+pub(super) struct CallerData {
+    pub(super) state: AppState,
+    pub(super) who: Principal,
+}
+
+impl PageData for CallerData {
+    fn receivers(&self) -> ConsoleFuture<'_, ReceiversData> {
+        Box::pin(self.state.receivers_data())
+    }
+
+    fn receiver(&self, name: String) -> ConsoleFuture<'_, ReceiverData> {
+        Box::pin(async move { self.state.receiver_data(&name).await })
+    }
+}
+
+/// The store of the console does not answer.
+pub(super) fn unavailable(what: &str) -> ConsoleError {
+    ConsoleError::Unavailable {
+        what: what.to_owned(),
+    }
+}
