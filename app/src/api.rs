@@ -4,7 +4,9 @@
 
 pub mod backends;
 pub mod codec;
+pub mod contention;
 pub mod error;
+pub mod fencing;
 pub mod inventory;
 pub mod lock;
 pub mod overview;

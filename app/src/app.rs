@@ -18,6 +18,8 @@ use crate::keyboard_shortcuts::KeysDialog;
 use crate::layout::Layout;
 use crate::live::Live;
 use crate::pages::backends::BackendsPage;
+use crate::pages::contention::ContentionPage;
+use crate::pages::fencing::FencingPage;
 use crate::pages::lock::LockPage;
 use crate::pages::locks::LocksPage;
 use crate::pages::overview::OverviewPage;
@@ -121,6 +123,8 @@ fn routes() -> AnyView {
             <Route path=path!("/") view=OverviewPage ssr=SsrMode::Async/>
             <Route path=path!("/locks") view=LocksPage ssr=SsrMode::Async/>
             <Route path=path!("/locks/:backend/*resource") view=LockPage ssr=SsrMode::Async/>
+            <Route path=path!("/contention") view=ContentionPage ssr=SsrMode::Async/>
+            <Route path=path!("/fencing") view=FencingPage ssr=SsrMode::Async/>
             <Route path=path!("/backends") view=BackendsPage ssr=SsrMode::Async/>
             <Route path=path!("/alerts/receivers") view=ReceiversPage ssr=SsrMode::Async/>
             <Route path=path!("/alerts/receivers/:name") view=ReceiverPage ssr=SsrMode::Async/>

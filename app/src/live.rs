@@ -47,6 +47,8 @@ pub struct Live {
     awake: RwSignal<bool>,
     /// The shared ticker; `None` before hydration.
     now: RwSignal<Option<i64>>,
+    /// Its first value.
+    first_tick: StoredValue<Option<i64>>,
     /// Each increment refetches the resources of the page that show this kind: inventory,
     /// alerts, activity.
     epochs: [RwSignal<u64>; 3],
@@ -94,6 +96,7 @@ impl Live {
             heard_at: RwSignal::new(0),
             awake: RwSignal::new(false),
             now: RwSignal::new(None),
+            first_tick: StoredValue::new(None),
             epochs: [RwSignal::new(0), RwSignal::new(0), RwSignal::new(0)],
             flush: RwSignal::new(0),
             paused: RwSignal::new(false),
@@ -202,18 +205,11 @@ impl Live {
     }
 
     /// Milliseconds since this call; 0 on the server and before hydration. Drives expiry bars.
-    pub fn elapsed(self) -> Signal<i64> {
-        let born = StoredValue::new(self.now.get_untracked());
-        Signal::derive(move || {
-            let Some(now) = self.now.get() else { return 0 };
-            match born.get_value() {
-                Some(born) => now - born,
-                None => {
-                    born.set_value(Some(now));
-                    0
-                }
-            }
-        })
+    pub fn elapsed(self) -> Elapsed {
+        Elapsed {
+            live: self,
+            born: self.now.get_untracked(),
+        }
     }
 
     /// Age of the data on screen: since the last event if it has that event's revision,
@@ -289,6 +285,35 @@ impl Live {
     /// Tracks requests to apply held-back changes.
     pub fn flushes(self) -> u64 {
         self.flush.get()
+    }
+}
+
+/// A running duration. Without a signal of its own: a page has hundreds of them.
+#[derive(Clone, Copy)]
+pub struct Elapsed {
+    live: Live,
+    /// `None`: created before hydration, and counted from the first tick.
+    born: Option<i64>,
+}
+
+impl Elapsed {
+    /// Tracked; in milliseconds.
+    pub fn get(self) -> i64 {
+        let Some(now) = self.live.now.get() else { return 0 };
+        let born = self.born.or_else(|| self.live.first_tick.get_value());
+        born.map_or(0, |born| (now - born).max(0))
+    }
+
+    /// Tracked; in whole seconds, as milliseconds.
+    pub fn whole_seconds(self) -> i64 {
+        self.get() / 1_000 * 1_000
+    }
+}
+
+/// There is one ticker per page.
+impl PartialEq for Elapsed {
+    fn eq(&self, other: &Self) -> bool {
+        self.born == other.born
     }
 }
 

@@ -58,8 +58,14 @@ pub const PAGES: [NavEntry; 9] = [
         count: Some(NavCount::Locks),
         ..page("/locks", "Locks", 'l', Permission::View)
     },
-    page("/contention", "Contention", 'c', Permission::View),
-    page("/fencing", "Fencing", 'f', Permission::View),
+    NavEntry {
+        is_app: true,
+        ..page("/contention", "Contention", 'c', Permission::View)
+    },
+    NavEntry {
+        is_app: true,
+        ..page("/fencing", "Fencing", 'f', Permission::View)
+    },
     NavEntry {
         is_app: true,
         is_tab: true,

@@ -1,6 +1,8 @@
 //! One file per page: its resources and its layout.
 
 pub mod backends;
+pub mod contention;
+pub mod fencing;
 pub mod lock;
 pub mod locks;
 pub mod overview;

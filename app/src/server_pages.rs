@@ -5,10 +5,8 @@
 
 pub mod alerts;
 pub mod audit;
-pub mod contention;
 pub mod docs;
 pub mod failed;
-pub mod fencing;
 pub mod field;
 pub mod grants;
 pub mod html_document;

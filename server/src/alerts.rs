@@ -25,7 +25,6 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use domain::alerts::Subject;
 use domain::notification::Notice;
 
 use self::evaluator::Evaluator;
@@ -147,15 +146,4 @@ impl Alerts {
     }
 }
 
-/// Path of the console page about an alert's subject.
-pub fn path(subject: &Subject) -> String {
-    match subject {
-        Subject::Lock(lock) => app::links::lock_path(lock),
-        Subject::Prefix { prefix, .. } => {
-            // A list can only be filtered by the part before the first wildcard.
-            let plain = prefix.split('*').next().unwrap_or_default();
-            app::links::prefix(plain)
-        }
-        Subject::Backend(_) => "/backends".to_owned(),
-    }
-}
+pub use app::pages::overview::firing_alerts::path;

@@ -2,8 +2,12 @@
 //! data is required.
 
 mod charts;
+mod contention;
 mod exporter_status;
+mod fencing;
+mod live_waits;
 mod own_leases;
+mod page_cache;
 mod released_lock;
 mod search_limits;
 mod task_panics;
@@ -11,10 +15,12 @@ mod task_panics;
 use std::sync::Arc;
 use std::time::Duration;
 
-use app::console::{Console, ConsoleError, ConsoleFuture, Drawn};
+use app::console::{Console, ConsoleCharts, ConsoleError, ConsoleFuture};
 use domain::access::{Grants, Permission, Visible};
 use domain::backend::{BackendStatus, BackendView};
+use domain::contention::ContentionPage;
 use domain::duration::millis;
+use domain::fencing_rejections::FencingPage;
 use domain::lock::Lock;
 use domain::lock_detail::{EventKind, Fresh, LockCharts, LockDetail, SeenEvent};
 use domain::name_tree::PrefixNode;
@@ -34,12 +40,16 @@ use runtime::clock::Clock;
 use runtime::tasks;
 use runtime::telemetry;
 
+use page_cache::{PageCache, Stamp};
 use search_limits::Searches;
 
 pub use charts::ChartSources;
 
 /// Timeout of history queries for a page.
 const HISTORY_PATIENCE: Duration = Duration::from_millis(500);
+/// Longest time that a stored page is answered, in milliseconds. Roll-ups change once a minute; a rejection has no revision.
+const CONTENTION_STEP_MS: i64 = 1_000;
+const FENCING_STEP_MS: i64 = 250;
 /// Timeout of a fresh read for a page, after which it shows only the last observation.
 const FRESH_PATIENCE: Duration = Duration::from_millis(1_500);
 
@@ -54,6 +64,8 @@ pub struct ServerConsole {
     history: Option<Arc<History>>,
     /// Sources of charts; `None`: no charts.
     charts: Option<Arc<ChartSources>>,
+    contention_pages: Arc<PageCache<ContentionPage>>,
+    fencing_pages: Arc<PageCache<FencingPage>>,
     /// The caller; `None` without sign-in, in which case no operation is allowed.
     who: Option<Principal>,
 }
@@ -69,6 +81,8 @@ impl ServerConsole {
             who: None,
             history: None,
             charts: None,
+            contention_pages: Arc::new(PageCache::new()),
+            fencing_pages: Arc::new(PageCache::new()),
         }
     }
 
@@ -200,7 +214,7 @@ impl Console for ServerConsole {
                 waiters_total: list.backends.iter().filter_map(|view| view.waiters.known()).sum(),
                 revision: list.revision,
                 backends: list.backends,
-                charts: OverviewCharts::default(),
+                charts: None,
             })
         })
     }
@@ -294,8 +308,8 @@ impl Console for ServerConsole {
                 backend_fault: view.and_then(|view| view.fault),
                 fresh,
                 seen,
-                is_past: false,
-                charts: LockCharts::default(),
+                past: None,
+                charts: None,
             };
             self.add_own_lease_id(&mut detail).await;
             Ok(detail)
@@ -323,33 +337,59 @@ impl Console for ServerConsole {
         })
     }
 
-    fn lock_charts<'a>(&'a self, detail: &'a LockDetail, search: &'a str) -> Drawn<'a, LockCharts> {
+    fn lock_charts<'a>(&'a self, detail: &'a LockDetail, search: &'a str) -> ConsoleCharts<'a, LockCharts> {
         Box::pin(async move {
             let may_audit = self
                 .who
                 .as_ref()
                 .is_some_and(|who| who.may_anywhere(Permission::AuditRead));
-            match &self.charts {
-                Some(charts) => charts.lock(detail, search, (may_audit, &self.visible)).await,
-                None => LockCharts::default(),
-            }
+            let charts = self.charts.as_ref()?;
+            Some(charts.lock(detail, search, (may_audit, &self.visible)).await)
         })
     }
 
-    fn overview_charts<'a>(&'a self, overview: &'a Overview, search: &'a str) -> Drawn<'a, OverviewCharts> {
+    fn overview_charts<'a>(
+        &'a self,
+        overview: &'a Overview,
+        search: &'a str,
+    ) -> ConsoleCharts<'a, OverviewCharts> {
         Box::pin(async move {
-            match &self.charts {
-                Some(charts) => {
-                    let viewer = (self.who.as_ref(), &self.visible);
-                    charts.overview(overview, search, viewer).await
-                }
-                None => OverviewCharts::default(),
-            }
+            let charts = self.charts.as_ref()?;
+            let viewer = (self.who.as_ref(), &self.visible);
+            Some(charts.overview(overview, search, viewer).await)
+        })
+    }
+
+    fn contention(&self, search: String) -> ConsoleFuture<'_, ContentionPage> {
+        Box::pin(async move {
+            let page = self.contention_page(&search);
+            let stamp = self.stamp(CONTENTION_STEP_MS);
+            self.contention_pages.get((&search, &self.visible), stamp, page).await
+        })
+    }
+
+    fn fencing(&self, search: String) -> ConsoleFuture<'_, FencingPage> {
+        Box::pin(async move {
+            let page = self.fencing_page(&search);
+            let stamp = self.stamp(FENCING_STEP_MS);
+            self.fencing_pages.get((&search, &self.visible), stamp, page).await
         })
     }
 }
 
+fn store_unavailable(error: impl std::fmt::Display) -> ConsoleError {
+    tracing::warn!("data of a page cannot be read: {error}");
+    ConsoleError::Unavailable {
+        what: "The store does not answer. New events stay in memory until it does.".to_owned(),
+    }
+}
+
 impl ServerConsole {
+    /// Stamp of page data that is stored for at most `step_ms`.
+    fn stamp(&self, step_ms: i64) -> Stamp {
+        (self.inventory.revision(), self.clock.now().tick.0 / step_ms)
+    }
+
     /// Without the error text of a backend that the caller may see only in part.
     fn view(&self, backend: &BackendName) -> Option<BackendView> {
         let views = self.inventory.backends(self.clock.now());

@@ -3,18 +3,22 @@
 //!
 //! Pure: rows in, counts out. The server reads the rows.
 
+mod page;
 mod query;
 
 use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
 
 use crate::charts::scale::TimeScale;
 use crate::names::OwnerId;
 use crate::token::FencingToken;
 
+pub use page::{FencingInput, FencingPage, LatestGrant};
 pub use query::LedgerAsked;
 
 /// One rejected write. Times are milliseconds since 1970.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rejection {
     pub id: i64,
     pub at: i64,
@@ -33,7 +37,7 @@ pub struct Rejection {
 }
 
 /// An owner that wrote with stale tokens.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stale {
     /// `None`: the owner of the tokens was not reported.
     pub owner: Option<OwnerId>,
@@ -47,7 +51,7 @@ pub struct Stale {
 }
 
 /// A reporter and the time of its last report.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reporter {
     pub source: String,
     pub writes: u64,

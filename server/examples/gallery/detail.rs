@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use domain::blockers::Blocker;
 use domain::lock::Lock;
-use domain::lock_detail::{EventKind, Fresh, LockDetail, SeenEvent};
+use domain::lock_detail::{EventKind, Fresh, LastHolding, LockDetail, PastLock, SeenEvent};
 use domain::names::OwnerId;
 use domain::observation::{RawField, Session, Waiter};
 use domain::reported::Reported;
@@ -30,8 +30,11 @@ pub(crate) fn with_fresh_reading(detail: LockDetail, now: Moment) -> LockDetail 
         } else {
             Reported::Value(fresh(lock, now))
         },
+        past: is_past.then(|| PastLock {
+            last: LastHolding::from_events(&seen(lock, now)),
+            newest_token: None,
+        }),
         seen: seen(lock, now),
-        is_past,
         ..detail
     }
 }

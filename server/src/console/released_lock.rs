@@ -3,13 +3,12 @@
 //!
 //! **Invariant:** a lock is shown as free only if the backend was read; otherwise that is unknown.
 
-use app::charts::released_lock_facts::{LastHolding, ReleasedLock, facts};
 use app::console::{Console, ConsoleError};
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::backend::{BackendStatus, BackendView};
 use domain::lease::StoreTime;
 use domain::lock::Lock;
-use domain::lock_detail::{EventKind, Fresh, LockCharts, LockDetail, SeenEvent};
+use domain::lock_detail::{EventKind, Fresh, LastHolding, LockDetail, PastLock, SeenEvent};
 use domain::names::{BackendName, LockId, Resource, Source};
 use domain::observation::ObservedLock;
 use domain::reported::Reported;
@@ -126,17 +125,6 @@ impl ServerConsole {
         let (fresh, age_ms) = self.is_free(view, &id, last.sentence()).await;
         let now = self.clock.now().wall;
         let looked_at = now - TimeDelta::milliseconds(age_ms);
-        let past = ReleasedLock {
-            last: &last,
-            holder: fresh.clone().map(|_| ()),
-            source: &id.source,
-            looked_at,
-            newest_token,
-        };
-        let charts = LockCharts {
-            past: facts(&past).into_string(),
-            ..LockCharts::default()
-        };
         // The range of the charts includes it.
         let shown_ms = last.began.or(last.seen_at).map(|at| now - at);
         let shown_ms = shown_ms.map_or(0, |shown| shown.num_milliseconds().max(0));
@@ -147,8 +135,8 @@ impl ServerConsole {
             no_unlock: Some("no holder is known".to_owned()),
             fresh,
             seen,
-            is_past: true,
-            charts,
+            past: Some(PastLock { last, newest_token }),
+            charts: None,
         }
     }
 

@@ -6,9 +6,7 @@
 pub mod accept;
 pub(in crate::http) mod alerts;
 pub(in crate::http) mod audit;
-pub(in crate::http) mod contention;
 pub(in crate::http) mod docs;
-pub(in crate::http) mod fencing;
 pub(in crate::http) mod form_request;
 mod page_data;
 pub mod page_source;

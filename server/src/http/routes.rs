@@ -156,10 +156,6 @@ routes! {
     POST "/unlocks/{unlock_id}/review" => May(Approve), page(pages::unlock::step::review);
     POST "/unlocks/{unlock_id}/prove" => May(Unlock), page(pages::unlock::step::prove);
 
-    // Pages: waiting and fencing.
-    GET "/contention" => May(View), page(pages::contention::show);
-    GET "/fencing" => May(View), page(pages::fencing::show);
-
     // Pages: alerts.
     GET "/alerts/receivers" => May(Administer), leptos;
     GET "/api/receivers" => May(Administer), leptos;
@@ -219,6 +215,8 @@ routes! {
     GET "/locks" => May(View), leptos;
     GET "/locks/{backend}/{*resource}" => May(View), leptos;
     GET "/backends" => May(View), leptos;
+    GET "/contention" => May(View), leptos;
+    GET "/fencing" => May(View), leptos;
     GET "/api/{function}" => May(View), leptos;
 }
 

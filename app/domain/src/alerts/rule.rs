@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::condition_kind::ConditionKind;
 use super::pattern::Pattern;
 use super::state_machine::Timing;
@@ -37,7 +39,7 @@ impl fmt::Display for RuleId {
 }
 
 crate::wire_enum! {
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     pub enum AlertSeverity {
         Critical = "critical",
         Warning = "warning",

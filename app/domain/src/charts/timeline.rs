@@ -9,6 +9,8 @@ mod lanes;
 #[cfg(test)]
 mod tests;
 
+use serde::{Deserialize, Serialize};
+
 use crate::history::HistoryEvent;
 use crate::names::OwnerId;
 use crate::token::FencingToken;
@@ -54,7 +56,7 @@ pub struct Waiter {
     pub place: u32,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
     pub at: i64,
     pub token: FencingToken,
@@ -75,7 +77,7 @@ pub struct Revoked {
     pub id: String,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Timeline {
     pub scale: TimeScale,
     /// Current holders first, then by latest event.
@@ -93,7 +95,7 @@ pub struct Timeline {
 }
 
 /// One owner's leases, waits and rejected writes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Lane {
     /// `None`: the backend did not report the owner.
     pub owner: Option<OwnerId>,
@@ -105,7 +107,7 @@ pub struct Lane {
 }
 
 /// One lease, from its grant to its end.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
     pub owner: Option<OwnerId>,
     pub token: Option<FencingToken>,
@@ -126,14 +128,14 @@ pub struct Block {
     pub ticks: Vec<i64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Begin {
     Seen,
     /// Already held at the first observation, or at the first after a gap.
     Unseen,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum End {
     /// Still held.
     Now,
@@ -150,7 +152,7 @@ pub enum End {
     Unseen,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wait {
     pub from: i64,
     pub until: i64,
@@ -162,7 +164,7 @@ pub struct Wait {
     pub is_told: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Zombie {
     pub from: i64,
     pub until: i64,
@@ -170,7 +172,7 @@ pub struct Zombie {
     pub writes: usize,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queue {
     pub from: i64,
     pub until: i64,

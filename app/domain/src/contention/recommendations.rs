@@ -1,5 +1,7 @@
 //! Recommendations for a prefix from its own history, each with its figures.
 
+use serde::{Deserialize, Serialize};
+
 use super::ContentionRow;
 use crate::format;
 use crate::history::histogram::ERROR;
@@ -17,7 +19,7 @@ const IDLE_ACQUIRED_MIN: u64 = 100;
 const CELLS_MIN: usize = 6;
 
 crate::wire_enum! {
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
     pub enum RecommendationKind {
         QueueOrPartition = "queue_or_partition",
         Needed = "is_it_needed",
@@ -28,7 +30,7 @@ crate::wire_enum! {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Advice {
     pub kind: RecommendationKind,
     /// Recommended action.

@@ -1,7 +1,7 @@
 //! Filter of the fencing rejections: parsed from and written to the page's URL.
 
 use super::Rejection;
-use crate::charts::range::{RangePreset, TimeRange};
+use crate::charts::range::TimeRange;
 use crate::history::HistoryEvent;
 use crate::limits::QUERY_BYTES_MAX;
 use crate::names::BackendName;
@@ -10,7 +10,8 @@ use crate::query::QueryError;
 /// All given filters must match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LedgerAsked {
-    pub range: TimeRange,
+    /// `None`: fitted to the data.
+    pub range: Option<TimeRange>,
     pub backend: Option<BackendName>,
     /// Beginning of the resource's text form.
     pub prefix: Option<String>,
@@ -32,7 +33,7 @@ impl LedgerAsked {
     pub fn from_pairs(pairs: &[(String, String)]) -> Result<Self, QueryError> {
         let given = || pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let mut asked = Self {
-            range: TimeRange::from_pairs(given(), RangePreset::Day)?,
+            range: TimeRange::picked(given())?,
             backend: None,
             prefix: None,
             owner: None,

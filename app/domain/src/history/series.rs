@@ -1,5 +1,7 @@
 //! Sums over time for charts: dense cells that distinguish unknown from zero.
 
+use serde::{Deserialize, Serialize};
+
 use super::rollup::Rollup;
 use super::template::literal;
 use crate::access::Visible;
@@ -11,7 +13,7 @@ const CELLS_S: [i64; 6] = [60, 120, 600, 3_600, 21_600, 86_400];
 pub const CELLS_MAX: i64 = 48;
 
 /// Cells of one length, starting at `from`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistorySpan {
     /// Milliseconds since 1970, on a cell boundary.
     pub from: i64,
@@ -62,6 +64,15 @@ impl HistorySpan {
             cell_ms,
             cells: usize::try_from(cells).unwrap_or(1),
             now,
+        }
+    }
+
+    /// The same number of cells, ending where this begins.
+    #[must_use]
+    pub const fn before(self) -> Self {
+        Self {
+            from: self.from - (self.to() - self.from),
+            ..self
         }
     }
 

@@ -37,8 +37,8 @@ fn detail(states: &[LockState]) -> LockDetail {
         no_unlock: None,
         fresh: Reported::Value(fresh),
         seen: Vec::new(),
-        is_past: false,
-        charts: crate::lock_detail::LockCharts::default(),
+        past: None,
+        charts: None,
     }
 }
 

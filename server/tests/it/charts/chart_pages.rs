@@ -37,7 +37,8 @@ impl ChartPages {
 
     pub(super) async fn page_as(&self, token: &TestCaller, path: &str) -> (StatusCode, String) {
         let (status, page) = self.server.as_user(token).text(path).await;
-        (StatusCode::from_u16(status).unwrap(), page)
+        // Without the markers that part texts for the browser.
+        (StatusCode::from_u16(status).unwrap(), page.replace("<!>", ""))
     }
 
     /// The page, once it holds all of `told`. On one page: a chart whose read took too long says so in its place, and the

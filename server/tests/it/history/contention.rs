@@ -61,7 +61,7 @@ async fn an_invalid_query_names_its_field() {
     let bad = [
         ("range=2h", "range"),
         ("by=name", "by"),
-        ("prefix=a", "at"),
+        ("prefix=a", "backend"),
         (
             "range=1h&from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z",
             "range",

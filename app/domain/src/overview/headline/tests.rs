@@ -4,7 +4,6 @@ use super::*;
 use crate::backend::{BackendKind, WatchState};
 use crate::names::BackendName;
 use crate::observation::Coverage;
-use crate::overview::OverviewCharts;
 use crate::reported::Reported;
 use crate::state::StateCounts;
 
@@ -50,7 +49,7 @@ fn said(backends: Vec<BackendView>, attention_total: u64, elapsed_ms: i64) -> (S
         held_total,
         waiters_total: 0,
         revision: 1,
-        charts: OverviewCharts::default(),
+        charts: None,
     };
     let Finding { title, detail } = finding(&overview, elapsed_ms);
     (title, detail)
