@@ -364,7 +364,9 @@ impl Console for ServerConsole {
         Box::pin(async move {
             let page = self.contention_page(&search);
             let stamp = self.stamp(CONTENTION_STEP_MS);
-            self.contention_pages.get((&search, &self.visible), stamp, page).await
+            self.contention_pages
+                .get((&search, &self.visible), stamp, page)
+                .await
         })
     }
 
@@ -372,7 +374,9 @@ impl Console for ServerConsole {
         Box::pin(async move {
             let page = self.fencing_page(&search);
             let stamp = self.stamp(FENCING_STEP_MS);
-            self.fencing_pages.get((&search, &self.visible), stamp, page).await
+            self.fencing_pages
+                .get((&search, &self.visible), stamp, page)
+                .await
         })
     }
 }

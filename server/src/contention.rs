@@ -86,13 +86,13 @@ impl ContentionReader<'_> {
             let of = &series.prefixes[*place];
             let watched = series.watched(&of.backend);
             let sum = |ms: fn(&WatchedSpans) -> &Vec<i64>| watched.map_or(0, |it| ms(it).iter().sum());
-            let told = recommendations::of_history(Retained {
+            let advice = recommendations::of_history(Retained {
                 sums: &of.total,
                 watched_ms: sum(|it| &it.watched_ms),
                 waits_ms: sum(|it| &it.waits_ms),
                 has_tokens: !self.inventory.traits(&of.backend).lacks_fencing_tokens,
             });
-            (of.backend.clone(), of.prefix.clone(), told)
+            (of.backend.clone(), of.prefix.clone(), advice)
         });
         Ok(advised.collect())
     }

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use crate::components::state_badge::Shape;
 
-/// A chart, or a list beside one, as a section of a page.
+/// A chart as a section of a page.
 #[component]
 pub fn ChartFrame(
     /// Unique on the page.

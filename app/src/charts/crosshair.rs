@@ -124,9 +124,7 @@ fn cross(pointer: Pointer, label: Signal<String>) -> AnyView {
             aria-valuenow=now
             aria-valuetext=text
             on:keydown=move |event| key(pointer, &event)
-            on:blur=move |_| {
-                pointer.clear();
-            }
+            on:focusout=move |event| pointer.blurred(&event)
         >
             {changing(move || pointer.dragged.get().map(selection))}
             {changing(move || {

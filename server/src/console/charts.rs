@@ -49,8 +49,8 @@ impl ChartSources {
         self.clock.now().wall.timestamp_millis()
     }
 
-    /// Begin of the recorded history, to fit a range to; `None` if there is none or it cannot be
-    /// read in time, and the range is then not fitted.
+    /// Begin of the recorded history, to fit a range to. `None`: empty, or not read in time; the
+    /// range is then not fitted.
     pub(super) async fn since(&self) -> Option<i64> {
         let since = tokio::time::timeout(PATIENCE, self.history.since()).await;
         since.ok()?.ok()?

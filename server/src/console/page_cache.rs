@@ -105,6 +105,9 @@ mod tests {
         let all = Visible::default();
         let failed: Result<u8, &str> = cache.get(("", &all), (1, 0), async { Err("down") }).await;
         assert_eq!(failed, Err("down"));
-        assert_eq!(cache.get(("", &all), (1, 0), async { Ok::<_, &str>(7) }).await, Ok(7));
+        assert_eq!(
+            cache.get(("", &all), (1, 0), async { Ok::<_, &str>(7) }).await,
+            Ok(7)
+        );
     }
 }

@@ -31,7 +31,7 @@ pub struct ShownRange {
 }
 
 impl ShownRange {
-    /// `since` is the begin of the data; `None`: there is none yet.
+    /// `since` is the begin of the data; `None`: no data yet.
     pub fn new(
         requested: Result<Option<TimeRange>, QueryError>,
         preset: RangePreset,

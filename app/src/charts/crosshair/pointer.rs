@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use leptos::ev::{MouseEvent, PointerEvent};
+use leptos::ev::{FocusEvent, MouseEvent, PointerEvent};
 use leptos::html::Div;
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
@@ -79,7 +79,22 @@ impl Pointer {
         }
     }
 
+    /// Ends the reading when the focus leaves the plot.
+    pub(super) fn blurred(self, event: &FocusEvent) {
+        let next = event
+            .related_target()
+            .and_then(|next| next.dyn_into::<web_sys::Node>().ok());
+        let area = self.area.try_get_untracked().flatten();
+        let stays = next.is_some() && area.is_some_and(|area| area.contains(next.as_ref()));
+        if !stays {
+            self.clear();
+        }
+    }
+
     pub(super) fn down(self, event: &PointerEvent) {
+        if is_in(event.target(), ".reading") {
+            return;
+        }
         let is_touch = event.pointer_type() == "touch";
         self.is_touch.try_set_value(is_touch);
         let place = self.place_of(event);
@@ -102,6 +117,9 @@ impl Pointer {
     }
 
     pub(super) fn moved(self, event: &PointerEvent) {
+        if is_in(event.target(), ".reading") {
+            return;
+        }
         self.place.try_set(self.place_of(event));
         if event.pointer_type() == "touch" {
             return;
@@ -280,6 +298,11 @@ fn place_at(rows: &[Vec<Reading>], x: f64, y: f64) -> Option<Place> {
 /// The primary button without a modifier that opens another tab.
 fn is_plain(event: &MouseEvent) -> bool {
     event.button() == 0 && !event.ctrl_key() && !event.meta_key() && !event.shift_key()
+}
+
+fn is_in(target: Option<web_sys::EventTarget>, selector: &str) -> bool {
+    let element = target.and_then(|target| target.dyn_into::<web_sys::Element>().ok());
+    element.is_some_and(|element| element.closest(selector).is_ok_and(|found| found.is_some()))
 }
 
 fn link_of(target: Option<web_sys::EventTarget>) -> Option<web_sys::Element> {

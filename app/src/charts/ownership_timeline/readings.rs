@@ -8,7 +8,7 @@ use domain::format;
 use super::{blocks, rejection_text};
 use crate::charts::crosshair::Reading;
 
-/// Places of a timeline; more are not told apart by a pointer.
+/// Places of a timeline; a pointer cannot distinguish more.
 const PLACES_MAX: usize = 240;
 
 /// A reading per time between two changes.

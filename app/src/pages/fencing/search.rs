@@ -19,12 +19,16 @@ pub fn Search(data: Signal<FencingPage>, url: Signal<PageUrl>) -> impl IntoView 
     let submit = move |event: SubmitEvent| {
         if let Some(typed) = typed(&event) {
             event.prevent_default();
-            let url = url.get_untracked().without(&["before"]);
             let typed: Vec<(&str, &str)> = typed
                 .iter()
                 .map(|(name, value)| (*name, value.as_str()))
                 .collect();
-            navigate(&url.with(&typed).href(), Default::default());
+            let url = url.get_untracked();
+            let range = TimeRange::FIELDS.map(|name| (name, url.value(name)));
+            navigate(
+                &PageUrl::new(PATH, "").with(&typed).with(&range).href(),
+                Default::default(),
+            );
         }
     };
     // The filters keep the range.

@@ -16,7 +16,7 @@ pub fn PastFacts(#[prop(into)] detail: Signal<LockDetail>) -> impl IntoView {
     view! { <dl class="facts">{changing(cells)}</dl> }.into_any()
 }
 
-/// The holder: free if the fresh reading says so, unknown if there is none.
+/// The holder: free if the fresh reading says so, unknown without one.
 fn cells(detail: &LockDetail, past: &PastLock) -> Vec<AnyView> {
     // As of the last reading.
     let read_at = detail.lock.observed_at;

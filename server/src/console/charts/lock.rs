@@ -168,8 +168,8 @@ fn refusal(row: RejectionRow) -> Refused {
     }
 }
 
-/// The first event of the range or the begin of the present hold, which was observed later;
-/// `None` if data begins before the range, or there is none.
+/// Begin of the events or of the present hold, whichever is earlier. `None`: it is before the
+/// range, or nothing is recorded.
 fn begin_of_data(detail: &LockDetail, events: &[HistoryEvent], earliest: i64, now: i64) -> Option<i64> {
     let lock = &detail.lock;
     let held_ms = lock.held_ms.known().copied().unwrap_or(lock.held_at_least_ms);
@@ -199,12 +199,12 @@ fn trace_links(detail: &LockDetail) -> Vec<(String, String)> {
 fn ownership(detail: &LockDetail, range: &ShownRange, read: &Read, wall: i64) -> Timeline {
     let holders = holders(detail, wall);
     let waiters = waiters(detail, wall);
-    let told = TimelineInput {
+    let input = TimelineInput {
         holders: holders.as_deref(),
         waiters: &waiters,
         ..timeline_input(read)
     };
-    Timeline::new(&told, range.scale, range.now)
+    Timeline::new(&input, range.scale, range.now)
 }
 
 fn timeline_input(read: &Read) -> TimelineInput<'_> {

@@ -28,8 +28,7 @@ const CRATES: [(&str, &str); 12] = [
 ];
 
 /// Public types that share their name with another one of their crate. No new one is added; `Args` is what each command parses.
-const SHARED: [(&str, &str); 17] = [
-    ("app", "Shown"),
+const SHARED: [(&str, &str); 16] = [
     ("app", "Typed"),
     ("domain", "Condition"),
     ("domain", "Outcome"),
