@@ -10,5 +10,6 @@ pub mod lock;
 pub mod overview;
 pub mod prefixes;
 pub mod receivers;
+pub mod settings;
 
 pub use error::ApiError;

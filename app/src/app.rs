@@ -23,6 +23,13 @@ use crate::pages::locks::LocksPage;
 use crate::pages::overview::OverviewPage;
 use crate::pages::receivers::ReceiversPage;
 use crate::pages::receivers::edit::ReceiverPage;
+use crate::pages::settings::account::AccountPage;
+use crate::pages::settings::protected_prefixes::ProtectedPrefixesPage;
+use crate::pages::settings::roles::RolesPage;
+use crate::pages::settings::sessions::SessionsPage;
+use crate::pages::settings::tokens::TokensPage;
+use crate::pages::settings::user::UserPage;
+use crate::pages::settings::users::UsersPage;
 use crate::refused::Refused;
 use crate::session::{CurrentSession, FirstRender, Refusal};
 
@@ -124,6 +131,13 @@ fn routes() -> AnyView {
             <Route path=path!("/backends") view=BackendsPage ssr=SsrMode::Async/>
             <Route path=path!("/alerts/receivers") view=ReceiversPage ssr=SsrMode::Async/>
             <Route path=path!("/alerts/receivers/:name") view=ReceiverPage ssr=SsrMode::Async/>
+            <Route path=path!("/settings") view=AccountPage ssr=SsrMode::Async/>
+            <Route path=path!("/settings/users") view=UsersPage ssr=SsrMode::Async/>
+            <Route path=path!("/settings/users/:id") view=UserPage ssr=SsrMode::Async/>
+            <Route path=path!("/settings/tokens") view=TokensPage ssr=SsrMode::Async/>
+            <Route path=path!("/settings/sessions") view=SessionsPage ssr=SsrMode::Async/>
+            <Route path=path!("/settings/protected-prefixes") view=ProtectedPrefixesPage ssr=SsrMode::Async/>
+            <Route path=path!("/settings/roles") view=RolesPage ssr=SsrMode::Async/>
         </FlatRoutes>
     }
     .into_any()

@@ -73,6 +73,7 @@ pub const PAGES: [NavEntry; 9] = [
     page("/audit", "Audit", 'u', Permission::AuditRead),
     NavEntry {
         permission: None,
+        is_app: true,
         also: &["/alerts/receivers", "/prove"],
         ..page("/settings", "Settings", 's', Permission::View)
     },

@@ -5,10 +5,12 @@
 //! A console without an implementation (the design gallery) has locks only.
 
 pub mod receivers;
+pub mod settings;
 
 use std::sync::Arc;
 
 use self::receivers::{ReceiverData, ReceiversData};
+use self::settings::{AccountData, ProtectedPrefixesData, SessionsData, TokensData, UserData, UsersData};
 use crate::console::ConsoleFuture;
 
 /// Type of the port in Leptos' context.
@@ -17,4 +19,10 @@ pub type SharedPageData = Arc<dyn PageData>;
 pub trait PageData: Send + Sync {
     fn receivers(&self) -> ConsoleFuture<'_, ReceiversData>;
     fn receiver(&self, name: String) -> ConsoleFuture<'_, ReceiverData>;
+    fn account(&self) -> ConsoleFuture<'_, AccountData>;
+    fn sessions(&self) -> ConsoleFuture<'_, SessionsData>;
+    fn users(&self) -> ConsoleFuture<'_, UsersData>;
+    fn user(&self, id: String) -> ConsoleFuture<'_, UserData>;
+    fn tokens(&self) -> ConsoleFuture<'_, TokensData>;
+    fn protected_prefixes(&self) -> ConsoleFuture<'_, ProtectedPrefixesData>;
 }

@@ -5,3 +5,4 @@ pub mod lock;
 pub mod locks;
 pub mod overview;
 pub mod receivers;
+pub mod settings;

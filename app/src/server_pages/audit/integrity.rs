@@ -3,7 +3,7 @@
 use domain::format;
 use leptos::prelude::*;
 
-use crate::server_pages::settings::ago;
+use crate::pages::settings::age as ago;
 
 #[derive(Debug, Clone, Default)]
 pub struct Chain {

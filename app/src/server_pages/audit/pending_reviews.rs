@@ -7,7 +7,7 @@ use leptos::prelude::*;
 use crate::components::resource_name::ResourceName;
 use crate::components::state_badge::Shape;
 use crate::links;
-use crate::server_pages::settings::ago;
+use crate::pages::settings::age as ago;
 
 #[derive(Debug, Clone)]
 pub struct Pending {

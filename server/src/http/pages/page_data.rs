@@ -4,6 +4,9 @@
 use app::console::{ConsoleError, ConsoleFuture};
 use app::page_data::PageData;
 use app::page_data::receivers::{ReceiverData, ReceiversData};
+use app::page_data::settings::{
+    AccountData, ProtectedPrefixesData, SessionsData, TokensData, UserData, UsersData,
+};
 
 use crate::http::state::AppState;
 use crate::identity::Principal;
@@ -20,6 +23,30 @@ impl PageData for CallerData {
 
     fn receiver(&self, name: String) -> ConsoleFuture<'_, ReceiverData> {
         Box::pin(async move { self.state.receiver_data(&name).await })
+    }
+
+    fn account(&self) -> ConsoleFuture<'_, AccountData> {
+        Box::pin(self.state.account_data(&self.who))
+    }
+
+    fn sessions(&self) -> ConsoleFuture<'_, SessionsData> {
+        Box::pin(self.state.sessions_data(&self.who))
+    }
+
+    fn users(&self) -> ConsoleFuture<'_, UsersData> {
+        Box::pin(self.state.users_data())
+    }
+
+    fn user(&self, id: String) -> ConsoleFuture<'_, UserData> {
+        Box::pin(async move { self.state.user_data(&self.who, &id).await })
+    }
+
+    fn tokens(&self) -> ConsoleFuture<'_, TokensData> {
+        Box::pin(self.state.tokens_data())
+    }
+
+    fn protected_prefixes(&self) -> ConsoleFuture<'_, ProtectedPrefixesData> {
+        Box::pin(self.state.protected_prefixes_data())
     }
 }
 
