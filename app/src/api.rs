@@ -2,6 +2,7 @@
 //!
 //! Only pages use them; lock clients and scripts use the REST API over the same port.
 
+pub mod audit;
 pub mod backends;
 pub mod codec;
 pub mod error;

@@ -17,6 +17,8 @@ use crate::forms::reply::FormReply;
 use crate::keyboard_shortcuts::KeysDialog;
 use crate::layout::Layout;
 use crate::live::Live;
+use crate::pages::audit::AuditPage;
+use crate::pages::audit::entry::AuditEntryPage;
 use crate::pages::backends::BackendsPage;
 use crate::pages::lock::LockPage;
 use crate::pages::locks::LocksPage;
@@ -131,6 +133,8 @@ fn routes() -> AnyView {
             <Route path=path!("/backends") view=BackendsPage ssr=SsrMode::Async/>
             <Route path=path!("/alerts/receivers") view=ReceiversPage ssr=SsrMode::Async/>
             <Route path=path!("/alerts/receivers/:name") view=ReceiverPage ssr=SsrMode::Async/>
+            <Route path=path!("/audit") view=AuditPage ssr=SsrMode::Async/>
+            <Route path=path!("/audit/:id") view=AuditEntryPage ssr=SsrMode::Async/>
             <Route path=path!("/settings") view=AccountPage ssr=SsrMode::Async/>
             <Route path=path!("/settings/users") view=UsersPage ssr=SsrMode::Async/>
             <Route path=path!("/settings/users/:id") view=UserPage ssr=SsrMode::Async/>

@@ -2,7 +2,7 @@
 //! message needs no script and no state on the server.
 
 /// Start of the page's path, key in its query, message.
-const MESSAGES: [(&str, &str, &str); 19] = [
+const MESSAGES: [(&str, &str, &str); 20] = [
     ("/alerts", "acked", "Acknowledged."),
     ("/alerts", "unacked", "Not acknowledged any more."),
     (
@@ -42,6 +42,7 @@ const MESSAGES: [(&str, &str, &str); 19] = [
         "changed",
         "Password changed; your other sessions have ended.",
     ),
+    ("/audit", "reviewed", "Marked as reviewed."),
     ("/settings", "ended", "The session has ended."),
     (
         "/settings/users/",

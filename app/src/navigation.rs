@@ -70,7 +70,10 @@ pub const PAGES: [NavEntry; 9] = [
         count: Some(NavCount::FiringGroups),
         ..page("/alerts", "Alerts", 'a', Permission::View)
     },
-    page("/audit", "Audit", 'u', Permission::AuditRead),
+    NavEntry {
+        is_app: true,
+        ..page("/audit", "Audit", 'u', Permission::AuditRead)
+    },
     NavEntry {
         permission: None,
         is_app: true,

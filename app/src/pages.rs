@@ -1,5 +1,6 @@
 //! One file per page: its resources and its layout.
 
+pub mod audit;
 pub mod backends;
 pub mod lock;
 pub mod locks;

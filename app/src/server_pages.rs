@@ -4,7 +4,6 @@
 //! data to a document; the server handles posts and redirects.
 
 pub mod alerts;
-pub mod audit;
 pub mod contention;
 pub mod docs;
 pub mod failed;

@@ -181,8 +181,10 @@ routes! {
     POST "/alerts/silences/{id}/end" => May(Unlock), page(pages::alerts::end);
 
     // Pages: audit log.
-    GET "/audit" => May(AuditRead), page(pages::audit::page::show);
-    GET "/audit/{id}" => May(AuditRead), page(pages::audit::row::show);
+    GET "/audit" => May(AuditRead), leptos;
+    GET "/api/audit" => May(AuditRead), leptos;
+    GET "/audit/{id}" => May(AuditRead), leptos;
+    GET "/api/audit-entry" => May(AuditRead), leptos;
     POST "/audit/unlocks/{id}/review" => May(Approve), page(pages::audit::review::review);
 
     // Pages: settings.

@@ -2,14 +2,15 @@
 
 use leptos::prelude::*;
 
+use super::TOPICS;
 use super::grants::grant_list;
 use super::sessions::SessionTable;
-use super::{TOPICS, age};
 use crate::api::settings::account;
 use crate::components::fact_list::Facts;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
+use crate::components::relative_time::age;
 use crate::components::title::PageTitle;
 use crate::forms::console_form::{ConsoleForm, FormAlert};
 use crate::forms::field::{PasswordField, SubmitButton};

@@ -4,11 +4,12 @@ use domain::escape::visible;
 use domain::format;
 use leptos::prelude::*;
 
-use super::{TOPICS, age};
+use super::TOPICS;
 use crate::api::settings::sessions;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
+use crate::components::relative_time::age;
 use crate::components::title::PageTitle;
 use crate::forms::console_form::{ConsoleForm, FormAlert};
 use crate::forms::field::SubmitButton;

@@ -4,13 +4,14 @@ use domain::access::Role;
 use domain::format;
 use leptos::prelude::*;
 
+use super::TOPICS;
 use super::grants::{GrantRow, grant_list};
 use super::secret_panel::{CREATED_NAME, SECRET, SecretPanel};
-use super::{TOPICS, age};
 use crate::api::settings::tokens;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
+use crate::components::relative_time::age;
 use crate::components::state_badge::Shape;
 use crate::components::title::PageTitle;
 use crate::forms::console_form::{ConsoleForm, FormAlert, FormState};

@@ -3,14 +3,15 @@
 use leptos::prelude::*;
 use leptos_router::hooks::use_params_map;
 
+use super::TOPICS;
 use super::grants::{GrantRows, grant_list};
 use super::secret_panel::{SECRET, SecretPanel};
-use super::{TOPICS, age};
 use crate::api::settings::user;
 use crate::components::fact_list::Facts;
 use crate::components::live_bar::LiveBar;
 use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
+use crate::components::relative_time::age;
 use crate::components::title::PageTitle;
 use crate::forms::console_form::{ConsoleForm, FormAlert, FormState};
 use crate::forms::field::SubmitButton;

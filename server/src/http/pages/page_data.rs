@@ -3,6 +3,7 @@
 
 use app::console::{ConsoleError, ConsoleFuture};
 use app::page_data::PageData;
+use app::page_data::audit::{AuditData, AuditEntryData};
 use app::page_data::receivers::{ReceiverData, ReceiversData};
 use app::page_data::settings::{
     AccountData, ProtectedPrefixesData, SessionsData, TokensData, UserData, UsersData,
@@ -23,6 +24,14 @@ impl PageData for CallerData {
 
     fn receiver(&self, name: String) -> ConsoleFuture<'_, ReceiverData> {
         Box::pin(async move { self.state.receiver_data(&name).await })
+    }
+
+    fn audit(&self, search: String) -> ConsoleFuture<'_, AuditData> {
+        Box::pin(async move { self.state.audit_data(&self.who, &search).await })
+    }
+
+    fn audit_entry(&self, id: String) -> ConsoleFuture<'_, AuditEntryData> {
+        Box::pin(async move { self.state.audit_entry_data(&self.who, &id).await })
     }
 
     fn account(&self) -> ConsoleFuture<'_, AccountData> {
