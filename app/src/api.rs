@@ -5,6 +5,7 @@
 pub mod audit;
 pub mod backends;
 pub mod codec;
+pub mod docs;
 pub mod error;
 pub mod inventory;
 pub mod lock;

@@ -20,6 +20,7 @@ use crate::live::Live;
 use crate::pages::audit::AuditPage;
 use crate::pages::audit::entry::AuditEntryPage;
 use crate::pages::backends::BackendsPage;
+use crate::pages::docs::DocsPage;
 use crate::pages::lock::LockPage;
 use crate::pages::locks::LocksPage;
 use crate::pages::overview::OverviewPage;
@@ -135,6 +136,9 @@ fn routes() -> AnyView {
             <Route path=path!("/alerts/receivers/:name") view=ReceiverPage ssr=SsrMode::Async/>
             <Route path=path!("/audit") view=AuditPage ssr=SsrMode::Async/>
             <Route path=path!("/audit/:id") view=AuditEntryPage ssr=SsrMode::Async/>
+            <Route path=path!("/docs") view=DocsPage ssr=SsrMode::Async/>
+            <Route path=path!("/docs/:page") view=DocsPage ssr=SsrMode::Async/>
+            <Route path=path!("/docs/api/:part") view=DocsPage ssr=SsrMode::Async/>
             <Route path=path!("/settings") view=AccountPage ssr=SsrMode::Async/>
             <Route path=path!("/settings/users") view=UsersPage ssr=SsrMode::Async/>
             <Route path=path!("/settings/users/:id") view=UserPage ssr=SsrMode::Async/>

@@ -82,6 +82,7 @@ pub const PAGES: [NavEntry; 9] = [
     },
     NavEntry {
         permission: None,
+        is_app: true,
         ..page("/docs", "Docs", 'd', Permission::View)
     },
 ];

@@ -2,6 +2,7 @@
 
 pub mod audit;
 pub mod backends;
+pub mod docs;
 pub mod lock;
 pub mod locks;
 pub mod overview;

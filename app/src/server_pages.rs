@@ -5,7 +5,6 @@
 
 pub mod alerts;
 pub mod contention;
-pub mod docs;
 pub mod failed;
 pub mod fencing;
 pub mod field;

@@ -214,10 +214,10 @@ routes! {
     POST "/settings/sessions/{id}/end" => SignedIn, page(pages::settings::sessions::end);
 
     // Pages: documentation.
-    GET "/docs" => SignedIn, page(pages::docs::index);
-    GET "/docs/alerts" => SignedIn, page(pages::docs::alerts);
-    GET "/docs/api/{part}" => SignedIn, page(pages::docs::part);
-    GET "/docs/{page}" => SignedIn, page(pages::docs::guide);
+    GET "/docs" => SignedIn, leptos;
+    GET "/api/docs" => SignedIn, leptos;
+    GET "/docs/api/{part}" => SignedIn, leptos;
+    GET "/docs/{page}" => SignedIn, leptos;
 
     // Rendered by Leptos: pages, their server functions (all of them read), and the static site.
     GET "/pkg/{*file}" => Public, leptos;

@@ -4,6 +4,7 @@
 use app::console::{ConsoleError, ConsoleFuture};
 use app::page_data::PageData;
 use app::page_data::audit::{AuditData, AuditEntryData};
+use app::page_data::docs::DocsData;
 use app::page_data::receivers::{ReceiverData, ReceiversData};
 use app::page_data::settings::{
     AccountData, ProtectedPrefixesData, SessionsData, TokensData, UserData, UsersData,
@@ -32,6 +33,10 @@ impl PageData for CallerData {
 
     fn audit_entry(&self, id: String) -> ConsoleFuture<'_, AuditEntryData> {
         Box::pin(async move { self.state.audit_entry_data(&self.who, &id).await })
+    }
+
+    fn docs(&self, path: String) -> ConsoleFuture<'_, DocsData> {
+        Box::pin(std::future::ready(super::docs::data(&path)))
     }
 
     fn account(&self) -> ConsoleFuture<'_, AccountData> {
