@@ -2,9 +2,11 @@
 //!
 //! Only pages use them; lock clients and scripts use the REST API over the same port.
 
+pub mod audit;
 pub mod backends;
 pub mod codec;
 pub mod contention;
+pub mod docs;
 pub mod error;
 pub mod fencing;
 pub mod inventory;
@@ -12,5 +14,6 @@ pub mod lock;
 pub mod overview;
 pub mod prefixes;
 pub mod receivers;
+pub mod settings;
 
 pub use error::ApiError;

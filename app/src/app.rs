@@ -17,14 +17,24 @@ use crate::forms::reply::FormReply;
 use crate::keyboard_shortcuts::KeysDialog;
 use crate::layout::Layout;
 use crate::live::Live;
+use crate::pages::audit::AuditPage;
+use crate::pages::audit::entry::AuditEntryPage;
 use crate::pages::backends::BackendsPage;
 use crate::pages::contention::ContentionPage;
+use crate::pages::docs::DocsPage;
 use crate::pages::fencing::FencingPage;
 use crate::pages::lock::LockPage;
 use crate::pages::locks::LocksPage;
 use crate::pages::overview::OverviewPage;
 use crate::pages::receivers::ReceiversPage;
 use crate::pages::receivers::edit::ReceiverPage;
+use crate::pages::settings::account::AccountPage;
+use crate::pages::settings::protected_prefixes::ProtectedPrefixesPage;
+use crate::pages::settings::roles::RolesPage;
+use crate::pages::settings::sessions::SessionsPage;
+use crate::pages::settings::tokens::TokensPage;
+use crate::pages::settings::user::UserPage;
+use crate::pages::settings::users::UsersPage;
 use crate::refused::Refused;
 use crate::session::{CurrentSession, FirstRender, Refusal};
 
@@ -128,6 +138,18 @@ fn routes() -> AnyView {
             <Route path=path!("/backends") view=BackendsPage ssr=SsrMode::Async/>
             <Route path=path!("/alerts/receivers") view=ReceiversPage ssr=SsrMode::Async/>
             <Route path=path!("/alerts/receivers/:name") view=ReceiverPage ssr=SsrMode::Async/>
+            <Route path=path!("/audit") view=AuditPage ssr=SsrMode::Async/>
+            <Route path=path!("/audit/:id") view=AuditEntryPage ssr=SsrMode::Async/>
+            <Route path=path!("/docs") view=DocsPage ssr=SsrMode::Async/>
+            <Route path=path!("/docs/:page") view=DocsPage ssr=SsrMode::Async/>
+            <Route path=path!("/docs/api/:part") view=DocsPage ssr=SsrMode::Async/>
+            <Route path=path!("/settings") view=AccountPage ssr=SsrMode::Async/>
+            <Route path=path!("/settings/users") view=UsersPage ssr=SsrMode::Async/>
+            <Route path=path!("/settings/users/:id") view=UserPage ssr=SsrMode::Async/>
+            <Route path=path!("/settings/tokens") view=TokensPage ssr=SsrMode::Async/>
+            <Route path=path!("/settings/sessions") view=SessionsPage ssr=SsrMode::Async/>
+            <Route path=path!("/settings/protected-prefixes") view=ProtectedPrefixesPage ssr=SsrMode::Async/>
+            <Route path=path!("/settings/roles") view=RolesPage ssr=SsrMode::Async/>
         </FlatRoutes>
     }
     .into_any()

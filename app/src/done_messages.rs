@@ -2,7 +2,7 @@
 //! message needs no script and no state on the server.
 
 /// Start of the page's path, key in its query, message.
-const MESSAGES: [(&str, &str, &str); 11] = [
+const MESSAGES: [(&str, &str, &str); 20] = [
     ("/alerts", "acked", "Acknowledged."),
     ("/alerts", "unacked", "Not acknowledged any more."),
     (
@@ -37,6 +37,39 @@ const MESSAGES: [(&str, &str, &str); 11] = [
         "Receiver changed. Send a test message.",
     ),
     ("/alerts/receivers", "removed", "Removed."),
+    (
+        "/settings",
+        "changed",
+        "Password changed; your other sessions have ended.",
+    ),
+    ("/audit", "reviewed", "Marked as reviewed."),
+    ("/settings", "ended", "The session has ended."),
+    (
+        "/settings/users/",
+        "saved",
+        "Saved. All servers apply it within a second.",
+    ),
+    (
+        "/settings/users/",
+        "enabled",
+        "Enabled: the user can sign in again.",
+    ),
+    (
+        "/settings/users/",
+        "disabled",
+        "Disabled: all sessions of the user have ended.",
+    ),
+    (
+        "/settings/tokens",
+        "revoked",
+        "Revoked, with the tokens that it created. Requests with it are refused within a second.",
+    ),
+    (
+        "/settings/protected-prefixes",
+        "set",
+        "Protection saved. It is in effect.",
+    ),
+    ("/settings/protected-prefixes", "removed", "Removed."),
     ("/alerts/receivers", "retried", "Queued for delivery again."),
 ];
 

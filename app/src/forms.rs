@@ -2,5 +2,6 @@
 
 pub mod console_form;
 pub mod field;
+pub mod filter_form;
 pub mod reply;
 pub mod submit;

@@ -76,14 +76,19 @@ pub const PAGES: [NavEntry; 9] = [
         count: Some(NavCount::FiringGroups),
         ..page("/alerts", "Alerts", 'a', Permission::View)
     },
-    page("/audit", "Audit", 'u', Permission::AuditRead),
+    NavEntry {
+        is_app: true,
+        ..page("/audit", "Audit", 'u', Permission::AuditRead)
+    },
     NavEntry {
         permission: None,
+        is_app: true,
         also: &["/alerts/receivers", "/prove"],
         ..page("/settings", "Settings", 's', Permission::View)
     },
     NavEntry {
         permission: None,
+        is_app: true,
         ..page("/docs", "Docs", 'd', Permission::View)
     },
 ];

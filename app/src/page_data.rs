@@ -4,11 +4,17 @@
 //! Each page has one serializable type below, one method here, and one server function in `api`.
 //! A console without an implementation (the design gallery) has locks only.
 
+pub mod audit;
+pub mod docs;
 pub mod receivers;
+pub mod settings;
 
 use std::sync::Arc;
 
+use self::audit::{AuditData, AuditEntryData};
+use self::docs::DocsData;
 use self::receivers::{ReceiverData, ReceiversData};
+use self::settings::{AccountData, ProtectedPrefixesData, SessionsData, TokensData, UserData, UsersData};
 use crate::console::ConsoleFuture;
 
 /// Type of the port in Leptos' context.
@@ -17,4 +23,14 @@ pub type SharedPageData = Arc<dyn PageData>;
 pub trait PageData: Send + Sync {
     fn receivers(&self) -> ConsoleFuture<'_, ReceiversData>;
     fn receiver(&self, name: String) -> ConsoleFuture<'_, ReceiverData>;
+    fn audit(&self, search: String) -> ConsoleFuture<'_, AuditData>;
+    fn audit_entry(&self, id: String) -> ConsoleFuture<'_, AuditEntryData>;
+    /// `path` is the path of the page.
+    fn docs(&self, path: String) -> ConsoleFuture<'_, DocsData>;
+    fn account(&self) -> ConsoleFuture<'_, AccountData>;
+    fn sessions(&self) -> ConsoleFuture<'_, SessionsData>;
+    fn users(&self) -> ConsoleFuture<'_, UsersData>;
+    fn user(&self, id: String) -> ConsoleFuture<'_, UserData>;
+    fn tokens(&self) -> ConsoleFuture<'_, TokensData>;
+    fn protected_prefixes(&self) -> ConsoleFuture<'_, ProtectedPrefixesData>;
 }

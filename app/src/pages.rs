@@ -1,9 +1,12 @@
 //! One file per page: its resources and its layout.
 
+pub mod audit;
 pub mod backends;
 pub mod contention;
+pub mod docs;
 pub mod fencing;
 pub mod lock;
 pub mod locks;
 pub mod overview;
 pub mod receivers;
+pub mod settings;

@@ -4,15 +4,11 @@
 //! data to a document; the server handles posts and redirects.
 
 pub mod alerts;
-pub mod audit;
-pub mod docs;
 pub mod failed;
 pub mod field;
-pub mod grants;
 pub mod html_document;
 pub mod layout;
 pub mod reauthenticate;
-pub mod settings;
 pub mod setup;
 pub mod sign_in;
 pub mod unlock;

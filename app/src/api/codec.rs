@@ -18,7 +18,10 @@ const STAMP: [u8; 4] = payload_version::hash_sources(&[
     include_str!("../console.rs"),
     include_str!("../forms/reply.rs"),
     include_str!("../live/topics.rs"),
+    include_str!("../page_data/audit.rs"),
+    include_str!("../page_data/docs.rs"),
     include_str!("../page_data/receivers.rs"),
+    include_str!("../page_data/settings.rs"),
     include_str!("../session.rs"),
 ]);
 

@@ -32,6 +32,14 @@ pub fn RelativeTime(
         .into_any()
 }
 
+/// A moment in milliseconds since 1970; `none` without one.
+pub fn age(at: Option<i64>, now: i64, none: &'static str) -> AnyView {
+    match at {
+        Some(at) => view! { <RelativeTime at now/> }.into_any(),
+        None => view! { <span class="ink3">{none}</span> }.into_any(),
+    }
+}
+
 fn distance(past_ms: i64) -> String {
     let span = format::period(rounded(past_ms.saturating_abs()));
     if past_ms < 0 {

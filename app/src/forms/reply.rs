@@ -68,7 +68,7 @@ pub struct TypedFields {
 }
 
 /// Fields that may be repeated. Any other field may be a secret and is left out.
-const REPEATED: [&str; 36] = [
+const REPEATED: [&str; 37] = [
     "act",
     "any_prefix",
     "backend",
@@ -100,6 +100,7 @@ const REPEATED: [&str; 36] = [
     "runbook",
     "safety",
     "severity",
+    "successor_of",
     "template",
     "protection",
     "value1",

@@ -177,35 +177,43 @@ routes! {
     POST "/alerts/silences/{id}/end" => May(Unlock), page(pages::alerts::end);
 
     // Pages: audit log.
-    GET "/audit" => May(AuditRead), page(pages::audit::page::show);
-    GET "/audit/{id}" => May(AuditRead), page(pages::audit::row::show);
+    GET "/audit" => May(AuditRead), leptos;
+    GET "/api/audit" => May(AuditRead), leptos;
+    GET "/audit/{id}" => May(AuditRead), leptos;
+    GET "/api/audit-entry" => May(AuditRead), leptos;
     POST "/audit/unlocks/{id}/review" => May(Approve), page(pages::audit::review::review);
 
     // Pages: settings.
-    GET "/settings/protected-prefixes" => May(Administer), page(pages::settings::protected_prefixes::show);
+    GET "/settings/protected-prefixes" => May(Administer), leptos;
+    GET "/api/protected-prefixes" => May(Administer), leptos;
     POST "/settings/protected-prefixes" => May(Administer), page(pages::settings::protected_prefixes::set);
     POST "/settings/protected-prefixes/{id}/remove" => May(Administer), page(pages::settings::protected_prefixes::remove);
-    GET "/settings" => SignedIn, page(pages::settings::account::show);
+    GET "/settings" => SignedIn, leptos;
+    GET "/api/account" => SignedIn, leptos;
     POST "/settings/password" => SignedIn, page(pages::settings::account::change_password);
-    GET "/settings/roles" => SignedIn, page(pages::settings::show_roles);
-    GET "/settings/users" => May(Administer), page(pages::settings::users::show);
+    GET "/settings/roles" => SignedIn, leptos;
+    GET "/settings/users" => May(Administer), leptos;
+    GET "/api/users" => May(Administer), leptos;
     POST "/settings/users" => May(Administer), page(pages::settings::users::add);
-    GET "/settings/users/{id}" => May(Administer), page(pages::settings::user::show);
+    GET "/settings/users/{id}" => May(Administer), leptos;
+    GET "/api/user" => May(Administer), leptos;
     POST "/settings/users/{id}/grants" => May(Administer), page(pages::settings::user::set_grants);
     POST "/settings/users/{id}/link" => May(Administer), page(pages::settings::user::make_link);
     POST "/settings/users/{id}/disable" => May(Administer), page(pages::settings::user::disable);
     POST "/settings/users/{id}/enable" => May(Administer), page(pages::settings::user::enable);
-    GET "/settings/tokens" => May(Administer), page(pages::settings::tokens::show);
-    POST "/settings/tokens" => May(Administer), page(pages::settings::tokens::make);
+    GET "/settings/tokens" => May(Administer), leptos;
+    GET "/api/tokens" => May(Administer), leptos;
+    POST "/settings/tokens" => May(Administer), page(pages::settings::tokens::create);
     POST "/settings/tokens/{id}/revoke" => May(Administer), page(pages::settings::tokens::revoke);
-    GET "/settings/sessions" => May(Administer), page(pages::settings::sessions::show);
+    GET "/settings/sessions" => May(Administer), leptos;
+    GET "/api/sessions" => May(Administer), leptos;
     POST "/settings/sessions/{id}/end" => SignedIn, page(pages::settings::sessions::end);
 
     // Pages: documentation.
-    GET "/docs" => SignedIn, page(pages::docs::index);
-    GET "/docs/alerts" => SignedIn, page(pages::docs::alerts);
-    GET "/docs/api/{part}" => SignedIn, page(pages::docs::part);
-    GET "/docs/{page}" => SignedIn, page(pages::docs::guide);
+    GET "/docs" => SignedIn, leptos;
+    GET "/api/docs" => SignedIn, leptos;
+    GET "/docs/api/{part}" => SignedIn, leptos;
+    GET "/docs/{page}" => SignedIn, leptos;
 
     // Rendered by Leptos: pages, their server functions (all of them read), and the static site.
     GET "/pkg/{*file}" => Public, leptos;

@@ -3,7 +3,12 @@
 
 use app::console::{ConsoleError, ConsoleFuture};
 use app::page_data::PageData;
+use app::page_data::audit::{AuditData, AuditEntryData};
+use app::page_data::docs::DocsData;
 use app::page_data::receivers::{ReceiverData, ReceiversData};
+use app::page_data::settings::{
+    AccountData, ProtectedPrefixesData, SessionsData, TokensData, UserData, UsersData,
+};
 
 use crate::http::state::AppState;
 use crate::identity::Principal;
@@ -20,6 +25,42 @@ impl PageData for CallerData {
 
     fn receiver(&self, name: String) -> ConsoleFuture<'_, ReceiverData> {
         Box::pin(async move { self.state.receiver_data(&name).await })
+    }
+
+    fn audit(&self, search: String) -> ConsoleFuture<'_, AuditData> {
+        Box::pin(async move { self.state.audit_data(&self.who, &search).await })
+    }
+
+    fn audit_entry(&self, id: String) -> ConsoleFuture<'_, AuditEntryData> {
+        Box::pin(async move { self.state.audit_entry_data(&self.who, &id).await })
+    }
+
+    fn docs(&self, path: String) -> ConsoleFuture<'_, DocsData> {
+        Box::pin(std::future::ready(super::docs::data(&path)))
+    }
+
+    fn account(&self) -> ConsoleFuture<'_, AccountData> {
+        Box::pin(self.state.account_data(&self.who))
+    }
+
+    fn sessions(&self) -> ConsoleFuture<'_, SessionsData> {
+        Box::pin(self.state.sessions_data(&self.who))
+    }
+
+    fn users(&self) -> ConsoleFuture<'_, UsersData> {
+        Box::pin(self.state.users_data())
+    }
+
+    fn user(&self, id: String) -> ConsoleFuture<'_, UserData> {
+        Box::pin(async move { self.state.user_data(&self.who, &id).await })
+    }
+
+    fn tokens(&self) -> ConsoleFuture<'_, TokensData> {
+        Box::pin(self.state.tokens_data())
+    }
+
+    fn protected_prefixes(&self) -> ConsoleFuture<'_, ProtectedPrefixesData> {
+        Box::pin(self.state.protected_prefixes_data())
     }
 }
 

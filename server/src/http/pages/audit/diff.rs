@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use app::server_pages::audit::row::{FieldChange, Mark};
+use app::page_data::audit::{ChangeMark, FieldChange};
 use domain::format;
 use serde_json::Value;
 
@@ -28,9 +28,9 @@ pub(super) fn changes(before: Option<&str>, after: Option<&str>) -> Vec<FieldCha
     let rows = order.into_iter().take(FIELDS_MAX).filter_map(|field| {
         let [before, after] = sides.remove(&field)?;
         let mark = match (&before, &after) {
-            (Some(before), Some(after)) if before == after => Mark::Same,
-            (Some(_), Some(_)) => Mark::Changed,
-            _ => Mark::OneSided,
+            (Some(before), Some(after)) if before == after => ChangeMark::Same,
+            (Some(_), Some(_)) => ChangeMark::Changed,
+            _ => ChangeMark::OneSided,
         };
         Some(FieldChange {
             field,
@@ -109,14 +109,14 @@ fn text_of(name: &str, value: &Value) -> String {
 mod tests {
     use super::*;
 
-    fn diff(before: Option<&str>, after: Option<&str>) -> Vec<(String, String, String, Mark)> {
+    fn diff(before: Option<&str>, after: Option<&str>) -> Vec<(String, String, String, ChangeMark)> {
         let text = |side: Option<String>| side.unwrap_or_else(|| "-".to_owned());
         let all = changes(before, after).into_iter();
         all.map(|it| (it.field, text(it.before), text(it.after), it.mark))
             .collect()
     }
 
-    fn row(field: &str, before: &str, after: &str, mark: Mark) -> (String, String, String, Mark) {
+    fn row(field: &str, before: &str, after: &str, mark: ChangeMark) -> (String, String, String, ChangeMark) {
         (field.to_owned(), before.to_owned(), after.to_owned(), mark)
     }
 
@@ -127,15 +127,15 @@ mod tests {
         let after = r#"{"now":{"ownerId":"w-2","fencingToken":"7"},"state":"holder_changed"}"#;
         let rows = diff(Some(before), Some(after));
         assert!(
-            rows.contains(&row("ownerId", "w-1", "w-2", Mark::Changed)),
+            rows.contains(&row("ownerId", "w-1", "w-2", ChangeMark::Changed)),
             "{rows:?}"
         );
-        assert!(rows.contains(&row("fencingToken", "7", "7", Mark::Same)));
-        assert!(rows.contains(&row("heldMs", "1 m 01 s", "-", Mark::OneSided)));
-        assert!(rows.contains(&row("waiters", "none", "-", Mark::OneSided)));
-        assert!(rows.contains(&row("state", "-", "holder_changed", Mark::OneSided)));
+        assert!(rows.contains(&row("fencingToken", "7", "7", ChangeMark::Same)));
+        assert!(rows.contains(&row("heldMs", "1 m 01 s", "-", ChangeMark::OneSided)));
+        assert!(rows.contains(&row("waiters", "none", "-", ChangeMark::OneSided)));
+        assert!(rows.contains(&row("state", "-", "holder_changed", ChangeMark::OneSided)));
         let free = diff(Some(before), Some(r#"{"now":null}"#));
-        assert!(free.contains(&row("ownerId", "w-1", "nobody", Mark::Changed)));
+        assert!(free.contains(&row("ownerId", "w-1", "nobody", ChangeMark::Changed)));
     }
 
     #[test]
@@ -147,13 +147,13 @@ mod tests {
             Some(r#"{"grants":[{"role":"operator","prefix":null}]}"#),
         );
         assert!(
-            rows.contains(&row("grants 1.role", "viewer", "operator", Mark::Changed)),
+            rows.contains(&row("grants 1.role", "viewer", "operator", ChangeMark::Changed)),
             "{rows:?}"
         );
-        assert!(rows.contains(&row("grants 2.role", "admin", "-", Mark::OneSided)));
+        assert!(rows.contains(&row("grants 2.role", "admin", "-", ChangeMark::OneSided)));
         assert_eq!(
             diff(Some("{oops"), None),
-            [row("value", "{oops", "-", Mark::OneSided)]
+            [row("value", "{oops", "-", ChangeMark::OneSided)]
         );
         assert!(diff(None, None).is_empty());
         let deep = "{\"a\":".repeat(20) + "1" + &"}".repeat(20);

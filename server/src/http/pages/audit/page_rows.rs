@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use app::server_pages::audit::outcome_badge;
-use app::server_pages::audit::table::{AuditTableRow, Flag, Join};
+use app::page_data::audit::{AuditTableRow, EntryFlag, Join};
+use app::pages::audit::outcome_badge::outcome_label;
 use domain::audit::{Action, AuditEntry};
 use domain::unlock::{Unlock, UnlockState};
 
@@ -41,7 +41,7 @@ impl Services {
                 if let Some(first) = first.filter(|_| place > 0) {
                     say_once(&mut line, first);
                 }
-                line.flag = fate.map_or(Flag::Nothing, |fate| flag(row, fate));
+                line.flag = fate.map_or(EntryFlag::Nothing, |fate| flag(row, fate));
                 line.pair = fate
                     .and_then(|fate| pair(row, fate))
                     .filter(|(_, other)| !shown.contains(other.to_string().as_str()));
@@ -91,7 +91,7 @@ fn line(row: &AuditEntry, names: &HashMap<String, String>) -> AuditTableRow {
         reason: row.reason.clone(),
         approver: approver.map(|id| names.get(id).unwrap_or(id).clone()),
         join: Join::Alone,
-        flag: Flag::Nothing,
+        flag: EntryFlag::Nothing,
         pair: None,
     }
 }
@@ -148,17 +148,17 @@ fn number(row: &AuditEntry) -> i64 {
     row.id.parse().unwrap_or_default()
 }
 
-fn flag(row: &AuditEntry, fate: &Unlock) -> Flag {
+fn flag(row: &AuditEntry, fate: &Unlock) -> EntryFlag {
     let is_open = fate.state == UnlockState::OutcomeUnknown;
     let is_last = fate.outcome_entry.or(fate.act_entry) == Some(number(row));
     let alone = fate.break_glass.as_ref();
     let is_unreviewed = alone.is_some_and(|alone| alone.review.is_none());
     if is_open && is_last {
-        Flag::Open
+        EntryFlag::Open
     } else if is_unreviewed && fate.act_entry == Some(number(row)) {
-        Flag::NotReviewed
+        EntryFlag::NotReviewed
     } else {
-        Flag::Nothing
+        EntryFlag::Nothing
     }
 }
 
@@ -170,11 +170,11 @@ fn pair(row: &AuditEntry, fate: &Unlock) -> Option<(String, i64)> {
     let was_unknown = row.outcome == UnlockState::OutcomeUnknown.as_str();
     match fate.outcome_entry {
         Some(outcome) if is_first => Some((
-            format!("{}, entry {outcome}", outcome_badge::word(fate.state.as_str())),
+            format!("{}, entry {outcome}", outcome_label(fate.state.as_str())),
             outcome,
         )),
         Some(outcome) if was_unknown && outcome != own => {
-            let found = outcome_badge::word(fate.state.as_str());
+            let found = outcome_label(fate.state.as_str());
             Some((format!("found out later: {found}, entry {outcome}"), outcome))
         }
         None if is_first => fate.act_entry.map(|act| (format!("begun, entry {act}"), act)),

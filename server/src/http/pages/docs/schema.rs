@@ -1,6 +1,6 @@
 //! JSON schemas of the description as rows for display: dotted names, types with their limits, what they mean.
 
-use app::server_pages::docs::operation::ParameterRow;
+use app::page_data::docs::ParameterRow;
 use serde_json::Value;
 
 /// Fields within fields within fields; below that the type's name must do.
@@ -52,7 +52,7 @@ fn walk(all: &Value, schema: &Value, before: &str, depth: usize, rows: &mut Vec<
             continue;
         }
         rows.push(ParameterRow {
-            place: String::new(),
+            location: String::new(),
             kind: kind(all, field),
             is_required: must.contains(&name.rsplit('.').next().unwrap_or(&name)),
             text: words(all, field),

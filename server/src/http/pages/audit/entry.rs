@@ -1,11 +1,7 @@
 //! `/audit/{id}`
 
-use app::server_pages::audit::row::{RowPage, no_row, row, unreadable as unreadable_page};
-use app::server_pages::audit::table::AuditTableRow;
-use app::server_pages::layout::PageSection;
-use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
+use app::console::ConsoleError;
+use app::page_data::audit::{AuditEntryData, AuditTableRow};
 use domain::audit::{AuditEntry, AuditQuery, Readable};
 
 use super::diff;
@@ -13,39 +9,34 @@ use super::page_rows::Fates;
 use super::pending_reviews::review;
 use crate::audit::RecordWithNeighbours;
 use crate::http::audit::unreadable;
-use crate::http::current_user::CurrentUser;
-use crate::http::pages::response;
-use crate::http::path_id::PathId;
-use crate::http::state::AppState;
+use crate::http::pages::page_data::unavailable;
 use crate::http::state::Services;
 use crate::identity::Principal;
 
 /// Steps of one unlock that are listed: wrong names and refusals make some more than the usual four.
 const STEPS_MAX: u32 = 50;
 
-pub(in crate::http) async fn show(
-    State(state): State<AppState>,
-    CurrentUser(who): CurrentUser,
-    PathId(id): PathId,
-) -> Response {
-    let chrome = response::chrome(&who, PageSection::Audit);
-    let seq = id.parse::<i64>().ok().filter(|seq| *seq >= 1);
-    let found = match seq {
-        Some(seq) => state.row(&who, seq).await,
-        None => Ok(None),
-    };
-    match found {
-        Ok(Some(page)) => response::html_response(StatusCode::OK, row(&chrome, &page)),
-        Ok(None) => response::html_response(StatusCode::NOT_FOUND, no_row(&chrome)),
-        Err(error) => {
-            unreadable(&error);
-            response::html_response(StatusCode::SERVICE_UNAVAILABLE, unreadable_page(&chrome))
-        }
-    }
-}
-
 impl Services {
-    async fn row(&self, who: &Principal, seq: i64) -> Result<Option<RowPage>, sqlx::Error> {
+    pub(in crate::http::pages) async fn audit_entry_data(
+        &self,
+        who: &Principal,
+        id: &str,
+    ) -> Result<AuditEntryData, ConsoleError> {
+        let seq = id.parse::<i64>().ok().filter(|seq| *seq >= 1);
+        let found = match seq {
+            Some(seq) => self.entry(who, seq).await,
+            None => Ok(None),
+        };
+        let found = found.map_err(|error| {
+            unreadable(&error);
+            unavailable("The audit log cannot be read: the store does not answer. No action runs without its audit entry.")
+        })?;
+        found.ok_or_else(|| ConsoleError::NotFound {
+            what: "There is no such entry, or it is not about your locks.".to_owned(),
+        })
+    }
+
+    async fn entry(&self, who: &Principal, seq: i64) -> Result<Option<AuditEntryData>, sqlx::Error> {
         let readable = Readable::to(&who.grants);
         let Some(look) = self.auth.audit.read_with_neighbours(seq, &readable).await? else {
             return Ok(None);
@@ -72,14 +63,14 @@ impl Services {
         let Some(line) = self.one(&row, &fates).await else {
             return Ok(None);
         };
-        Ok(Some(RowPage {
-            line,
+        Ok(Some(AuditEntryData {
+            row: line,
             changes: diff::changes(row.before.as_deref(), row.after.as_deref()),
             steps: self.lines(&steps, &fates).await,
             older: self.maybe(older.as_ref(), &fates).await,
             newer: self.maybe(newer.as_ref(), &fates).await,
-            gives_its_hash,
-            follows,
+            is_hash_valid: gives_its_hash,
+            follows_previous: follows,
             review,
             actor_id: row.actor_id,
             source: row.source,

@@ -8,38 +8,7 @@ use leptos::prelude::*;
 
 use super::outcome_badge::badge;
 use crate::components::resource_name::ResourceName;
-
-#[derive(Debug, Clone)]
-pub struct AuditTableRow {
-    pub id: String,
-    pub at: DateTime<Utc>,
-    pub actor: String,
-    pub role: Option<String>,
-    pub action: String,
-    /// Of a forced unlock.
-    pub phase: Option<String>,
-    pub outcome: String,
-    pub backend: Option<String>,
-    pub resource: Option<String>,
-    /// Subject of an entry that is not about a lock.
-    pub about: Option<String>,
-    pub reason: Option<String>,
-    pub approver: Option<String>,
-    pub join: Join,
-    pub flag: Flag,
-    /// A step of the same unlock elsewhere on the page: its label and entry.
-    pub pair: Option<(String, i64)>,
-}
-
-/// Position among the steps of its unlock on this page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Join {
-    #[default]
-    Alone,
-    First,
-    Middle,
-    Last,
-}
+use crate::page_data::audit::{AuditTableRow, EntryFlag, Join};
 
 impl Join {
     const fn class(self) -> &'static str {
@@ -50,17 +19,6 @@ impl Join {
             Self::Last => "joined last",
         }
     }
-}
-
-/// Entries that need attention.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Flag {
-    #[default]
-    Nothing,
-    /// Begun, with an unknown outcome.
-    Open,
-    /// Break-glass without a review.
-    NotReviewed,
 }
 
 /// Limit within a row; the entry's page has the full text.
@@ -81,8 +39,8 @@ fn when(at: DateTime<Utc>) -> AnyView {
         .into_any()
 }
 
-pub(super) fn lines(lines: &[AuditTableRow]) -> AnyView {
-    let rows = lines.iter().map(line);
+pub(super) fn table(entries: &[AuditTableRow]) -> AnyView {
+    let rows = entries.iter().map(table_row);
     view! {
         <table class="t rec">
             <thead><tr>
@@ -97,70 +55,70 @@ pub(super) fn lines(lines: &[AuditTableRow]) -> AnyView {
     .into_any()
 }
 
-fn line(line: &AuditTableRow) -> AnyView {
-    let flag = match line.flag {
-        Flag::Nothing => "",
-        Flag::Open => " is-open is-stale",
-        Flag::NotReviewed => " is-flagged",
+fn table_row(row: &AuditTableRow) -> AnyView {
+    let flag = match row.flag {
+        EntryFlag::Nothing => "",
+        EntryFlag::Open => " is-open is-stale",
+        EntryFlag::NotReviewed => " is-flagged",
     };
-    let class = format!("{}{flag}", line.join.class());
-    let noted = match line.flag {
-        Flag::NotReviewed => view! { <small class="flag warning">"not reviewed"</small> }.into_any(),
-        Flag::Open => view! { <small class="flag">"outcome unknown"</small> }.into_any(),
-        Flag::Nothing => ().into_any(),
+    let class = format!("{}{flag}", row.join.class());
+    let noted = match row.flag {
+        EntryFlag::NotReviewed => view! { <small class="flag warning">"not reviewed"</small> }.into_any(),
+        EntryFlag::Open => view! { <small class="flag">"outcome unknown"</small> }.into_any(),
+        EntryFlag::Nothing => ().into_any(),
     };
-    let pair = line.pair.as_ref().map(|(text, row)| {
-        view! { <small><a class="link" href=format!("/audit/{row}")>{text.clone()}</a></small> }
+    let pair = row.pair.as_ref().map(|(text, entry)| {
+        view! { <small><a class="link" href=format!("/audit/{entry}")>{text.clone()}</a></small> }
     });
-    let role = line
+    let role = row
         .role
         .clone()
         .map(|role| view! { <span class="ink3">" "{visible(&role).into_owned()}</span> });
-    let phase = line
+    let phase = row
         .phase
         .as_deref()
         .map(|phase| view! { <span class="ink2">{visible(phase).into_owned()}</span> });
-    let actor = visible(&line.actor).into_owned();
-    let label = format!("entry {}", line.id);
+    let actor = visible(&row.actor).into_owned();
+    let label = format!("entry {}", row.id);
     view! {
         <tr class=class>
-            <th scope="row" class="r-n"><a class="link" href=format!("/audit/{}", line.id) aria-label=label>{line.id.clone()}</a></th>
-            <td class="r-t">{when(line.at)}</td>
+            <th scope="row" class="r-n"><a class="link" href=format!("/audit/{}", row.id) aria-label=label>{row.id.clone()}</a></th>
+            <td class="r-t">{when(row.at)}</td>
             <td class="r-a"><bdi title=actor.clone()>{actor.clone()}</bdi>{role}</td>
-            <td class="r-w">{line.action.clone()}" "{phase}</td>
-            <td class="r-o">{badge(&line.outcome)}{noted}{pair}</td>
-            <td class="r-r">{on(line)}</td>
-            <td class="r-y">{why(line)}</td>
+            <td class="r-w">{row.action.clone()}" "{phase}</td>
+            <td class="r-o">{badge(&row.outcome)}{noted}{pair}</td>
+            <td class="r-r">{on(row)}</td>
+            <td class="r-y">{why(row)}</td>
         </tr>
     }
     .into_any()
 }
 
-fn on(line: &AuditTableRow) -> AnyView {
-    let backend = line
+fn on(row: &AuditTableRow) -> AnyView {
+    let backend = row
         .backend
         .clone()
         .map(|name| view! { <span class="ink2">{visible(&name).into_owned()}</span> });
-    let resource = line
+    let resource = row
         .resource
         .clone()
         .map(|name| view! { <ResourceName name=name cut=true/> });
-    let about = line
+    let about = row
         .about
         .as_deref()
         .map(|name| view! { <bdi>{short(name)}</bdi> });
-    let is_said = line.resource.is_some() || line.backend.is_some() || line.about.is_some();
+    let is_said = row.resource.is_some() || row.backend.is_some() || row.about.is_some();
     is_said
         .then(|| view! { <div class="on">{resource}{backend}{about}</div> })
         .into_any()
 }
 
-fn why(line: &AuditTableRow) -> AnyView {
-    let reason = line
+fn why(row: &AuditTableRow) -> AnyView {
+    let reason = row
         .reason
         .as_deref()
         .map(|reason| view! { <bdi>{short(reason)}</bdi> });
-    let approver = line.approver.as_deref().map(|name| {
+    let approver = row.approver.as_deref().map(|name| {
         view! { <small class="ink2">"second approver: "<bdi>{visible(name).into_owned()}</bdi></small> }
     });
     view! { {reason}{approver} }.into_any()

@@ -40,13 +40,13 @@ fn kind(outcome: &str) -> Kind {
 }
 
 /// Label: the outcome without its underscores.
-pub fn word(outcome: &str) -> String {
+pub fn outcome_label(outcome: &str) -> String {
     domain::escape::visible(&outcome.replace('_', " ")).into_owned()
 }
 
 pub(super) fn badge(outcome: &str) -> AnyView {
     let (shape, hue) = badge_style(kind(outcome));
-    view! { <span class=format!("st {hue}")><Shape name=shape/>{word(outcome)}</span> }.into_any()
+    view! { <span class=format!("st {hue}")><Shape name=shape/>{outcome_label(outcome)}</span> }.into_any()
 }
 
 #[cfg(test)]
@@ -65,6 +65,6 @@ mod tests {
         }
         assert_eq!(kind("name_mismatch"), Kind::Refused);
         assert_eq!(kind("something_new"), Kind::Refused);
-        assert_eq!(word("already_free\u{202e}"), "already free\\u{202e}");
+        assert_eq!(outcome_label("already_free\u{202e}"), "already free\\u{202e}");
     }
 }

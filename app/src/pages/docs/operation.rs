@@ -2,39 +2,7 @@
 
 use leptos::prelude::*;
 
-#[derive(Debug, Clone)]
-pub struct Operation {
-    /// Its anchor.
-    pub id: String,
-    pub method: String,
-    pub path: String,
-    pub summary: String,
-    pub text: String,
-    pub needs: String,
-    pub parameters: Vec<ParameterRow>,
-    pub body: Vec<ParameterRow>,
-    pub answers: Vec<ResponseExample>,
-    pub curl: String,
-}
-
-/// A parameter or a field.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ParameterRow {
-    pub name: String,
-    /// `path`, `query`, `header`; empty for fields.
-    pub place: String,
-    pub kind: String,
-    pub is_required: bool,
-    pub text: String,
-}
-
-#[derive(Debug, Clone)]
-pub struct ResponseExample {
-    pub status: String,
-    pub text: String,
-    /// Empty for problems, which share one format.
-    pub rows: Vec<ParameterRow>,
-}
+use crate::page_data::docs::{Operation, ParameterRow, ResponseExample};
 
 /// Text in backticks becomes code.
 pub fn inline(text: &str) -> AnyView {
@@ -50,7 +18,7 @@ pub fn inline(text: &str) -> AnyView {
 }
 
 pub(super) fn operation(one: &Operation) -> AnyView {
-    let text = (!one.text.is_empty()).then(|| view! { <p>{inline(&one.text)}</p> });
+    let text = (!one.text.is_empty()).then(|| view! { <p>{inline(&one.text)}</p> }.into_any());
     view! {
         <section class="op" id=one.id.clone()>
             <h2><a href=format!("#{}", one.id)><span class="op-m">{one.method.clone()}</span>" "<code>{one.path.clone()}</code></a></h2>
@@ -73,15 +41,16 @@ fn rows(title: &'static str, rows: &[ParameterRow]) -> Option<AnyView> {
 
 fn table(label: &str, rows: &[ParameterRow]) -> AnyView {
     let lines = rows.iter().map(|row| {
-        let must = row.is_required.then_some(view! { <b>"required"</b>" " });
-        let place = (!row.place.is_empty()).then(|| format!("{}, ", row.place));
+        let required = row.is_required.then(|| view! { <b>"required"</b>" " }.into_any());
+        let location = (!row.location.is_empty()).then(|| format!("{}, ", row.location));
         view! {
             <tr>
                 <th scope="row"><code>{row.name.clone()}</code></th>
-                <td class="wrap">{place}{inline(&row.kind)}</td>
-                <td class="wrap">{must}{inline(&row.text)}</td>
+                <td class="wrap">{location}{inline(&row.kind)}</td>
+                <td class="wrap">{required}{inline(&row.text)}</td>
             </tr>
         }
+        .into_any()
     });
     view! {
         <div class="scroll">
@@ -98,11 +67,12 @@ fn answers(answers: &[ResponseExample]) -> AnyView {
     let lines = answers.iter().map(|answer| {
         let fields = (!answer.rows.is_empty()).then(|| {
             let words = format!("{} fields", answer.rows.len());
-            view! { <details><summary>{words}</summary>{table("Answer", &answer.rows)}</details> }
+            view! { <details><summary>{words}</summary>{table("Answer", &answer.rows)}</details> }.into_any()
         });
         view! {
             <li><b class="mono">{answer.status.clone()}</b>" "{inline(&answer.text)}{fields}</li>
         }
+        .into_any()
     });
     view! { <h3>"Answers"</h3><ul class="op-answers">{lines.collect_view()}</ul> }.into_any()
 }
