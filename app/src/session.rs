@@ -91,7 +91,7 @@ impl Decoder<FirstRender> for Payload {
     type Encoded = str;
 
     fn decode(text: &str) -> Result<FirstRender, PayloadError> {
-        codec::of_text(text)
+        codec::from_text(text)
     }
 }
 

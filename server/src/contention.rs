@@ -40,7 +40,7 @@ impl ContentionReader<'_> {
         let retained = Box::pin(self.retained(&series, &places)).await?;
         let advised = |mut found: Contention| {
             for row in &mut found.rows {
-                row.advice.extend(recommendations::of_range(row));
+                row.advice.extend(recommendations::from_range(row));
                 let of = retained
                     .iter()
                     .find(|(backend, prefix, _)| *backend == row.backend && *prefix == row.prefix);
@@ -60,7 +60,7 @@ impl ContentionReader<'_> {
     /// The store does not answer.
     pub async fn waited_ms(&self, span: HistorySpan) -> Result<Option<u64>, sqlx::Error> {
         let series = self.history.series(span).await?.seen_by(self.visible);
-        let is_known = series.backends.iter().any(WatchedSpans::tells_waiters);
+        let is_known = series.backends.iter().any(WatchedSpans::reports_waiters);
         Ok(is_known.then(|| series.prefixes.iter().map(|of| of.total.waiting_ms).sum()))
     }
 
@@ -70,7 +70,7 @@ impl ContentionReader<'_> {
         shown: &HistorySeries,
         places: &[usize],
     ) -> Result<Vec<(BackendName, String, Vec<Advice>)>, sqlx::Error> {
-        let span = HistorySpan::over(self.now - RETAINED_MS, self.now, self.now);
+        let span = HistorySpan::new(self.now - RETAINED_MS, self.now, self.now);
         let mut series = self.history.series(span).await?.seen_by(self.visible);
         let is_shown = |place: &usize| {
             let of = &series.prefixes[*place];
@@ -86,7 +86,7 @@ impl ContentionReader<'_> {
             let of = &series.prefixes[*place];
             let watched = series.watched(&of.backend);
             let sum = |ms: fn(&WatchedSpans) -> &Vec<i64>| watched.map_or(0, |it| ms(it).iter().sum());
-            let advice = recommendations::of_history(Retained {
+            let advice = recommendations::from_history(Retained {
                 sums: &of.total,
                 watched_ms: sum(|it| &it.watched_ms),
                 waits_ms: sum(|it| &it.waits_ms),

@@ -15,7 +15,7 @@ use crate::names::OwnerId;
 use crate::token::FencingToken;
 
 pub use page::{FencingInput, FencingPage, LatestGrant};
-pub use query::LedgerAsked;
+pub use query::RejectionFilter;
 
 /// One rejected write. Times are milliseconds since 1970.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

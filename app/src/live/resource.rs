@@ -190,7 +190,7 @@ impl Decoder<Answer> for Payload {
     type Encoded = str;
 
     fn decode(text: &str) -> Result<Answer, PayloadError> {
-        let answer: Result<Vec<u8>, ApiError> = codec::of_text(text)?;
+        let answer: Result<Vec<u8>, ApiError> = codec::from_text(text)?;
         Ok(answer.map(|bytes| Data::Packed(bytes.into())))
     }
 }

@@ -7,7 +7,7 @@ pub mod rejections;
 pub mod search;
 pub mod tables;
 
-use domain::fencing_rejections::{FencingPage as Page, LedgerAsked};
+use domain::fencing_rejections::{FencingPage as Page, RejectionFilter};
 use domain::format;
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
@@ -94,7 +94,7 @@ fn Body(data: Signal<Page>) -> impl IntoView {
 }
 
 fn is_filtered(url: &PageUrl) -> bool {
-    LedgerAsked::FILTERS
+    RejectionFilter::FILTERS
         .iter()
         .any(|name| !url.value(name).is_empty())
 }

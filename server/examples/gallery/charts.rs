@@ -196,7 +196,7 @@ pub(crate) fn overview(search: &str, now: Moment) -> OverviewCharts {
 
 /// A day like any other, with twenty minutes that nobody watched.
 fn held(range: &ShownRange, wall: i64) -> HeldLocksChart {
-    let span = HistorySpan::over(range.scale.from(), range.scale.until(), wall);
+    let span = HistorySpan::new(range.scale.from(), range.scale.until(), wall);
     let is_blind = |cell: usize| (20..22).contains(&cell);
     let wave = |cell: usize, base: u64, more: u64| base + (u64::try_from(cell).unwrap_or(0) * 7 % 11) * more;
     let cells = (0..span.cells).map(|cell| {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use domain::alerts::Silence;
-use domain::observation::Tick;
+use domain::tick::Tick;
 use parking_lot::Mutex;
 
 use super::rules::KeptRule;

@@ -35,7 +35,7 @@ impl ServerConsole {
         };
         let since = history.since().await?;
         let range = ShownRange::new(Ok(query.range), RangePreset::SixHours, since, now);
-        let span = HistorySpan::over(range.scale.from(), range.scale.until(), now);
+        let span = HistorySpan::new(range.scale.from(), range.scale.until(), now);
         let reader = ContentionReader {
             history,
             inventory: &self.inventory,

@@ -5,7 +5,7 @@ use app::console::ConsoleError;
 use domain::charts::range::{RangePreset, TimeRange};
 use domain::charts::scale::TimeScale;
 use domain::charts::shown_range::ShownRange;
-use domain::fencing_rejections::{FencingInput, FencingPage, LedgerAsked, Rejection};
+use domain::fencing_rejections::{FencingInput, FencingPage, Rejection, RejectionFilter};
 use domain::history::HistoryEvent;
 use domain::lease::NameRange;
 use domain::names::BackendName;
@@ -20,7 +20,7 @@ impl ServerConsole {
     /// `search` is the page's query string.
     pub(super) async fn fencing_page(&self, search: &str) -> Result<FencingPage, ConsoleError> {
         let pairs = app::links::pairs(search);
-        let query = LedgerAsked::from_pairs(&pairs).map_err(ConsoleError::BadQuery)?;
+        let query = RejectionFilter::from_pairs(&pairs).map_err(ConsoleError::BadQuery)?;
         let Some(sources) = &self.charts else {
             return Err(store_unavailable("there is no history"));
         };
@@ -94,7 +94,7 @@ impl ServerConsole {
     async fn count_before(
         &self,
         sources: &ChartSources,
-        query: &LedgerAsked,
+        query: &RejectionFilter,
         range: &ShownRange,
     ) -> Option<u64> {
         if range.begins_with_data {

@@ -129,7 +129,12 @@ async fn admit<S: Next>(state: AppState, route: Route, mut request: Request, nex
     if is_event_stream(&response) {
         return gate
             .streams
-            .open(response, gate.identity.clone(), who, StreamKind::of(pattern))
+            .open(
+                response,
+                gate.identity.clone(),
+                who,
+                StreamKind::from_pattern(pattern),
+            )
             .unwrap_or_else(|max| {
                 let headers = request_id.map(|id| (REQUEST_ID, id)).into_iter().collect();
                 refused(Problem::too_many_streams(max).with_request_id(&headers))

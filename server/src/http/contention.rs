@@ -47,7 +47,7 @@ pub(in crate::http) async fn list(
         visible: &Visible::to(&user.who.grants),
         now,
     };
-    let span = HistorySpan::over(scale.from(), scale.until(), now);
+    let span = HistorySpan::new(scale.from(), scale.until(), now);
     let (found, top) = Box::pin(reader.read(span, asked.by)).await.map_err(|error| {
         tracing::warn!("history cannot be read: {error}");
         user.problem(Problem::store_unavailable())

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LedgerAsked, Rejection, Reporter, Stale, over_time, reporters, stale_owners};
+use super::{Rejection, RejectionFilter, Reporter, Stale, over_time, reporters, stale_owners};
 use crate::charts::range::TimeRange;
 use crate::charts::shown_range::ShownRange;
 use crate::format;
@@ -70,7 +70,7 @@ pub struct FencingInput {
 }
 
 impl FencingPage {
-    pub fn new(query: &LedgerAsked, input: FencingInput) -> Self {
+    pub fn new(query: &RejectionFilter, input: FencingInput) -> Self {
         let FencingInput {
             range,
             rejections,
@@ -168,7 +168,7 @@ mod tests {
             source: "db".to_owned(),
             reason: "stale".to_owned(),
         };
-        let mut query = LedgerAsked::from_pairs(&[]).unwrap();
+        let mut query = RejectionFilter::from_pairs(&[]).unwrap();
         query.before = before;
         FencingPage::new(
             &query,

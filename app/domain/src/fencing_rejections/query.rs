@@ -9,7 +9,7 @@ use crate::query::QueryError;
 
 /// All given filters must match.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LedgerAsked {
+pub struct RejectionFilter {
     /// `None`: fitted to the data.
     pub range: Option<TimeRange>,
     pub backend: Option<BackendName>,
@@ -21,7 +21,7 @@ pub struct LedgerAsked {
     pub before: Option<i64>,
 }
 
-impl LedgerAsked {
+impl RejectionFilter {
     /// Names of the filters; the page has a field for each.
     pub const FILTERS: [&'static str; 4] = ["backend", "prefix", "owner", "source"];
 
@@ -136,12 +136,12 @@ impl LedgerAsked {
 mod tests {
     use super::*;
 
-    fn parse(pairs: &[(&str, &str)]) -> Result<LedgerAsked, QueryError> {
+    fn parse(pairs: &[(&str, &str)]) -> Result<RejectionFilter, QueryError> {
         let pairs: Vec<(String, String)> = pairs
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
-        LedgerAsked::from_pairs(&pairs)
+        RejectionFilter::from_pairs(&pairs)
     }
 
     #[test]

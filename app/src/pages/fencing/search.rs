@@ -1,7 +1,7 @@
 //! Filters and time range. A plain form that works without a script.
 
 use domain::charts::range::TimeRange;
-use domain::fencing_rejections::{FencingPage, LedgerAsked};
+use domain::fencing_rejections::{FencingPage, RejectionFilter};
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 use leptos_router::hooks::use_navigate;
@@ -69,7 +69,7 @@ fn typed(event: &SubmitEvent) -> Option<Vec<(&'static str, String)>> {
     let form: HtmlFormElement = event.target()?.dyn_into().ok()?;
     let data = FormData::new_with_form(&form).ok()?;
     let value = |name| (name, data.get(name).as_string().unwrap_or_default());
-    Some(LedgerAsked::FILTERS.map(value).into())
+    Some(RejectionFilter::FILTERS.map(value).into())
 }
 
 fn line(name: &'static str, label: &'static str, url: Signal<PageUrl>) -> AnyView {

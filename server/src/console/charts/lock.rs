@@ -288,7 +288,7 @@ impl ChartSources {
         }
         let id = &detail.lock.id;
         let kind = template::template(id.resource.as_bytes());
-        let span = HistorySpan::over(now - RangePreset::Month.length_ms(), now, now);
+        let span = HistorySpan::new(now - RangePreset::Month.length_ms(), now, now);
         let read = async {
             let mut series = self.history.series(span).await?.seen_by(visible);
             let is_its = |series: &PrefixSeries| series.backend == id.backend && series.prefix == kind;

@@ -105,7 +105,7 @@ impl ChartSources {
         is_compared: bool,
         now: HeldNow,
     ) -> Result<(HistorySeries, HeldLocksChart), sqlx::Error> {
-        let span = HistorySpan::over(range.scale.from(), range.scale.until(), range.now);
+        let span = HistorySpan::new(range.scale.from(), range.scale.until(), range.now);
         let series = self.history.series(span).await?.seen_by(visible);
         let chart = HeldLocksChart::new(&series, now, Vec::new());
         let chart = if is_compared {

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_that_is_no_page_has_one_above_it() {
+    fn every_form_target_has_a_page_above_it() {
         // Of a page, of a row in a list, of a thing with a page of its own, of every page; then all that the table names.
         assert_eq!(page_above("/alerts/silences"), "/alerts");
         assert_eq!(
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_by_admins_are_for_fresh_sessions_unless_named() {
+    fn admin_changes_need_a_fresh_session_unless_exempt() {
         // Each exception is marked in the table, and reads have none.
         let is_fresh = |method, path| find(&method, Some(path)).is_for_fresh;
         assert!(is_fresh(Method::POST, "/settings/users/{id}/grants"));

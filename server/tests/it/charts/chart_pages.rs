@@ -43,11 +43,11 @@ impl ChartPages {
 
     /// The page, once it holds all of `told`. On one page: a chart whose read took too long says so in its place, and the
     /// next page is whole.
-    pub(super) async fn page_telling(&self, path: &str, told: &[&str]) -> String {
-        self.page_telling_as(&self.viewer, path, told).await
+    pub(super) async fn page_with(&self, path: &str, told: &[&str]) -> String {
+        self.page_with_as(&self.viewer, path, told).await
     }
 
-    pub(super) async fn page_telling_as(&self, token: &TestCaller, path: &str, told: &[&str]) -> String {
+    pub(super) async fn page_with_as(&self, token: &TestCaller, path: &str, told: &[&str]) -> String {
         let mut html = String::new();
         let what = format!("{path} tells {told:?}");
         eventually(&what, async || {

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_of_one_unlock_stand_together_where_the_first_of_them_is() {
+    fn steps_of_an_unlock_are_grouped_at_the_first() {
         // Two unlocks that ran at the same time, with a sign-in between them.
         let rows = [
             row("6", Some("a")),
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_of_no_lock_says_by_name_what_it_is_about() {
+    fn an_entry_without_a_lock_names_its_subject() {
         // The result comes first; an entry of a lock has its name already, and some entries have no object.
         let about = |before: Option<&str>, after: Option<&str>, resource: Option<&str>| {
             super::about(&AuditEntry {
