@@ -16,7 +16,7 @@ use thiserror::Error;
 
 pub type ConsoleFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ConsoleError>> + Send + 'a>>;
 
-pub type Drawn<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub type ChartFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Type of the port in Leptos' context.
 pub type SharedConsole = Arc<dyn Console>;
@@ -45,8 +45,12 @@ pub trait Console: Send + Sync {
     fn backends(&self) -> ConsoleFuture<'_, Vec<BackendView>>;
     /// Charts of a lock that the caller may see; `search` is the page's query string, with its
     /// time range. Never fails: charts report read errors themselves.
-    fn lock_charts<'a>(&'a self, detail: &'a LockDetail, search: &'a str) -> Drawn<'a, LockCharts>;
-    fn overview_charts<'a>(&'a self, overview: &'a Overview, search: &'a str) -> Drawn<'a, OverviewCharts>;
+    fn lock_charts<'a>(&'a self, detail: &'a LockDetail, search: &'a str) -> ChartFuture<'a, LockCharts>;
+    fn overview_charts<'a>(
+        &'a self,
+        overview: &'a Overview,
+        search: &'a str,
+    ) -> ChartFuture<'a, OverviewCharts>;
 }
 
 /// Errors of the port. Texts for display, without internals.

@@ -61,7 +61,7 @@ pub struct Others {
 
 /// Indexes in `series` of the worst prefixes, worst first.
 pub fn worst(series: &HistorySeries, by: By, most: usize) -> Vec<usize> {
-    let knows = |of: &PrefixSeries| series.watched(&of.backend).is_some_and(|it| it.tells_waiters());
+    let knows = |of: &PrefixSeries| series.watched(&of.backend).is_some_and(|it| it.reports_waiters());
     let weight = |of: &PrefixSeries| match by {
         By::Wait => (of.total.waiting_ms, of.total.refused),
         By::Refusals => (of.total.refused, of.total.waiting_ms),
@@ -120,7 +120,7 @@ fn row(series: &HistorySeries, of: &PrefixSeries) -> ContentionRow {
     ContentionRow {
         backend: of.backend.clone(),
         prefix: of.prefix.clone(),
-        is_known: watched.is_some_and(|it| it.tells_waiters()),
+        is_known: watched.is_some_and(|it| it.reports_waiters()),
         total: of.total.clone(),
         cells: cells.collect(),
         advice: Vec::new(),

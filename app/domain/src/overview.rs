@@ -32,7 +32,7 @@ pub struct OverviewCharts {
     /// Firing alerts.
     pub alerts: String,
     /// Held and waiting over time, rejected writes, forced unlocks.
-    pub lately: String,
+    pub incidents: String,
 }
 
 pub const WORKLIST_ROWS_MAX: u32 = 12;

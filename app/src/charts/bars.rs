@@ -1,6 +1,6 @@
 //! Bar chart of counts, over time or over a distribution.
 
-use domain::charts::ticks::{self, Tick};
+use domain::charts::ticks::{self, ChartTick};
 
 use super::chart_frame::{Table, drawing};
 use super::html_writer::{Markup, percent};
@@ -48,7 +48,7 @@ pub struct BarChart {
     pub rules: Vec<Rule>,
     /// Begin and width in per cent, and the label.
     pub gaps: Vec<(f64, f64, String)>,
-    pub ticks: Vec<Tick>,
+    pub ticks: Vec<ChartTick>,
     /// Shows the scale of counts at the left.
     pub has_scale: bool,
 }
@@ -154,7 +154,7 @@ fn px(value: f64) -> String {
     domain::format::measure((value * 10.0).round() / 10.0)
 }
 
-fn place(it: &mut Markup, tick: &Tick) {
+fn place(it: &mut Markup, tick: &ChartTick) {
     let x = percent(tick.at);
     it.mark(
         "line",

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_worst_are_listed_all_are_counted_and_a_hostile_reason_is_harmless() {
+    fn the_worst_alerts_are_listed_and_all_are_counted() {
         // Eight alerts of which six are shown; then none.
         let alert = Firing {
             rule: "Not <b>renewing".to_owned(),

@@ -4,8 +4,8 @@
 mod blocks;
 
 use domain::charts::scale::TimeScale;
-use domain::charts::ticks::{self, Tick, moment};
-use domain::charts::timeline::{Block, End, LANES_MAX, Lane, Queue, Refused, Timeline};
+use domain::charts::ticks::{self, ChartTick, moment};
+use domain::charts::timeline::{Block, End, LANES_MAX, Lane, Queue, RejectedWrite, Timeline};
 use domain::escape::visible;
 use domain::format;
 
@@ -179,7 +179,7 @@ fn role(lane: &Lane) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn lane(it: &mut Markup, lane: &Lane, timeline: &Timeline, times: &[Tick], links: &Links<'_>) {
+fn lane(it: &mut Markup, lane: &Lane, timeline: &Timeline, times: &[ChartTick], links: &Links<'_>) {
     let scale = timeline.scale;
     let has_links = !lane.refused.is_empty()
         || (links.may_audit
@@ -206,7 +206,7 @@ fn lane(it: &mut Markup, lane: &Lane, timeline: &Timeline, times: &[Tick], links
     });
 }
 
-fn grid(it: &mut Markup, times: &[Tick]) {
+fn grid(it: &mut Markup, times: &[ChartTick]) {
     let mut path = String::new();
     for tick in times {
         path.push('M');
@@ -231,7 +231,7 @@ fn now(it: &mut Markup) {
     );
 }
 
-fn queue(it: &mut Markup, timeline: &Timeline, times: &[Tick]) {
+fn queue(it: &mut Markup, timeline: &Timeline, times: &[ChartTick]) {
     let most = timeline.queue.iter().map(|queue| queue.count).max().unwrap_or(0);
     let title = format!("at most {most} waited at once");
     drawing(it, "", 28, &title, false, |it| {
@@ -342,7 +342,7 @@ fn table(timeline: &Timeline) -> Table {
     }
 }
 
-fn rejection_text(write: &Refused) -> String {
+fn rejection_text(write: &RejectedWrite) -> String {
     let current = write
         .current
         .map_or_else(String::new, |token| format!(", {token} was current"));

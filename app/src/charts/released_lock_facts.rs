@@ -131,7 +131,7 @@ fn held_by(it: &mut Markup, past: &ReleasedLock<'_>) {
     match &past.holder {
         Reported::Unknown(why) => write_missing(it, "unknown", &domain::escape::visible(why)),
         Reported::Value(()) | Reported::NotApplicable(_) => {
-            it.text("nobody");
+            it.text("no holder");
         }
     }
 }
@@ -235,13 +235,13 @@ mod tests {
             event(EventKind::Released, 70, "w1", 1),
             event(EventKind::Acquired, 10, "w1", 1),
         ];
-        let (sentence, html) = last_holding_text(&seen, Reported::absent("nobody"));
+        let (sentence, html) = last_holding_text(&seen, Reported::absent("no holder"));
         assert!(
             sentence.starts_with("free since 1970-01-01 00:02:20"),
             "{sentence}"
         );
         assert!(
-            html.contains("nobody") && html.contains("for 1 m 00 s by then"),
+            html.contains("no holder") && html.contains("for 1 m 00 s by then"),
             "{html}"
         );
         assert!(
@@ -263,14 +263,14 @@ mod tests {
         };
         let past = ReleasedLock {
             last: &last,
-            holder: Reported::absent("nobody"),
+            holder: Reported::absent("no holder"),
             source: &Source::fixed("lease"),
             looked_at: DateTime::from_timestamp(200, 0).unwrap(),
             newest_token: None,
         };
         let html = facts(&past).into_string();
         assert!(html.contains("released by force by ada &lt;b&gt; at"), "{html}");
-        let (_, html) = last_holding_text(&seen, Reported::absent("nobody"));
+        let (_, html) = last_holding_text(&seen, Reported::absent("no holder"));
         assert!(html.contains("released by force at"), "{html}");
     }
 
@@ -284,17 +284,17 @@ mod tests {
         ];
         let (_, html) = last_holding_text(&seen, Reported::unknown("the backend is down"));
         assert!(
-            !html.contains("nobody") && html.contains("free or held: unknown"),
+            !html.contains("no holder") && html.contains("free or held: unknown"),
             "{html}"
         );
         assert!(
             html.contains("the backend is down") && html.contains("released at"),
             "{html}"
         );
-        let (sentence, html) = last_holding_text(&seen[1..], Reported::absent("nobody"));
+        let (sentence, html) = last_holding_text(&seen[1..], Reported::absent("no holder"));
         assert!(sentence.starts_with("since when is not known"), "{sentence}");
         assert!(html.contains("end of the last holding not observed"), "{html}");
-        let (sentence, html) = last_holding_text(&[], Reported::absent("nobody"));
+        let (sentence, html) = last_holding_text(&[], Reported::absent("no holder"));
         assert_eq!(sentence, "its last holder is older than the retention");
         assert!(html.contains("history does not go back that far"), "{html}");
     }

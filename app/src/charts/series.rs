@@ -4,7 +4,7 @@
 use domain::charts::path;
 use domain::charts::scale::TimeScale;
 use domain::charts::series::{ChartSpan, Drawn};
-use domain::charts::ticks::{self, Tick, moment};
+use domain::charts::ticks::{self, ChartTick, moment};
 use domain::format;
 
 use super::chart_frame::{Table, drawing};
@@ -74,7 +74,7 @@ impl SeriesChart {
         it
     }
 
-    fn panel(&self, it: &mut Markup, panel: &Panel, times: &[Tick]) {
+    fn panel(&self, it: &mut Markup, panel: &Panel, times: &[ChartTick]) {
         let (values, labels) = ticks::counts(panel.drawn.low, panel.drawn.high, VALUES_MAX);
         drawing(
             it,
@@ -247,7 +247,7 @@ pub fn gaps(it: &mut Markup, scale: TimeScale, gaps: &[(i64, i64)]) {
 }
 
 /// Time labels below a chart; its table has them too.
-pub fn axis(it: &mut Markup, times: &[Tick]) {
+pub fn axis(it: &mut Markup, times: &[ChartTick]) {
     it.wrap(
         "svg",
         &[

@@ -92,7 +92,7 @@ fn Sections(data: Signal<Overview>) -> impl IntoView {
             </header>
             <BackendStrip backends/>
         </section>
-        <Made html=move || data.with(|data| data.charts.lately.clone())/>
+        <Made html=move || data.with(|data| data.charts.incidents.clone())/>
     }
     .into_any()
 }

@@ -7,7 +7,7 @@ mod tables;
 use domain::charts::range::TimeRange;
 use domain::charts::scale::TimeScale;
 use domain::charts::ticks::{self, moment};
-use domain::fencing_rejections::{self, LedgerAsked, Rejection};
+use domain::fencing_rejections::{self, Rejection, RejectionFilter};
 use domain::format;
 use domain::history::HistoryEvent;
 use leptos::prelude::*;
@@ -40,7 +40,7 @@ pub enum RejectionsResult {
 
 /// Results of a valid query.
 pub struct Rows {
-    pub asked: LedgerAsked,
+    pub asked: RejectionFilter,
     pub scale: TimeScale,
     /// All matches of the range, newest first.
     pub rejections: Vec<Rejection>,
@@ -168,7 +168,7 @@ fn search(ledger: &Ledger) -> AnyView {
         .filter(|(name, value)| TimeRange::FIELDS.contains(&name.as_str()) && !value.is_empty());
     let kept =
         kept.map(|(name, value)| view! { <input r#type="hidden" name=name.clone() value=value.clone()/> });
-    let is_asked = LedgerAsked::FILTERS
+    let is_asked = RejectionFilter::FILTERS
         .into_iter()
         .any(|field| !typed(field).is_empty());
     let clear = is_asked.then(|| view! { <a class="btn plain" href="/fencing">"Clear"</a> });
@@ -270,7 +270,7 @@ fn busiest(chart: &BarChart) -> String {
 }
 
 /// The same query for a part of the range; at least a minute, the shortest range.
-fn narrowed(asked: &LedgerAsked, from: i64, until: i64) -> String {
+fn narrowed(asked: &RejectionFilter, from: i64, until: i64) -> String {
     let range = TimeRange::Between {
         from,
         to: until.max(from + 60_000),

@@ -52,13 +52,13 @@ pub enum MessageState {
 /// Input of a rejected form, with the invalid field. Never a secret, never a URL that may be
 /// one.
 #[derive(Debug, Clone, Default)]
-pub struct Typed {
+pub struct ReceiverInput {
     pub name: String,
     pub kind: String,
     pub fault: Option<(String, String)>,
 }
 
-impl Typed {
+impl ReceiverInput {
     fn fault_of(&self, field: &str) -> Option<String> {
         let fault = self.fault.as_ref().filter(|(name, _)| name == field);
         fault.map(|(_, why)| why.clone())
@@ -79,7 +79,7 @@ fn kind_word(kind: &str) -> &'static str {
     }
 }
 
-fn urls_field(typed: &Typed, is_new: bool) -> AnyView {
+fn urls_field(typed: &ReceiverInput, is_new: bool) -> AnyView {
     let help = match is_new {
         true => "HTTPS. Alertmanager: every peer, one per line. Slack: the webhook URL.",
         false => "Leave empty to keep the current value.",
@@ -94,7 +94,7 @@ fn urls_field(typed: &Typed, is_new: bool) -> AnyView {
     area.view_if(is_new)
 }
 
-fn secret_field(typed: &Typed, is_new: bool) -> AnyView {
+fn secret_field(typed: &ReceiverInput, is_new: bool) -> AnyView {
     let help = match is_new {
         true => {
             "Webhook: key that signs each message, at least 16 bytes (openssl rand -hex 32). Alertmanager: optional bearer token. Not shown again."

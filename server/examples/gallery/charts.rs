@@ -11,7 +11,7 @@ use app::charts::released_lock_facts::{self, LastHolding, ReleasedLock};
 use app::charts::series::Event;
 use domain::charts::hold_time::Holds;
 use domain::charts::range::{RangePreset as LastRange, TimeRange};
-use domain::charts::timeline::{Holder, Refused, Revoked, Timeline, TimelineInput, Waiter};
+use domain::charts::timeline::{Holder, RejectedWrite, Revoked, Timeline, TimelineInput, TimelineWaiter};
 use domain::fencing_rejections::Rejection;
 use domain::history::rollup::Rollup;
 use domain::history::series::{HistorySeries, HistorySpan, PrefixSeries, WatchedSpans};
@@ -27,7 +27,7 @@ use crate::canned::Moment;
 
 const MINUTE: i64 = 60_000;
 
-pub(crate) fn of(detail: &LockDetail, search: &str, now: Moment) -> LockCharts {
+pub(crate) fn lock_charts(detail: &LockDetail, search: &str, now: Moment) -> LockCharts {
     let lock = &detail.lock;
     let (wall, pairs) = (now.wall.timestamp_millis(), app::links::pairs(search));
     let given = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
@@ -36,7 +36,7 @@ pub(crate) fn of(detail: &LockDetail, search: &str, now: Moment) -> LockCharts {
     let (events, refused, revoked) = history(lock, wall);
     let holders = holders(detail, wall);
     let waiters = waiters(detail, wall);
-    let told = TimelineInput {
+    let input = TimelineInput {
         events: &events,
         gaps: &[(wall - 300 * MINUTE, wall - 280 * MINUTE)],
         refused: &refused,
@@ -45,7 +45,7 @@ pub(crate) fn of(detail: &LockDetail, search: &str, now: Moment) -> LockCharts {
         waiters: &waiters,
         since: Some(wall - 340 * MINUTE),
     };
-    let timeline = Timeline::new(&told, range.scale(wall), wall);
+    let timeline = Timeline::new(&input, range.scale(wall), wall);
     let fencing = app::links::with_query("/fencing", [("prefix", lock.id.resource.text())]);
     let to = Links {
         may_audit: true,
@@ -64,14 +64,14 @@ pub(crate) fn of(detail: &LockDetail, search: &str, now: Moment) -> LockCharts {
         past: String::new(),
     };
     if detail.is_past {
-        past(detail, &charts, now)
+        released_charts(detail, &charts, now)
     } else {
         charts
     }
 }
 
-/// Of a lock that nobody holds: all in one.
-fn past(detail: &LockDetail, charts: &LockCharts, now: Moment) -> LockCharts {
+/// All charts of a free lock.
+fn released_charts(detail: &LockDetail, charts: &LockCharts, now: Moment) -> LockCharts {
     let last = LastHolding::from_events(&detail.seen);
     let facts = released_lock_facts::facts(&ReleasedLock {
         last: &last,
@@ -93,7 +93,7 @@ fn past(detail: &LockDetail, charts: &LockCharts, now: Moment) -> LockCharts {
 }
 
 /// As in the picture: four owners, one of them writes for nearly three minutes after losing it.
-fn history(lock: &Lock, wall: i64) -> (Vec<HistoryEvent>, Vec<Refused>, Vec<Revoked>) {
+fn history(lock: &Lock, wall: i64) -> (Vec<HistoryEvent>, Vec<RejectedWrite>, Vec<Revoked>) {
     let is_the_one = lock.id.resource.text() == "tenant_123:billing-close:2026-04";
     let token = lock.fencing_token.known().map_or(4, |token| token.number());
     let held = lock.held_at_least_ms;
@@ -145,7 +145,7 @@ fn history(lock: &Lock, wall: i64) -> (Vec<HistoryEvent>, Vec<Refused>, Vec<Revo
         event(held, EventKind::Reclaimed, &owner, 0),
         renewals(held - 10_000, 246, &owner, 0),
     ];
-    let refused = |ago_ms: i64| Refused {
+    let refused = |ago_ms: i64| RejectedWrite {
         at: wall - ago_ms,
         token: FencingToken::new(token.saturating_sub(1)),
         current: Some(FencingToken::new(token)),
@@ -179,15 +179,15 @@ fn holders(detail: &LockDetail, wall: i64) -> Option<Vec<Holder>> {
     detail.fresh.is_known().then(|| vec![holder])
 }
 
-fn waiters(detail: &LockDetail, wall: i64) -> Vec<Waiter> {
+fn waiters(detail: &LockDetail, wall: i64) -> Vec<TimelineWaiter> {
     let fresh = detail.fresh.known();
     let waiters = fresh.map_or(&[][..], |fresh| &fresh.waiters[..]);
-    let told = waiters.iter().take(3).map(|waiter| Waiter {
+    let input = waiters.iter().take(3).map(|waiter| TimelineWaiter {
         owner: waiter.owner_id.clone(),
         since: waiter.waited_ms.known().map(|waited| wall - waited),
         place: waiter.position,
     });
-    told.collect()
+    input.collect()
 }
 
 /// 214 holds around four minutes.
@@ -231,7 +231,7 @@ pub(crate) fn overview(search: &str, now: Moment) -> OverviewCharts {
     };
     let mut it = Markup::new();
     it.wrap("div", &[("class", "two low")], |it| {
-        it.push(&held(range, &words, links(range, search), wall));
+        it.push(&held_chart(range, &words, links(range, search), wall));
         it.wrap("div", &[("class", "stack")], |it| {
             it.push(&recent_incidents::refusals(&rows, 4, over, "/fencing".to_owned()));
             it.push(&recent_incidents::unlocks(
@@ -244,14 +244,14 @@ pub(crate) fn overview(search: &str, now: Moment) -> OverviewCharts {
     });
     OverviewCharts {
         alerts: String::new(),
-        lately: it.into_string(),
+        incidents: it.into_string(),
     }
 }
 
-/// A day like any other, with twenty minutes that nobody watched.
-fn held(range: TimeRange, words: &str, end: Markup, wall: i64) -> Markup {
+/// An ordinary day, with a gap of twenty minutes.
+fn held_chart(range: TimeRange, words: &str, end: Markup, wall: i64) -> Markup {
     let scale = range.scale(wall);
-    let span = HistorySpan::over(scale.from(), scale.until(), wall);
+    let span = HistorySpan::new(scale.from(), scale.until(), wall);
     let is_blind = |cell: usize| (20..22).contains(&cell);
     let wave = |cell: usize, base: u64, more: u64| base + (u64::try_from(cell).unwrap_or(0) * 7 % 11) * more;
     let cells = (0..span.cells).map(|cell| {

@@ -30,7 +30,7 @@ pub(crate) fn with_fresh_reading(detail: LockDetail, now: Moment) -> LockDetail 
         } else {
             Reported::Value(fresh(lock, now))
         },
-        seen: seen(lock, now),
+        seen: seen_events(lock, now),
         is_past,
         ..detail
     }
@@ -141,7 +141,7 @@ fn raw(lock: &Lock) -> Vec<RawField> {
     fields
 }
 
-fn seen(lock: &Lock, now: Moment) -> Vec<SeenEvent> {
+fn seen_events(lock: &Lock, now: Moment) -> Vec<SeenEvent> {
     let event = |kind, ago_ms: i64, owner: &str| SeenEvent {
         trace_id: None,
         not_before: None,

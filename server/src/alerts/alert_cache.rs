@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use domain::alerts::Silence;
-use domain::observation::Tick;
+use domain::tick::Tick;
 use parking_lot::Mutex;
 
 use super::rules::KeptRule;

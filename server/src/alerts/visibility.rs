@@ -133,7 +133,7 @@ impl Alerts {
         let is_visible = |version: &RuleVersion| {
             visible.is_everything()
                 || self
-                    .parse_kept(&version.draft)
+                    .parse_stored(&version.draft)
                     .is_some_and(|rule| rule.is_visible(visible))
         };
         Ok(versions.into_iter().take_while(is_visible).collect())

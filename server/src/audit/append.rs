@@ -165,12 +165,12 @@ impl Audit {
 
     /// Publishes the checkpoint outside of the store, so that truncation can be detected.
     pub async fn export(&self, appended: &Appended) {
-        self.told.fetch_add(1, Ordering::SeqCst);
-        self.heads.publish(appended).await;
+        self.append_count.fetch_add(1, Ordering::SeqCst);
+        self.checkpoints.publish(appended).await;
     }
 
     /// Number of entries published by this process; with SQLite no other process appends.
     pub fn publish_count(&self) -> u64 {
-        self.told.load(Ordering::SeqCst)
+        self.append_count.load(Ordering::SeqCst)
     }
 }

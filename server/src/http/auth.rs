@@ -41,7 +41,7 @@ use runtime::telemetry::instruments;
 
 pub use client_ip::Proxies;
 pub use host_check::Hosts;
-pub use layer::Guard;
+pub use layer::AuthLayer;
 pub use sse_limits::{Streams, is_event_stream};
 pub use transport_security::OverTls;
 
@@ -127,7 +127,12 @@ async fn admit<S: Next>(gate: Arc<Authenticator>, route: Route, mut request: Req
     if is_event_stream(&response) {
         return gate
             .streams
-            .open(response, gate.identity.clone(), who, StreamKind::of(pattern))
+            .open(
+                response,
+                gate.identity.clone(),
+                who,
+                StreamKind::from_pattern(pattern),
+            )
             .unwrap_or_else(|max| {
                 let headers = request_id.map(|id| (REQUEST_ID, id)).into_iter().collect();
                 refused(Problem::too_many_streams(max).with_request_id(&headers))
@@ -261,18 +266,18 @@ impl Authenticator {
         request: Request,
     ) -> Response {
         // A body is not Sync, so it is not borrowed across an await.
-        let (asked, body) = request.into_parts();
-        self.record_refusal(who, &asked.method, asked.uri.path(), refusal)
+        let (parts, body) = request.into_parts();
+        self.record_refusal(who, &parts.method, parts.uri.path(), refusal)
             .await;
-        if rejected_form::is_form(&asked) {
+        if rejected_form::is_form(&parts) {
             let form = Form::read(body).await;
             if refusal == Refusal::NotFresh {
-                let action = asked.uri.path_and_query().map_or("/", |path| path.as_str());
+                let action = parts.uri.path_and_query().map_or("/", |path| path.as_str());
                 return reauthenticate::refused(self, who, action, form);
             }
-            return rejected_form::reject(refusal, access, who, &asked, form);
+            return rejected_form::reject(refusal, access, who, &parts, form);
         }
-        reject(refusal, access, who, &asked)
+        reject(refusal, access, who, &parts)
     }
 
     /// Refused changes enter the audit log; those of anonymous clients at most once a minute and source.
@@ -301,12 +306,12 @@ impl Authenticator {
     }
 }
 
-fn reject(refusal: Refusal, access: Option<Access>, who: &Principal, asked: &Parts) -> Response {
-    let headers = &asked.headers;
-    let wants_page = asked.method.is_safe() && route_permissions::is_page(asked.uri.path());
+fn reject(refusal: Refusal, access: Option<Access>, who: &Principal, parts: &Parts) -> Response {
+    let headers = &parts.headers;
+    let wants_page = parts.method.is_safe() && route_permissions::is_page(parts.uri.path());
     match refusal {
         Refusal::NobodyKnown if wants_page => {
-            let next = asked.uri.path_and_query().map_or("/", |path| path.as_str());
+            let next = parts.uri.path_and_query().map_or("/", |path| path.as_str());
             Redirect::to(&cookie::sign_in_path(next)).into_response()
         }
         Refusal::NobodyKnown => {
@@ -326,11 +331,11 @@ fn reject(refusal: Refusal, access: Option<Access>, who: &Principal, asked: &Par
             Problem::forbidden("This request comes from another site".to_owned()).with_request_id(headers),
         ),
         // Back to the address of a form. OPTIONS and TRACE are safe methods too, but do not open a page.
-        Refusal::NoSuchMethod if wants_page && matches!(asked.method, Method::GET | Method::HEAD) => {
-            Redirect::to(route_permissions::page_above(asked.uri.path())).into_response()
+        Refusal::NoSuchMethod if wants_page && matches!(parts.method, Method::GET | Method::HEAD) => {
+            Redirect::to(route_permissions::page_above(parts.uri.path())).into_response()
         }
-        Refusal::NoSuchMethod => refused(Problem::no_such_method(&asked.method).with_request_id(headers)),
-        Refusal::NoSuchRoute => refused(Problem::no_such_route(&asked.uri).with_request_id(headers)),
+        Refusal::NoSuchMethod => refused(Problem::no_such_method(&parts.method).with_request_id(headers)),
+        Refusal::NoSuchRoute => refused(Problem::no_such_route(&parts.uri).with_request_id(headers)),
     }
 }
 

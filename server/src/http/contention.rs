@@ -89,39 +89,39 @@ pub(in crate::http) async fn list(
     user: ApiUser,
     RawQuery(query): RawQuery,
 ) -> Result<Json<ContentionDto>, Problem> {
-    let asked = parse(query.as_deref().unwrap_or_default())
+    let criteria = parse(query.as_deref().unwrap_or_default())
         .map_err(|error| user.problem(app::console::ConsoleError::BadQuery(error)))?;
-    let found = Box::pin(state.contention(&asked, &Visible::to(&user.who.grants))).await;
+    let found = Box::pin(state.contention(&criteria, &Visible::to(&user.who.grants))).await;
     let (found, worst) = found.map_err(|error| {
         tracing::warn!("history cannot be read: {error}");
         user.problem(Problem::store_unavailable())
     })?;
-    Ok(Json(ContentionDto::from_contention(match asked.by {
+    Ok(Json(ContentionDto::from_contention(match criteria.by {
         By::Wait => found,
         By::Refusals => worst,
     })))
 }
 
 impl Services {
-    /// By wait for the map, and as it was asked for the table.
+    /// By wait for the map, and as it was criteria for the table.
     pub(super) async fn contention(
         &self,
-        asked: &ContentionFilter,
+        criteria: &ContentionFilter,
         visible: &Visible,
     ) -> Result<(Contention, Contention), sqlx::Error> {
         let now = self.clock.now().wall.timestamp_millis();
-        let scale = asked.range.scale(now);
-        let span = HistorySpan::over(scale.from(), scale.until(), now);
+        let scale = criteria.range.scale(now);
+        let span = HistorySpan::new(scale.from(), scale.until(), now);
         let mut series = self.history.series(span).await?.seen_by(visible);
         let by_wait = worst(&series, By::Wait, ROWS_MAX);
         let mut places = by_wait.clone();
-        let by_asked = worst(&series, asked.by, ROWS_MAX);
-        places.extend(by_asked.iter().filter(|place| !by_wait.contains(place)));
+        let by_criterion = worst(&series, criteria.by, ROWS_MAX);
+        places.extend(by_criterion.iter().filter(|place| !by_wait.contains(place)));
         self.history.deepen(&mut series, &places).await?;
         let retained = Box::pin(self.retained(&series, &places, visible, now)).await?;
         let advised = |mut found: Contention| {
             for row in &mut found.rows {
-                row.advice.extend(recommendations::of_range(row));
+                row.advice.extend(recommendations::from_range(row));
                 let of = retained
                     .iter()
                     .find(|(backend, prefix, _)| *backend == row.backend && *prefix == row.prefix);
@@ -131,7 +131,7 @@ impl Services {
             found
         };
         let found = advised(domain::contention::contention(&series, &by_wait));
-        let worst = advised(domain::contention::contention(&series, &by_asked));
+        let worst = advised(domain::contention::contention(&series, &by_criterion));
         Ok((found, worst))
     }
 
@@ -143,7 +143,7 @@ impl Services {
         visible: &Visible,
         now: i64,
     ) -> Result<Vec<(domain::names::BackendName, String, Vec<recommendations::Advice>)>, sqlx::Error> {
-        let span = HistorySpan::over(now - RETAINED_MS, now, now);
+        let span = HistorySpan::new(now - RETAINED_MS, now, now);
         let mut series = self.history.series(span).await?.seen_by(visible);
         let is_shown = |place: &usize| {
             let of = &series.prefixes[*place];
@@ -161,13 +161,13 @@ impl Services {
             let sum = |ms: fn(&domain::history::series::WatchedSpans) -> &Vec<i64>| {
                 watched.map_or(0, |it| ms(it).iter().sum())
             };
-            let told = recommendations::of_history(Retained {
+            let history_advice = recommendations::from_history(Retained {
                 sums: &of.total as &Rollup,
                 watched_ms: sum(|it| &it.watched_ms),
                 waits_ms: sum(|it| &it.waits_ms),
                 has_tokens: !self.inventory.traits(&of.backend).lacks_fencing_tokens,
             });
-            (of.backend.clone(), of.prefix.clone(), told)
+            (of.backend.clone(), of.prefix.clone(), history_advice)
         });
         Ok(advised.collect())
     }

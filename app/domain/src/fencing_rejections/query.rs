@@ -9,7 +9,7 @@ use crate::query::QueryError;
 
 /// All given filters must match.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LedgerAsked {
+pub struct RejectionFilter {
     pub range: TimeRange,
     pub backend: Option<BackendName>,
     /// Beginning of the resource's text form.
@@ -20,7 +20,7 @@ pub struct LedgerAsked {
     pub before: Option<i64>,
 }
 
-impl LedgerAsked {
+impl RejectionFilter {
     /// Names of the filters; the page has a field for each.
     pub const FILTERS: [&'static str; 4] = ["backend", "prefix", "owner", "source"];
 
@@ -31,7 +31,7 @@ impl LedgerAsked {
     /// Names the first field that is invalid, given twice or unknown.
     pub fn from_pairs(pairs: &[(String, String)]) -> Result<Self, QueryError> {
         let given = || pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let mut asked = Self {
+        let mut filter = Self {
             range: TimeRange::from_pairs(given(), RangePreset::Day)?,
             backend: None,
             prefix: None,
@@ -56,9 +56,9 @@ impl LedgerAsked {
                 return Err(QueryError::new(name, "must be given once"));
             }
             seen.push(name);
-            asked.take(name, value)?;
+            filter.take(name, value)?;
         }
-        Ok(asked)
+        Ok(filter)
     }
 
     fn take(&mut self, name: &str, value: &str) -> Result<(), QueryError> {
@@ -135,12 +135,12 @@ impl LedgerAsked {
 mod tests {
     use super::*;
 
-    fn parse(pairs: &[(&str, &str)]) -> Result<LedgerAsked, QueryError> {
+    fn parse(pairs: &[(&str, &str)]) -> Result<RejectionFilter, QueryError> {
         let pairs: Vec<(String, String)> = pairs
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
-        LedgerAsked::from_pairs(&pairs)
+        RejectionFilter::from_pairs(&pairs)
     }
 
     #[test]
@@ -151,13 +151,13 @@ mod tests {
             ("owner", "a&b=c"),
             ("source", "ledger-db"),
         ];
-        let asked = parse(&pairs).unwrap();
-        let filters = asked.filters();
-        let told: Vec<(&str, &str)> = filters
+        let filter = parse(&pairs).unwrap();
+        let filters = filter.filters();
+        let names: Vec<(&str, &str)> = filters
             .iter()
             .map(|(name, value)| (*name, value.as_str()))
             .collect();
-        assert_eq!(told, pairs);
+        assert_eq!(names, pairs);
         assert_eq!(parse(&[("owner", ""), ("range", "")]).unwrap().filters(), []);
     }
 

@@ -50,7 +50,7 @@ pub struct HistorySeries {
 impl HistorySpan {
     /// The shortest cells with which `from` to `to` has at most [`CELLS_MAX`], in milliseconds
     /// since 1970. Ends are extended to whole cells.
-    pub fn over(from: i64, to: i64, now: i64) -> Self {
+    pub fn new(from: i64, to: i64, now: i64) -> Self {
         let length = to.saturating_sub(from).max(1);
         let fits = |cell: &&i64| length <= **cell * 1_000 * CELLS_MAX;
         let cell_ms = CELLS_S.iter().find(fits).unwrap_or(&CELLS_S[CELLS_S.len() - 1]) * 1_000;
@@ -100,7 +100,7 @@ impl WatchedSpans {
         known > 0 && known * 2 >= span.passed_ms(cell)
     }
 
-    pub fn tells_waiters(&self) -> bool {
+    pub fn reports_waiters(&self) -> bool {
         self.waits_ms.iter().any(|ms| *ms > 0)
     }
 }
@@ -165,17 +165,17 @@ mod tests {
     fn ranges_have_cells_that_a_user_can_name() {
         // The five ranges of every page, each ending inside a cell.
         let now = 1_772_334_761_000;
-        let told = [1, 6, 24, 7 * 24, 30 * 24].map(|hours: i64| {
-            let span = HistorySpan::over(now - hours * 3_600_000, now, now);
+        let layouts = [1, 6, 24, 7 * 24, 30 * 24].map(|hours: i64| {
+            let span = HistorySpan::new(now - hours * 3_600_000, now, now);
             (span.cell_ms / 60_000, span.cells)
         });
-        assert_eq!(told, [(2, 30), (10, 36), (60, 24), (360, 28), (1_440, 30)]);
+        assert_eq!(layouts, [(2, 30), (10, 36), (60, 24), (360, 28), (1_440, 30)]);
     }
 
     proptest! {
         #[test]
         fn cells_reach_the_end_and_are_few(from in 0i64..2_000_000_000_000, length in 60_000i64..2_678_400_000) {
-            let span = HistorySpan::over(from, from + length, from + length);
+            let span = HistorySpan::new(from, from + length, from + length);
             prop_assert!(span.to() >= from + length && span.to() - (from + length) < span.cell_ms);
             prop_assert!(i64::try_from(span.cells).unwrap() <= CELLS_MAX);
             prop_assert_eq!(span.cell_of(span.to() - 1), Some(span.cells - 1));

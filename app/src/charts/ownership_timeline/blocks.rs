@@ -3,7 +3,7 @@
 use chrono::DateTime;
 use domain::charts::scale::TimeScale;
 use domain::charts::ticks::moment;
-use domain::charts::timeline::{Begin, Block, End, Queue, Refused, Wait, Zombie};
+use domain::charts::timeline::{Begin, Block, End, Queue, RejectedWrite, Wait, Zombie};
 use domain::escape::visible;
 use domain::format;
 
@@ -256,7 +256,7 @@ pub(super) fn zombie(it: &mut Markup, zombie: &Zombie, scale: TimeScale) {
     });
 }
 
-pub(super) fn refused(it: &mut Markup, write: &Refused, scale: TimeScale, links: &Links<'_>) {
+pub(super) fn refused(it: &mut Markup, write: &RejectedWrite, scale: TimeScale, links: &Links<'_>) {
     let title = format!("{}: {}", moment(write.at, scale), super::rejection_text(write));
     it.linked(Some(links.fencing), &title, |it| {
         it.wrap(

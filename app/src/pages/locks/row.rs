@@ -11,7 +11,7 @@ use domain::state::LockState;
 use leptos::prelude::*;
 use leptos::tachys::html::InertElement;
 
-use super::row_buffer::{Listing, Shown};
+use super::row_buffer::{DisplayedRow, Listing};
 use crate::components::elapsed::Held;
 use crate::components::expiry_bar::ExpiryBar;
 use crate::components::known_value::KnownValue;
@@ -26,7 +26,7 @@ const MARKED_MS: i64 = 2_000;
 /// A row with the context of the row above.
 #[derive(Debug, Clone, PartialEq)]
 struct Placed {
-    row: Shown,
+    row: DisplayedRow,
     /// Number of leading bytes of the name that the row above shares.
     shared: usize,
 }
@@ -93,7 +93,7 @@ fn source_of(lock: &Lock) -> String {
     format!("{}, {}", lock.kind.as_str(), lock.id.source)
 }
 
-fn row_class(row: &Shown) -> &'static str {
+fn row_class(row: &DisplayedRow) -> &'static str {
     match (row.gone, row.lock.state) {
         (true, _) => "is-stale is-gone",
         (false, LockState::Stale) => "is-stale",

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use super::list::last;
-use super::{ReceiverRow, Typed, kind_word, path, secret_field, urls_field};
+use super::{ReceiverInput, ReceiverRow, kind_word, path, secret_field, urls_field};
 use crate::server_pages::field::{alert, done};
 use crate::server_pages::layout::{Chrome, Page, page};
 
@@ -11,7 +11,7 @@ use crate::server_pages::layout::{Chrome, Page, page};
 pub struct ReceiverForm {
     pub row: ReceiverRow,
     pub now: i64,
-    pub typed: Typed,
+    pub typed: ReceiverInput,
     pub refusal: Option<String>,
     pub done: Option<String>,
 }

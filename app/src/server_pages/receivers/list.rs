@@ -5,7 +5,7 @@ use domain::format;
 use leptos::prelude::*;
 
 use super::deliveries::{dead, latest};
-use super::{Message, ReceiverRow, Typed, kind_word, path, secret_field, urls_field};
+use super::{Message, ReceiverInput, ReceiverRow, kind_word, path, secret_field, urls_field};
 use crate::components::state_badge::Shape;
 use crate::server_pages::field::{Field, alert, choice, done};
 use crate::server_pages::layout::{Chrome, Page, page};
@@ -17,7 +17,7 @@ pub struct Receivers {
     pub dead: Vec<Message>,
     pub latest: Vec<Message>,
     pub now: i64,
-    pub typed: Typed,
+    pub typed: ReceiverInput,
     pub refusal: Option<String>,
     pub done: Option<String>,
 }
@@ -122,7 +122,7 @@ pub(super) fn last(row: &ReceiverRow, now: i64) -> AnyView {
     }
 }
 
-fn add(typed: &Typed) -> AnyView {
+fn add(typed: &ReceiverInput) -> AnyView {
     let name = Field {
         help: Some("a-z, 0-9 and -; used in rules."),
         fault: typed.fault_of("name"),

@@ -7,7 +7,9 @@ use app::links::with_query;
 use domain::access::Visible;
 use domain::charts::hold_time::Holds;
 use domain::charts::range::RangePreset;
-use domain::charts::timeline::{self, Holder, Refused, Revoked, Timeline, TimelineInput, Waiter};
+use domain::charts::timeline::{
+    self, Holder, RejectedWrite, Revoked, Timeline, TimelineInput, TimelineWaiter,
+};
 use domain::history::series::{HistorySpan, PrefixSeries};
 use domain::history::{HistoryEvent, template};
 use domain::lease::StoreTime;
@@ -28,7 +30,7 @@ const REVOKED_MAX: u32 = 50;
 struct Read {
     events: Vec<HistoryEvent>,
     gaps: Vec<(i64, i64)>,
-    refused: Vec<Refused>,
+    refused: Vec<RejectedWrite>,
     revoked: Vec<Revoked>,
     since: Option<i64>,
 }
@@ -41,7 +43,7 @@ impl ChartSources {
         (may_audit, visible): (bool, &Visible),
     ) -> LockCharts {
         if detail.is_past {
-            self.past(detail, search, (may_audit, visible)).await
+            self.released_charts(detail, search, (may_audit, visible)).await
         } else {
             self.drawn(detail, search, (may_audit, visible)).await
         }
@@ -74,7 +76,7 @@ impl ChartSources {
     }
 
     /// Charts of a lock that is not held: the same as for a held one, rendered after the facts of its last holding.
-    async fn past(&self, detail: &LockDetail, search: &str, may: (bool, &Visible)) -> LockCharts {
+    async fn released_charts(&self, detail: &LockDetail, search: &str, may: (bool, &Visible)) -> LockCharts {
         let charts = self.drawn(detail, search, may).await;
         let facts = &detail.charts.past;
         let past = format!(
@@ -111,12 +113,12 @@ impl ChartSources {
     }
 
     /// Only the built-in service records fencing rejections.
-    async fn refused(&self, detail: &LockDetail, from: i64, until: i64) -> Vec<Refused> {
+    async fn refused(&self, detail: &LockDetail, from: i64, until: i64) -> Vec<RejectedWrite> {
         let id = &detail.lock.id;
         if id.backend != BackendName::builtin() {
             return Vec::new();
         }
-        let asked = RejectionQuery {
+        let query = RejectionQuery {
             resource: Some(id.resource.clone()),
             names: None,
             from: StoreTime::from_ms(from),
@@ -124,8 +126,8 @@ impl ChartSources {
             most: REFUSED_MAX,
         };
         // The timeline is still useful without them.
-        let rows = self.leases.query_rejections(&asked).await.unwrap_or_default();
-        let mut refused: Vec<Refused> = rows.into_iter().map(refusal).collect();
+        let rows = self.leases.query_rejections(&query).await.unwrap_or_default();
+        let mut refused: Vec<RejectedWrite> = rows.into_iter().map(refusal).collect();
         refused.sort_by_key(|refused| refused.at);
         refused
     }
@@ -161,9 +163,9 @@ fn fitting(detail: &LockDetail) -> RangePreset {
         .unwrap_or(RangePreset::Month)
 }
 
-fn refusal(row: RejectionRow) -> Refused {
+fn refusal(row: RejectionRow) -> RejectedWrite {
     let token = |number: i64| FencingToken::new(number.cast_unsigned());
-    Refused {
+    RejectedWrite {
         at: row.at.ms(),
         token: token(row.token),
         current: row.highest.map(token),
@@ -175,12 +177,12 @@ fn refusal(row: RejectionRow) -> Refused {
 fn ownership(detail: &LockDetail, ranged: &Ranged, read: &Read, wall: i64, may_audit: bool) -> String {
     let holders = holders(detail, wall);
     let waiters = waiters(detail, wall);
-    let told = TimelineInput {
+    let input = TimelineInput {
         holders: holders.as_deref(),
         waiters: &waiters,
         ..timeline_input(read)
     };
-    let timeline = Timeline::new(&told, ranged.scale, ranged.now);
+    let timeline = Timeline::new(&input, ranged.scale, ranged.now);
     let name = detail.lock.id.resource.text();
     let links = Links {
         may_audit,
@@ -226,22 +228,22 @@ fn holders(detail: &LockDetail, now: i64) -> Option<Vec<Holder>> {
     Some(std::iter::once(first).chain(others).collect())
 }
 
-fn waiters(detail: &LockDetail, now: i64) -> Vec<Waiter> {
+fn waiters(detail: &LockDetail, now: i64) -> Vec<TimelineWaiter> {
     let fresh = detail.fresh.known();
     let waiters = fresh.map_or(&[][..], |fresh| &fresh.waiters[..]);
-    let told = waiters.iter().map(|waiter| Waiter {
+    let input = waiters.iter().map(|waiter| TimelineWaiter {
         owner: waiter.owner_id.clone(),
         since: waiter.waited_ms.known().map(|waited| now - waited),
         place: waiter.position,
     });
-    told.collect()
+    input.collect()
 }
 
 impl ChartSources {
     /// Compared with all recorded holds of the lock, or of its template if these are few.
     async fn hold_time(&self, detail: &LockDetail, read: &Read, visible: &Visible, now: i64) -> String {
         let own = Holds::from_blocks(&timeline::blocks(&timeline_input(read), now));
-        let (holds, what) = match self.of_kind(detail, &own, visible, now).await {
+        let (holds, what) = match self.template_holds(detail, &own, visible, now).await {
             Some((holds, kind)) => (holds, format!("of {kind}")),
             None => (own, "of this lock".to_owned()),
         };
@@ -264,7 +266,7 @@ impl ChartSources {
     }
 
     /// Holds of all locks with the same template, if there are more and the caller may see all of them.
-    async fn of_kind(
+    async fn template_holds(
         &self,
         detail: &LockDetail,
         own: &Holds,
@@ -276,7 +278,7 @@ impl ChartSources {
         }
         let id = &detail.lock.id;
         let kind = template::template(id.resource.as_bytes());
-        let span = HistorySpan::over(now - RangePreset::Month.length_ms(), now, now);
+        let span = HistorySpan::new(now - RangePreset::Month.length_ms(), now, now);
         let read = async {
             let mut series = self.history.series(span).await?.seen_by(visible);
             let is_its = |series: &PrefixSeries| series.backend == id.backend && series.prefix == kind;

@@ -35,13 +35,13 @@ impl ChartSources {
     ) -> OverviewCharts {
         let wall = self.clock.now().wall.timestamp_millis();
         let ranged = Ranged::read(search, RangePreset::SixHours, wall);
-        let lately = self.lately(&ranged, overview, (who, visible));
+        let incidents = self.incidents(&ranged, overview, (who, visible));
         OverviewCharts {
             alerts: tokio::time::timeout(PATIENCE, self.firing(visible))
                 .await
                 .unwrap_or_default()
                 .into_string(),
-            lately: tokio::time::timeout(PATIENCE, lately)
+            incidents: tokio::time::timeout(PATIENCE, incidents)
                 .await
                 .unwrap_or_default()
                 .into_string(),
@@ -73,7 +73,7 @@ impl ChartSources {
         firing_alerts::firing(&rows, firing.count() as u64)
     }
 
-    async fn lately(
+    async fn incidents(
         &self,
         ranged: &Ranged,
         overview: &Overview,
@@ -127,7 +127,7 @@ impl ChartSources {
     }
 
     async fn levels(&self, ranged: &Ranged, visible: &Visible) -> Result<HistorySeries, sqlx::Error> {
-        let span = HistorySpan::over(ranged.scale.from(), ranged.scale.until(), ranged.now);
+        let span = HistorySpan::new(ranged.scale.from(), ranged.scale.until(), ranged.now);
         Ok(self.history.series(span).await?.seen_by(visible))
     }
 

@@ -13,13 +13,13 @@ use crate::http::pages::response;
 use crate::identity::Principal;
 
 /// Posted by a browser's form to one of our pages.
-pub(super) fn is_form(asked: &Parts) -> bool {
+pub(super) fn is_form(parts: &Parts) -> bool {
     let says = |name, word: &str| {
-        let value = asked.headers.get(name).and_then(|value| value.to_str().ok());
+        let value = parts.headers.get(name).and_then(|value| value.to_str().ok());
         value.is_some_and(|value| value.contains(word))
     };
-    !asked.method.is_safe()
-        && route_permissions::is_page(asked.uri.path())
+    !parts.method.is_safe()
+        && route_permissions::is_page(parts.uri.path())
         && says(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
         && says(header::ACCEPT, "text/html")
 }
@@ -28,10 +28,10 @@ pub(super) fn reject(
     refusal: Refusal,
     access: Option<Access>,
     who: &Principal,
-    asked: &Parts,
+    parts: &Parts,
     form: Form,
 ) -> Response {
-    let action = asked.uri.path_and_query().map_or("/", |path| path.as_str());
+    let action = parts.uri.path_and_query().map_or("/", |path| path.as_str());
     match refusal {
         Refusal::NobodyKnown => {
             let typed = Typed::new(form.into_fields());
@@ -51,7 +51,7 @@ pub(super) fn reject(
         }
         // Not a form of the console, or already answered with a page.
         Refusal::NotFresh | Refusal::NoSuchMethod | Refusal::NoSuchRoute => {
-            problem(refusal, access, who, asked)
+            problem(refusal, access, who, parts)
         }
     }
 }

@@ -7,7 +7,7 @@ use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use domain::access::{Permission, Visible};
-use domain::fencing_rejections::LedgerAsked;
+use domain::fencing_rejections::RejectionFilter;
 use domain::lease::NameRange;
 use domain::names::BackendName;
 
@@ -26,7 +26,7 @@ pub(in crate::http) async fn show(
     RawQuery(query): RawQuery,
 ) -> Response {
     let pairs = app::links::pairs(query.as_deref().unwrap_or_default());
-    let (status, found) = match LedgerAsked::from_pairs(&pairs) {
+    let (status, found) = match RejectionFilter::from_pairs(&pairs) {
         Err(error) => (
             StatusCode::BAD_REQUEST,
             RejectionsResult::BadQuestion(error.field, error.message),
@@ -48,7 +48,7 @@ pub(in crate::http) async fn show(
 
 impl Services {
     /// None: the ledger cannot be read. History alone that cannot be is no reason to show nothing.
-    async fn fencing_rows(&self, who: &Principal, asked: LedgerAsked) -> Option<Rows> {
+    async fn fencing_rows(&self, who: &Principal, asked: RejectionFilter) -> Option<Rows> {
         // To the end of this second: what was refused just now is in it, by the store's clock too.
         let scale = asked.range.scale((self.now() / 1_000 + 1) * 1_000);
         let visible = Visible::to(&who.grants);

@@ -5,7 +5,7 @@ use app::server_pages::layout::{Chrome, PageSection, Section};
 use app::server_pages::receivers::edit::{ReceiverForm, one};
 use app::server_pages::receivers::list::{Receivers, receivers};
 use app::server_pages::receivers::test_result::{TestResult, trials};
-use app::server_pages::receivers::{Message, MessageState, ReceiverRow, Typed, path};
+use app::server_pages::receivers::{Message, MessageState, ReceiverInput, ReceiverRow, path};
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
@@ -20,7 +20,9 @@ use crate::http::path_id::PathId;
 use crate::http::receivers::{bad_kind, number, status};
 use crate::http::state::AppState;
 use crate::http::state::Services;
-use crate::notify::{Delivery, DeliveryState, NewReceiver, NotifyError, ReceiverKind, ReceiverView, Wanted};
+use crate::notify::{
+    Delivery, DeliveryFilter, DeliveryState, NewReceiver, NotifyError, ReceiverKind, ReceiverView,
+};
 
 /// Of each of the two lists.
 const LISTED: i64 = 20;
@@ -45,7 +47,7 @@ pub(in crate::http) async fn show(State(state): State<AppState>, viewer: Current
 
 pub(in crate::http) async fn add(State(state): State<AppState>, viewer: CurrentUser, form: Form) -> Response {
     let (name, kind) = (form.text("name"), form.text("kind"));
-    let typed = Typed {
+    let typed = ReceiverInput {
         name: name.clone(),
         kind: kind.clone(),
         fault: None,
@@ -72,7 +74,7 @@ pub(in crate::http) async fn add(State(state): State<AppState>, viewer: CurrentU
     };
     let (fault, refusal) = error_text(&error);
     let content = Receivers {
-        typed: Typed { fault, ..typed },
+        typed: ReceiverInput { fault, ..typed },
         refusal,
         ..Receivers::default()
     };
@@ -138,10 +140,10 @@ async fn page(state: &Services, viewer: &CurrentUser, code: StatusCode, content:
 
 async fn filled(state: &Services, content: &Receivers) -> Result<Receivers, NotifyError> {
     let notifier = &state.notifier;
-    let wanted = |state| Wanted {
+    let wanted = |state| DeliveryFilter {
         state,
         limit: Some(LISTED),
-        ..Wanted::default()
+        ..DeliveryFilter::default()
     };
     let dead = notifier.deliveries(&wanted(Some(DeliveryState::Dead))).await?;
     let latest = notifier.deliveries(&wanted(None)).await?;
@@ -262,9 +264,9 @@ pub(in crate::http) async fn change(
         Err(error @ NotifyError::NotFound { .. }) => refused(&state, &viewer, &error).await,
         Err(error) => {
             let (fault, refusal) = error_text(&error);
-            let typed = Typed {
+            let typed = ReceiverInput {
                 fault,
-                ..Typed::default()
+                ..ReceiverInput::default()
             };
             let content = ReceiverForm {
                 typed,

@@ -54,7 +54,7 @@ fn flat(text: &str) -> Vec<(String, String)> {
                             push(&mut out, name, value, 1);
                         }
                     }
-                    ("now", Value::Null) => out.push(("ownerId".to_owned(), "nobody".to_owned())),
+                    ("now", Value::Null) => out.push(("ownerId".to_owned(), "no holder".to_owned())),
                     _ => push(&mut out, &name, &value, 0),
                 }
             }
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_holder_after_an_unlock_stands_against_the_one_before() {
+    fn a_diff_compares_the_holders_before_and_after() {
         // Another holder, then no holder; a field of one side appears only on that side.
         let before = r#"{"ownerId":"w-1","fencingToken":"7","heldMs":61000,"waiters":[]}"#;
         let after = r#"{"now":{"ownerId":"w-2","fencingToken":"7"},"state":"holder_changed"}"#;
@@ -135,11 +135,11 @@ mod tests {
         assert!(rows.contains(&row("waiters", "none", "-", Mark::OneSided)));
         assert!(rows.contains(&row("state", "-", "holder_changed", Mark::OneSided)));
         let free = diff(Some(before), Some(r#"{"now":null}"#));
-        assert!(free.contains(&row("ownerId", "w-1", "nobody", Mark::Changed)));
+        assert!(free.contains(&row("ownerId", "w-1", "no holder", Mark::Changed)));
     }
 
     #[test]
-    fn grants_are_taken_apart_and_nothing_is_lost_of_what_is_no_json() {
+    fn a_diff_splits_grants_and_keeps_values_that_are_no_json() {
         // Two grants and one; foreign text; an empty value; unlimited nesting.
         let before = r#"{"grants":[{"role":"viewer","prefix":null},{"role":"admin"}]}"#;
         let rows = diff(

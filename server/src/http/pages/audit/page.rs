@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_goes_into_its_field_without_a_zone() {
+    fn a_time_is_shown_in_its_field_without_a_zone() {
         // Whole seconds, and a rest that must not be lost.
         let told = |ms| local(DateTime::from_timestamp_millis(ms).unwrap());
         assert_eq!(told(1_772_334_761_000), "2026-03-01T03:12:41");

@@ -162,8 +162,8 @@ fn flag(row: &AuditEntry, fate: &Unlock) -> Flag {
     }
 }
 
-/// What belongs to a row: to an intent what came of it, to an act without an answer what was found out later, to
-/// everything else its intent.
+/// Text and entry of the link to a related entry: from an intent to its outcome, from an act with an unknown outcome to the
+/// outcome that was found later, from every other entry to its intent.
 fn pair(row: &AuditEntry, fate: &Unlock) -> Option<(String, i64)> {
     let own = number(row);
     let is_first = own == fate.intent_entry;
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_of_one_unlock_stand_together_where_the_first_of_them_is() {
+    fn steps_of_an_unlock_are_grouped_at_the_first() {
         // Two unlocks that ran at the same time, with a sign-in between them.
         let rows = [
             row("6", Some("a")),
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_of_no_lock_says_by_name_what_it_is_about() {
+    fn an_entry_without_a_lock_names_its_subject() {
         // The result comes first; an entry of a lock has its name already, and some entries have no object.
         let about = |before: Option<&str>, after: Option<&str>, resource: Option<&str>| {
             super::about(&AuditEntry {
