@@ -38,7 +38,7 @@ pub use read::RecordWithNeighbours;
 pub struct Audit {
     db: Db,
     clock: Clock,
-    heads: Arc<ChainCheckpoints>,
+    checkpoints: Arc<ChainCheckpoints>,
     published: ChangeSignal,
     anonymous: anonymous::AnonymousCounts,
 }
@@ -70,7 +70,7 @@ impl Origin {
 
 /// What an entry is about.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Subject {
+pub struct EntrySubject {
     pub backend: Option<String>,
     pub source: Option<String>,
     pub resource: Option<String>,
@@ -85,7 +85,7 @@ pub struct Entry {
     pub outcome: String,
     pub actor: Actor,
     pub origin: Origin,
-    pub subject: Subject,
+    pub subject: EntrySubject,
     pub reason: Option<String>,
     pub approver_id: Option<String>,
     pub before: Option<serde_json::Value>,
@@ -101,7 +101,7 @@ impl Entry {
             outcome: outcome.into(),
             actor,
             origin,
-            subject: Subject::default(),
+            subject: EntrySubject::default(),
             reason: None,
             approver_id: None,
             before: None,
@@ -111,11 +111,11 @@ impl Entry {
 }
 
 impl Audit {
-    pub fn new(db: Db, clock: Clock, heads: ChainCheckpoints) -> Self {
+    pub fn new(db: Db, clock: Clock, checkpoints: ChainCheckpoints) -> Self {
         Self {
             db,
             clock,
-            heads: Arc::new(heads),
+            checkpoints: Arc::new(checkpoints),
             published: ChangeSignal::default(),
             anonymous: anonymous::AnonymousCounts::default(),
         }

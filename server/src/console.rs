@@ -109,7 +109,7 @@ impl ServerConsole {
 
     fn no_unlock(&self, lock: &Lock, view: Option<&BackendView>) -> Option<String> {
         let Some((who, backend)) = self.who.as_ref().zip(self.backends.get(&lock.id.backend)) else {
-            return Some("nobody has signed in".to_owned());
+            return Some("the request has no principal".to_owned());
         };
         unlock::find_blocked_reason(who, lock, &*backend, view)
     }
@@ -133,8 +133,8 @@ impl ServerConsole {
         let Some(backend) = self.backends.get(&lock.id.backend) else {
             return Reported::unknown("this backend is not configured any more");
         };
-        let asked = backend.inspect(&lock.id.source, &lock.id.resource);
-        let answer = tokio::time::timeout(FRESH_PATIENCE, asked).await;
+        let reading = backend.inspect(&lock.id.source, &lock.id.resource);
+        let answer = tokio::time::timeout(FRESH_PATIENCE, reading).await;
         let read_at = self.clock.now().wall;
         match answer.unwrap_or(Err(BackendError::NoAnswer {
             after_ms: patience_ms(),
@@ -148,7 +148,7 @@ impl ServerConsole {
                 blockers: found.blockers,
                 session: found.session,
                 raw: found.raw,
-                shares_fate_with: self.told_of_neighbours(&lock.id.backend, found.shares_fate_with),
+                shares_fate_with: self.with_names_for(&lock.id.backend, found.shares_fate_with),
                 read_at,
             }),
             Err(_) if !self.visible.on(&lock.id.backend).is_everything() => {
@@ -169,14 +169,14 @@ impl ServerConsole {
         seen: Vec<SeenEvent>,
     ) -> Vec<SeenEvent> {
         let Some(history) = &self.history else { return seen };
-        let asked = async {
+        let reading = async {
             let mut written = Vec::new();
             for name in names {
                 written.extend(history.lock_events(backend, source, name, SEEN_MAX).await?);
             }
             Ok::<_, sqlx::Error>(written)
         };
-        match tokio::time::timeout(HISTORY_PATIENCE, asked).await {
+        match tokio::time::timeout(HISTORY_PATIENCE, reading).await {
             Ok(Ok(written)) => history::together(written, seen, SEEN_MAX),
             Ok(Err(error)) => {
                 tracing::warn!("history cannot be read: {error}");
@@ -187,7 +187,7 @@ impl ServerConsole {
     }
 
     /// Other locks of the same lease or session; names outside of the caller's scope are counted only.
-    fn told_of_neighbours(&self, backend: &BackendName, neighbours: Vec<String>) -> Vec<String> {
+    fn with_names_for(&self, backend: &BackendName, neighbours: Vec<String>) -> Vec<String> {
         if neighbours.is_empty() || self.visible.on(backend).is_everything() {
             return neighbours;
         }

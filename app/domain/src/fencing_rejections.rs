@@ -157,7 +157,7 @@ mod tests {
             row(9, "a", "x", "db"),
         ];
         let stale = stale_owners(&rows);
-        let told: Vec<(Option<&str>, u64, u64, i64)> = stale
+        let counted: Vec<(Option<&str>, u64, u64, i64)> = stale
             .iter()
             .map(|it| {
                 (
@@ -169,18 +169,18 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            told,
+            counted,
             [
                 (Some("a"), 3, 2, 9_000),
                 (None, 1, 1, 4_000),
                 (Some("b"), 1, 1, 2_000)
             ]
         );
-        let told: Vec<(String, u64)> = reporters(&rows)
+        let counted: Vec<(String, u64)> = reporters(&rows)
             .into_iter()
             .map(|it| (it.source, it.writes))
             .collect();
-        assert_eq!(told, [("db".to_owned(), 4), ("api".to_owned(), 1)]);
+        assert_eq!(counted, [("db".to_owned(), 4), ("api".to_owned(), 1)]);
         assert_eq!(over_time(&rows, TimeScale::new(0, 8_000), 4), [1, 2, 1, 0]);
     }
 }

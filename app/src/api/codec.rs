@@ -81,7 +81,7 @@ pub(crate) fn to_text<T: Serialize>(value: &T) -> Result<String, PayloadError> {
     write(value).map(|bytes| Payload::into_encoded_string(bytes.into()))
 }
 
-pub(crate) fn of_text<T: DeserializeOwned>(text: &str) -> Result<T, PayloadError> {
+pub(crate) fn from_text<T: DeserializeOwned>(text: &str) -> Result<T, PayloadError> {
     let bytes = Payload::from_encoded_string(text).map_err(|_| PayloadError::Malformed)?;
     read(&bytes)
 }

@@ -1,6 +1,6 @@
 //! Bar chart of counts, over time or over a distribution.
 
-use domain::charts::ticks::{self, Tick};
+use domain::charts::ticks::{self, ChartTick};
 use domain::format;
 use leptos::prelude::*;
 
@@ -51,7 +51,7 @@ pub struct BarChart {
     pub word: &'static str,
     pub bars: Vec<Bar>,
     pub rules: Vec<Rule>,
-    pub ticks: Vec<Tick>,
+    pub ticks: Vec<ChartTick>,
     /// Shows the scale of counts at the left.
     pub has_scale: bool,
 }
@@ -145,7 +145,7 @@ impl BarChart {
     }
 }
 
-fn value_line(tick: &Tick) -> AnyView {
+fn value_line(tick: &ChartTick) -> AnyView {
     let y = px(GROUND - tick.at / 100.0 * HIGHEST);
     view! {
         {horizontal("grid", &y)}
@@ -154,7 +154,7 @@ fn value_line(tick: &Tick) -> AnyView {
     .into_any()
 }
 
-fn tick_mark(tick: &Tick) -> AnyView {
+fn tick_mark(tick: &ChartTick) -> AnyView {
     let x = percent(tick.at);
     view! {
         <line class="axis" x1=x.clone() x2=x.clone() y1="120" y2="125"></line>

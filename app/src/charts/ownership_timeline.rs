@@ -9,8 +9,8 @@ use std::sync::Arc;
 use domain::charts::range::TimeRange;
 use domain::charts::scale::TimeScale;
 use domain::charts::shown_range::ShownRange;
-use domain::charts::ticks::{self, Tick, moment};
-use domain::charts::timeline::{Block, End, LANES_MAX, Lane, Queue, Refused, Timeline};
+use domain::charts::ticks::{self, ChartTick, moment};
+use domain::charts::timeline::{Block, End, LANES_MAX, Lane, Queue, RejectedWrite, Timeline};
 use domain::escape::visible;
 use domain::format;
 use leptos::prelude::*;
@@ -193,7 +193,7 @@ fn role(lane: &Lane) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn lane(lane: &Lane, timeline: &Timeline, times: &[Tick], links: &MarkLinks) -> AnyView {
+fn lane(lane: &Lane, timeline: &Timeline, times: &[ChartTick], links: &MarkLinks) -> AnyView {
     let scale = timeline.scale;
     let has_links = !lane.refused.is_empty()
         || (links.may_audit
@@ -230,7 +230,7 @@ fn lane(lane: &Lane, timeline: &Timeline, times: &[Tick], links: &MarkLinks) -> 
     drawing("", LANE, summary(lane, scale), has_links, marks.into_any())
 }
 
-fn grid(times: &[Tick]) -> AnyView {
+fn grid(times: &[ChartTick]) -> AnyView {
     let mut path = String::new();
     for tick in times {
         path.push('M');
@@ -240,7 +240,7 @@ fn grid(times: &[Tick]) -> AnyView {
     stretched(LANE, view! { <path class="grid" d=path></path> }.into_any())
 }
 
-fn queue(timeline: &Timeline, times: &[Tick]) -> AnyView {
+fn queue(timeline: &Timeline, times: &[ChartTick]) -> AnyView {
     let most = timeline.queue.iter().map(|queue| queue.count).max().unwrap_or(0);
     let title = format!("at most {most} waited at once");
     let queues: Vec<AnyView> = timeline
@@ -347,7 +347,7 @@ fn table(timeline: &Timeline) -> Table {
     }
 }
 
-fn rejection_text(write: &Refused) -> String {
+fn rejection_text(write: &RejectedWrite) -> String {
     let current = write
         .current
         .map_or_else(String::new, |token| format!(", {token} was current"));

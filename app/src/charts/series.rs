@@ -4,7 +4,7 @@
 use domain::charts::path;
 use domain::charts::scale::TimeScale;
 use domain::charts::series::{ChartSpan, Drawn};
-use domain::charts::ticks::{self, Tick, moment};
+use domain::charts::ticks::{self, ChartTick, moment};
 use domain::format;
 use leptos::prelude::*;
 
@@ -83,7 +83,7 @@ impl SeriesChart {
         view! { {panels}{events}<div class="cp">{axis(&times)}</div> }.into_any()
     }
 
-    fn panel(&self, panel: &Panel, times: &[Tick], href: Option<HrefOf<'_>>) -> AnyView {
+    fn panel(&self, panel: &Panel, times: &[ChartTick], href: Option<HrefOf<'_>>) -> AnyView {
         let before = panel.before.as_ref();
         let (low, high) = before
             .filter(|before| !before.is_empty())
@@ -225,7 +225,7 @@ impl SeriesChart {
     }
 }
 
-fn value_line(tick: &Tick) -> AnyView {
+fn value_line(tick: &ChartTick) -> AnyView {
     let y = percent(100.0 - tick.at);
     view! {
         {horizontal("grid", &y)}
@@ -262,8 +262,8 @@ pub fn gaps(scale: TimeScale, gaps: &[(i64, i64)]) -> Vec<AnyView> {
 }
 
 /// Time labels below a chart; its table has them too.
-pub fn axis(times: &[Tick]) -> AnyView {
-    let label = |tick: &Tick| {
+pub fn axis(times: &[ChartTick]) -> AnyView {
+    let label = |tick: &ChartTick| {
         view! { <text class=label_class(tick.at) x=percent(tick.at) y="15">{tick.label.clone()}</text> }
             .into_any()
     };

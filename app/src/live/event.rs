@@ -38,15 +38,15 @@ impl LiveEvent {
         let backends: Array = get(&event, "backends")?.dyn_into().ok()?;
         Some(Self {
             revisions: Revisions {
-                inventory: whole(&event, "revision")?.try_into().ok()?,
+                inventory: integer(&event, "revision")?.try_into().ok()?,
                 alerts: total(&event, "alertsRevision"),
                 activity: total(&event, "activityRevision"),
             },
             firing_groups: total(&event, "firingGroups").try_into().unwrap_or(u32::MAX),
             is_read_only: get(&event, "readOnly")?.as_bool().unwrap_or_default(),
-            changes: u32::try_from(whole(&event, "changes")?).unwrap_or(u32::MAX),
-            held_total: whole(&event, "heldTotal")?.try_into().ok()?,
-            attention_total: whole(&event, "attentionTotal")?.try_into().ok()?,
+            changes: u32::try_from(integer(&event, "changes")?).unwrap_or(u32::MAX),
+            held_total: integer(&event, "heldTotal")?.try_into().ok()?,
+            attention_total: integer(&event, "attentionTotal")?.try_into().ok()?,
             alerts_overdue: get(&event, "alertsOverdue")?.as_bool().unwrap_or_default(),
             backends: backends
                 .iter()
@@ -70,8 +70,8 @@ impl BackendPulse {
         Some(Self {
             name: get(backend, "name")?.as_string()?,
             status: BackendStatus::parse(&get(backend, "status")?.as_string()?)?,
-            age_ms: whole(backend, "ageMs"),
-            poll_interval_ms: whole(backend, "pollIntervalMs")?,
+            age_ms: integer(backend, "ageMs"),
+            poll_interval_ms: integer(backend, "pollIntervalMs")?,
         })
     }
 }
@@ -82,16 +82,16 @@ fn get(object: &JsValue, name: &str) -> Option<JsValue> {
 
 /// 0 without the member.
 fn total(object: &JsValue, name: &str) -> u64 {
-    whole(object, name).map_or(0, i64::unsigned_abs)
+    integer(object, name).map_or(0, i64::unsigned_abs)
 }
 
-fn whole(object: &JsValue, name: &str) -> Option<i64> {
+fn integer(object: &JsValue, name: &str) -> Option<i64> {
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "numbers of JSON are whole up to 2^53"
+        reason = "numbers of JSON are exact up to 2^53"
     )]
-    let whole = get(object, name)?.as_f64()? as i64;
-    Some(whole)
+    let integer = get(object, name)?.as_f64()? as i64;
+    Some(integer)
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ pub struct Step {
     pub link: String,
     /// Break-glass was requested.
     pub is_alone: bool,
-    pub typed: Typed,
+    pub typed: StepInput,
     pub refusal: Option<Refusal>,
 }
 
@@ -78,7 +78,7 @@ pub enum Proof {
 
 /// Input of a rejected form with its errors; empty at first. Never a password.
 #[derive(Debug, Clone, Default)]
-pub struct Typed {
+pub struct StepInput {
     pub name: String,
     pub name_fault: Option<String>,
     pub second_reason: String,

@@ -91,7 +91,7 @@ test('a rule is created from a chart, rejected with its input kept, previewed, s
   await expect(page.getByRole('status')).toContainText('The rule is removed');
 });
 
-/** Where the line over the preview's chart stands, from the foot of the chart to its head. */
+/** Height of the threshold line over the preview's chart, from its foot. */
 async function share(page: Page): Promise<number> {
   return page.getByLabel(/^Threshold line/).evaluate((it: HTMLInputElement) => (Number(it.value) - Number(it.min)) / (Number(it.max) - Number(it.min)));
 }

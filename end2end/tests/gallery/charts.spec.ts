@@ -6,11 +6,11 @@ const LOCK = '/locks/pg-orders/tenant_123:billing-close:2026-04';
 
 const ownership = (page: Page) => page.locator('#ownership');
 
-/** What the hidden table and the marks' tooltips say, at one moment: the page draws anew while it is read. */
-async function both(page: Page, chart: string, marks: string): Promise<{ rows: string[][]; told: string[] }> {
+/** Text of the hidden table and of the marks' tooltips, read in one step: the page redraws in between. */
+async function both(page: Page, chart: string, marks: string): Promise<{ rows: string[][]; titles: string[] }> {
   return page.locator(chart).evaluate((it, marks) => ({
     rows: [...it.querySelectorAll('.sr tbody tr')].map((row) => [...row.querySelectorAll('td')].map((cell) => cell.textContent ?? '')),
-    told: [...it.querySelectorAll(marks)].map((title) => title.textContent ?? ''),
+    titles: [...it.querySelectorAll(marks)].map((title) => title.textContent ?? ''),
   }), marks);
 }
 
@@ -28,15 +28,15 @@ test('the timeline shows holders, evictions and late writes', async ({ page }) =
 test('each mark of a chart has an equal row in the hidden table', async ({ page }) => {
   await open(page, LOCK);
   for (const chart of ['#ownership', '#hold-time']) {
-    const { rows, told } = await both(page, chart, 'svg svg title, svg rect > title');
+    const { rows, titles } = await both(page, chart, 'svg svg title, svg rect > title');
     expect(rows.length, chart).toBeGreaterThan(3);
-    for (const row of rows) expect(told.join('\n'), chart).toContain(row.at(-1) ?? '');
+    for (const row of rows) expect(titles.join('\n'), chart).toContain(row.at(-1) ?? '');
   }
   await open(page, '/');
-  const { rows, told } = await both(page, '#held', 'rect > title');
+  const { rows, titles } = await both(page, '#held', 'rect > title');
   for (const [from, until, held, waiting] of rows) {
-    expect(told).toContain(`${from} to ${until}: ${held}`);
-    expect(told).toContain(`${from} to ${until}: ${waiting}`);
+    expect(titles).toContain(`${from} to ${until}: ${held}`);
+    expect(titles).toContain(`${from} to ${until}: ${waiting}`);
   }
 });
 

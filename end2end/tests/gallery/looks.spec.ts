@@ -56,7 +56,7 @@ test('a released lock has a page with its history and no unlock', async ({ page 
   await expect(page.getByRole('status').filter({ hasText: 'Not held' })).toBeVisible();
   const facts = page.locator('dl.facts');
   await expect(facts).toContainText('held by');
-  await expect(facts).toContainText('nobody');
+  await expect(facts).toContainText('no holder');
   await expect(page.locator('#ownership')).toBeVisible();
   await expect(page.locator('#hold-time')).toBeVisible();
   await expect(page.getByRole('region', { name: 'Recent events' })).toBeVisible();

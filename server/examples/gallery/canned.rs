@@ -148,7 +148,7 @@ impl Console for Canned {
     }
 
     fn lock_charts<'a>(&'a self, detail: &'a LockDetail, search: &'a str) -> ConsoleCharts<'a, LockCharts> {
-        Box::pin(async move { Some(charts::of(detail, search, self.now())) })
+        Box::pin(async move { Some(charts::lock_charts(detail, search, self.now())) })
     }
 
     fn overview_charts<'a>(&'a self, _: &'a Overview, search: &'a str) -> ConsoleCharts<'a, OverviewCharts> {

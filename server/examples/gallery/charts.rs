@@ -4,7 +4,7 @@ use domain::charts::held_locks::{ChartEvent, HeldLocksChart, HeldNow};
 use domain::charts::hold_time::{DurationChart, DurationsOf, Holds};
 use domain::charts::range::RangePreset;
 use domain::charts::shown_range::ShownRange;
-use domain::charts::timeline::{Holder, Refused, Revoked, Timeline, TimelineInput, Waiter};
+use domain::charts::timeline::{Holder, RejectedWrite, Revoked, Timeline, TimelineInput, TimelineWaiter};
 use domain::fencing_rejections::Rejection;
 use domain::history::rollup::Rollup;
 use domain::history::series::{HistorySeries, HistorySpan, PrefixSeries, WatchedSpans};
@@ -20,14 +20,14 @@ use crate::canned::Moment;
 
 const MINUTE: i64 = 60_000;
 
-pub(crate) fn of(detail: &LockDetail, search: &str, now: Moment) -> LockCharts {
+pub(crate) fn lock_charts(detail: &LockDetail, search: &str, now: Moment) -> LockCharts {
     let lock = &detail.lock;
     let (wall, pairs) = (now.wall.timestamp_millis(), app::links::pairs(search));
     let range = ShownRange::from_pairs(&pairs, RangePreset::SixHours, None, wall);
     let (events, refused, revoked) = history(lock, wall);
     let holders = holders(detail, wall);
     let waiters = waiters(detail, wall);
-    let told = TimelineInput {
+    let input = TimelineInput {
         events: &events,
         gaps: &[(wall - 300 * MINUTE, wall - 280 * MINUTE)],
         refused: &refused,
@@ -40,7 +40,7 @@ pub(crate) fn of(detail: &LockDetail, search: &str, now: Moment) -> LockCharts {
     let holds = Holds::new(if is_long { lengths() } else { Vec::new() });
     let held_ms = (!detail.is_gone()).then_some(lock.held_at_least_ms);
     let history = LockHistory {
-        ownership: Timeline::new(&told, range.scale, wall),
+        ownership: Timeline::new(&input, range.scale, wall),
         hold_times: DurationChart::new(&holds, held_ms, DurationsOf::ThisLock),
         wait_times: DurationChart::new(&Holds::default(), None, DurationsOf::ThisLock),
     };
@@ -53,7 +53,7 @@ pub(crate) fn of(detail: &LockDetail, search: &str, now: Moment) -> LockCharts {
 }
 
 /// As in the picture: four owners, one of them writes for nearly three minutes after losing it.
-fn history(lock: &Lock, wall: i64) -> (Vec<HistoryEvent>, Vec<Refused>, Vec<Revoked>) {
+fn history(lock: &Lock, wall: i64) -> (Vec<HistoryEvent>, Vec<RejectedWrite>, Vec<Revoked>) {
     let is_the_one = lock.id.resource.text() == "tenant_123:billing-close:2026-04";
     let token = lock.fencing_token.known().map_or(4, |token| token.number());
     let held = lock.held_at_least_ms;
@@ -105,7 +105,7 @@ fn history(lock: &Lock, wall: i64) -> (Vec<HistoryEvent>, Vec<Refused>, Vec<Revo
         event(held, EventKind::Reclaimed, &owner, 0),
         renewals(held - 10_000, 246, &owner, 0),
     ];
-    let refused = |ago_ms: i64| Refused {
+    let refused = |ago_ms: i64| RejectedWrite {
         at: wall - ago_ms,
         token: FencingToken::new(token.saturating_sub(1)),
         current: Some(FencingToken::new(token)),
@@ -139,15 +139,15 @@ fn holders(detail: &LockDetail, wall: i64) -> Option<Vec<Holder>> {
     detail.fresh.is_known().then(|| vec![holder])
 }
 
-fn waiters(detail: &LockDetail, wall: i64) -> Vec<Waiter> {
+fn waiters(detail: &LockDetail, wall: i64) -> Vec<TimelineWaiter> {
     let fresh = detail.fresh.known();
     let waiters = fresh.map_or(&[][..], |fresh| &fresh.waiters[..]);
-    let told = waiters.iter().take(3).map(|waiter| Waiter {
+    let input = waiters.iter().take(3).map(|waiter| TimelineWaiter {
         owner: waiter.owner_id.clone(),
         since: waiter.waited_ms.known().map(|waited| wall - waited),
         place: waiter.position,
     });
-    told.collect()
+    input.collect()
 }
 
 /// 214 holds around four minutes.

@@ -31,10 +31,10 @@ pub(crate) fn with_fresh_reading(detail: LockDetail, now: Moment) -> LockDetail 
             Reported::Value(fresh(lock, now))
         },
         past: is_past.then(|| PastLock {
-            last: LastHolding::from_events(&seen(lock, now)),
+            last: LastHolding::from_events(&seen_events(lock, now)),
             newest_token: None,
         }),
-        seen: seen(lock, now),
+        seen: seen_events(lock, now),
         ..detail
     }
 }
@@ -144,7 +144,7 @@ fn raw(lock: &Lock) -> Vec<RawField> {
     fields
 }
 
-fn seen(lock: &Lock, now: Moment) -> Vec<SeenEvent> {
+fn seen_events(lock: &Lock, now: Moment) -> Vec<SeenEvent> {
     let event = |kind, ago_ms: i64, owner: &str| SeenEvent {
         trace_id: None,
         not_before: None,

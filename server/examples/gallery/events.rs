@@ -61,7 +61,7 @@ async fn next_beat(canned: &Canned, sent: Option<u64>) -> Option<u64> {
     }
 }
 
-fn pulse(canned: &Canned, told: &mut Option<u64>) -> (u64, String) {
+fn pulse(canned: &Canned, last: &mut Option<u64>) -> (u64, String) {
     let summary = canned.summary();
     let backends: Vec<_> = summary
         .backends
@@ -70,7 +70,7 @@ fn pulse(canned: &Canned, told: &mut Option<u64>) -> (u64, String) {
             serde_json::json!({"name": backend.name, "status": backend.status, "ageMs": backend.age_ms, "pollIntervalMs": backend.poll_interval_ms})
         })
         .collect();
-    let before = told.replace(summary.changes);
+    let before = last.replace(summary.changes);
     let changes = before.map_or(0, |before| summary.changes.saturating_sub(before));
     let hint = serde_json::json!({
         "revision": summary.revision, "changes": changes, "heldTotal": summary.held_total,

@@ -14,8 +14,8 @@ use domain::alerts::{
 };
 use domain::format;
 use domain::names::{BackendName, LockId, Resource};
-use domain::observation::Tick;
 use domain::state::LockState;
+use domain::tick::Tick;
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::Inventory;

@@ -104,10 +104,10 @@ impl LeaseService {
     ///
     /// # Errors
     /// `Unavailable`.
-    pub async fn query_rejections(&self, asked: &RejectionQuery) -> Result<Vec<RejectionRow>, LeaseError> {
+    pub async fn query_rejections(&self, filter: &RejectionQuery) -> Result<Vec<RejectionRow>, LeaseError> {
         self.core
             .store
-            .rejections(asked)
+            .rejections(filter)
             .await
             .map_err(|error| self.unread(&error))
     }
@@ -124,7 +124,7 @@ impl LeaseService {
             .map_err(|error| self.unread(&error))
     }
 
-    /// Id of the last rejection recorded before a time of the store's clock; 0 if there is none.
+    /// Id of the last rejection recorded before a time of the store's clock; 0 without one.
     ///
     /// # Errors
     /// `Unavailable`.

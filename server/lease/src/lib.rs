@@ -32,7 +32,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::duration::millis;
-use domain::lease::{How, Lease, LeaseId, Revocation, Ttl, names};
+use domain::lease::{EndCause, Lease, LeaseId, Revocation, Ttl, names};
 use tokio::sync::{Mutex, broadcast};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -83,7 +83,7 @@ pub enum Ended {
     /// Ended by this call.
     Now(Lease),
     /// Had already ended.
-    Before(How),
+    Before(EndCause),
 }
 
 impl LeaseService {
@@ -287,8 +287,8 @@ impl LeaseService {
     }
 
     async fn submit(&self, lane: Lane, operation: Operation) -> Result<BatchReply, LeaseError> {
-        let asked = self.core.submit_and_wait(lane, operation);
-        tokio::time::timeout(REPLY_TIMEOUT, asked)
+        let submitted = self.core.submit_and_wait(lane, operation);
+        tokio::time::timeout(REPLY_TIMEOUT, submitted)
             .await
             .unwrap_or(Err(LeaseError::Unavailable))
     }

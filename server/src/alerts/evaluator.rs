@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use domain::alerts::limits::{EVALUATE_EVERY_MS, UNWATCHED_AFTER_MS, WINDOW_MS_MAX};
 use domain::alerts::{
-    About, Active, Baseline, ConditionKind, ConditionResult, NotificationHistory, Outcome, Rule, RuleId,
+    About, Active, Baseline, ConditionKind, ConditionResult, NotificationHistory, RoundOutcome, Rule, RuleId,
     Silence, Subject, evaluate_backends, evaluate_counts, evaluate_windows, notices, round, step,
 };
 use tokio_util::sync::CancellationToken;
@@ -222,7 +222,7 @@ impl Evaluator {
 
     async fn scan(&self, rules: &[Rule], before: &[Active], now: ClockReading) -> ScanSnapshot {
         let at = now.wall.timestamp_millis();
-        let mut seen = self.look_at_locks(rules, before, now).await;
+        let mut seen = self.scan_locks(rules, before, now).await;
         let views = self.alerts.inventory.backends(now);
         let recorded = self.recorded.in_order();
         let past = self.alerts.inventory.long_held().past();
@@ -261,7 +261,7 @@ impl Evaluator {
     }
 
     /// One pass over all locks, on a blocking thread.
-    async fn look_at_locks(&self, rules: &[Rule], before: &[Active], now: ClockReading) -> ScanSnapshot {
+    async fn scan_locks(&self, rules: &[Rule], before: &[Active], now: ClockReading) -> ScanSnapshot {
         let watched: Vec<(usize, Rule)> = rules
             .iter()
             .cloned()
@@ -298,7 +298,7 @@ impl Evaluator {
     async fn write(
         &mut self,
         token: i64,
-        mut outcome: Outcome,
+        mut outcome: RoundOutcome,
         told: NotificationHistory,
         before: &HashMap<i64, Active>,
         silences: &[Silence],
@@ -312,7 +312,7 @@ impl Evaluator {
         }
         let changed = outcome.active.iter().filter(|alert| {
             let old = before.get(&alert.id);
-            !old.is_some_and(|old| is_as_kept(old, alert, now))
+            !old.is_some_and(|old| equals_stored(old, alert, now))
         });
         let changed: Vec<&Active> = changed.collect();
         let is_news = !outcome.over.is_empty() || !changed.is_empty() || !told.is_nothing();
@@ -377,7 +377,7 @@ fn firing(rules: &[Rule], active: &[Active]) -> Firing {
 }
 
 /// Texts that change with time alone are stored only from time to time.
-fn is_as_kept(old: &Active, new: &Active, now: i64) -> bool {
+fn equals_stored(old: &Active, new: &Active, now: i64) -> bool {
     let is_same_but_words = old.phase == new.phase
         && old.owner == new.owner
         && old.is_notified == new.is_notified

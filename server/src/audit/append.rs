@@ -165,7 +165,7 @@ impl Audit {
 
     /// Publishes the checkpoint outside of the store, so that truncation can be detected.
     pub async fn export(&self, appended: &Appended) {
-        self.heads.publish(appended).await;
+        self.checkpoints.publish(appended).await;
         self.published.announce();
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use domain::duration::millis;
 use domain::lock_detail::EventKind;
 use domain::names::{BackendName, Resource, Source};
-use domain::observation::Tick;
+use domain::tick::Tick;
 use tokio_util::sync::CancellationToken;
 
 use super::limits::{ALIVE_EVERY, GAP_MIN, OWN_MAX, PRUNE_EVERY, STANDBY, SUMS_EVERY, WRITE_EVERY};

@@ -42,7 +42,7 @@ use runtime::telemetry::instruments;
 
 pub use client_ip::Proxies;
 pub use host_check::Hosts;
-pub use layer::Guard;
+pub use layer::AuthLayer;
 pub use sse_limits::{Streams, is_event_stream};
 pub use transport_security::OverTls;
 
@@ -294,19 +294,19 @@ async fn turn_away(
     request: Request,
 ) -> Response {
     // A body is not Sync, so it is not borrowed across an await.
-    let (asked, body) = request.into_parts();
+    let (parts, body) = request.into_parts();
     let gate = &state.auth;
-    gate.record_refusal(who, &asked.method, asked.uri.path(), refusal)
+    gate.record_refusal(who, &parts.method, parts.uri.path(), refusal)
         .await;
-    if rejected_form::is_form(&asked) {
+    if rejected_form::is_form(&parts) {
         let form = Form::read(body).await;
         if refusal == Refusal::NotFresh {
-            let action = asked.uri.path_and_query().map_or("/", |path| path.as_str());
+            let action = parts.uri.path_and_query().map_or("/", |path| path.as_str());
             return reauthenticate::refused(gate, who, action, form);
         }
-        return rejected_form::reject(state, refusal, access, who, &asked, form).await;
+        return rejected_form::reject(state, refusal, access, who, &parts, form).await;
     }
-    reject(state, refusal, access, who, &asked).await
+    reject(state, refusal, access, who, &parts).await
 }
 
 async fn reject(
@@ -314,13 +314,13 @@ async fn reject(
     refusal: Refusal,
     access: Option<Access>,
     who: &Principal,
-    asked: &Parts,
+    parts: &Parts,
 ) -> Response {
-    let headers = &asked.headers;
-    let wants_page = asked.method.is_safe() && route_permissions::is_page(asked.uri.path());
+    let headers = &parts.headers;
+    let wants_page = parts.method.is_safe() && route_permissions::is_page(parts.uri.path());
     match refusal {
         Refusal::NobodyKnown if wants_page => {
-            let next = asked.uri.path_and_query().map_or("/", |path| path.as_str());
+            let next = parts.uri.path_and_query().map_or("/", |path| path.as_str());
             Redirect::to(&cookie::sign_in_path(next)).into_response()
         }
         Refusal::NobodyKnown => {
@@ -329,7 +329,7 @@ async fn reject(
         Refusal::Forbidden => {
             let right = right_of(access);
             if wants_page {
-                let path = asked.uri.path_and_query().map_or("/", |path| path.as_str());
+                let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
                 let first = FirstRender {
                     refusal: Some(PageRefusal::Forbidden(right.to_owned())),
                     ..FirstRender::default()
@@ -345,11 +345,11 @@ async fn reject(
             Problem::forbidden("This request comes from another site".to_owned()).with_request_id(headers),
         ),
         // Back to the address of a form. OPTIONS and TRACE are safe methods too, but do not open a page.
-        Refusal::NoSuchMethod if wants_page && matches!(asked.method, Method::GET | Method::HEAD) => {
-            Redirect::to(route_permissions::page_above(asked.uri.path())).into_response()
+        Refusal::NoSuchMethod if wants_page && matches!(parts.method, Method::GET | Method::HEAD) => {
+            Redirect::to(route_permissions::page_above(parts.uri.path())).into_response()
         }
-        Refusal::NoSuchMethod => refused(Problem::no_such_method(&asked.method).with_request_id(headers)),
-        Refusal::NoSuchRoute => refused(Problem::no_such_route(&asked.uri).with_request_id(headers)),
+        Refusal::NoSuchMethod => refused(Problem::no_such_method(&parts.method).with_request_id(headers)),
+        Refusal::NoSuchRoute => refused(Problem::no_such_route(&parts.uri).with_request_id(headers)),
     }
 }
 

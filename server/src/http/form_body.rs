@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_without_a_role_are_left_out_and_bad_ones_are_named() {
+    fn rows_without_a_role_are_skipped_and_invalid_ones_named() {
         // Two roles with a spare row between them; then a role and a backend that are none.
         let pairs = |all: &[[&str; 3]]| {
             let fields = all.iter().flat_map(|row| {

@@ -3,9 +3,11 @@
 //! **Invariant:** the router is built from this table alone, and the authentication layer refuses what it does not name.
 //! Changes by admins need a fresh session, unless the row ends with `any_session`.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
+use ::lease::LeaseService;
 use axum::Router;
+use axum::extract::FromRef;
 use axum::routing::{MethodFilter, on};
 use domain::access::Permission::{Administer, Approve, AuditRead, Lease, Unlock, View};
 use utoipa::OpenApi as _;
@@ -23,8 +25,8 @@ use super::{
 /// A GET that writes an audit entry, so other sites must not cause it.
 pub(super) const AUDIT_EXPORT: &str = "/v1/audit/export";
 
-/// `api` rows are in the OpenAPI document, and their handlers repeat method and path for it. `page` rows are handlers
-/// alone. `leptos` rows are routed in `pages.rs`.
+/// `api` rows are in the OpenAPI document, and their handlers repeat method and path for it; `lease` rows are such rows
+/// that need the lease service alone. `page` rows are handlers alone. `leptos` rows are routed in `pages.rs`.
 macro_rules! routes {
     ($($method:ident $path:literal => $access:expr, $kind:ident $(($($handler:tt)+))? $(, $session:ident)?;)+) => {
         pub const TABLE: &[RouteRow] = &[$(RouteRow {
@@ -38,12 +40,29 @@ macro_rules! routes {
             $(let router = routes!(@$kind router, $method $path $(, $($handler)+)?);)+
             router
         }
+
+        /// The `lease` rows.
+        pub(super) fn mount_lease<S>(router: OpenApiRouter<S>) -> OpenApiRouter<S>
+        where
+            S: Clone + Send + Sync + 'static,
+            Arc<LeaseService>: FromRef<S>,
+        {
+            $(let router = routes!(@only_lease $kind router $(, $($handler)+)?);)+
+            router
+        }
     };
     (@session) => { false };
     (@session any_session) => { true };
     (@api $router:ident, $method:ident $path:literal, $($handler:tt)+) => {
         $router.routes(utoipa_axum::routes!($($handler)+))
     };
+    (@lease $router:ident, $method:ident $path:literal, $($handler:tt)+) => {
+        $router.routes(utoipa_axum::routes!($($handler)+))
+    };
+    (@only_lease lease $router:ident, $($handler:tt)+) => {
+        $router.routes(utoipa_axum::routes!($($handler)+))
+    };
+    (@only_lease $kind:ident $router:ident $(, $($handler:tt)+)?) => { $router };
     (@page $router:ident, $method:ident $path:literal, $($handler:tt)+) => {
         $router.route($path, on(MethodFilter::$method, $($handler)+))
     };
@@ -59,15 +78,15 @@ routes! {
     GET "/v1/openapi.json" => SignedIn, page(openapi::document);
 
     // Lease API.
-    POST "/v1/locks/acquire" => May(Lease), api(lease::acquire::acquire);
-    POST "/v1/locks/{leaseId}/renew" => May(Lease), api(lease::renew::renew);
-    DELETE "/v1/locks/{leaseId}" => May(Lease), api(lease::release::release);
-    GET "/v1/locks/{leaseId}" => May(View), api(lease::read::lease);
-    GET "/v1/locks" => May(View), api(lease::read::list);
-    GET "/v1/resources/{resource}" => May(View), api(lease::read::resource);
-    GET "/v1/locks/{leaseId}/events" => May(View), api(lease::events::events);
-    POST "/v1/fencing/check" => May(Lease), api(fencing::check);
-    POST "/v1/fencing/rejections" => May(Lease), api(fencing::report);
+    POST "/v1/locks/acquire" => May(Lease), lease(lease::acquire::acquire);
+    POST "/v1/locks/{leaseId}/renew" => May(Lease), lease(lease::renew::renew);
+    DELETE "/v1/locks/{leaseId}" => May(Lease), lease(lease::release::release);
+    GET "/v1/locks/{leaseId}" => May(View), lease(lease::read::lease);
+    GET "/v1/locks" => May(View), lease(lease::read::list);
+    GET "/v1/resources/{resource}" => May(View), lease(lease::read::resource);
+    GET "/v1/locks/{leaseId}/events" => May(View), lease(lease::events::events);
+    POST "/v1/fencing/check" => May(Lease), lease(fencing::check);
+    POST "/v1/fencing/rejections" => May(Lease), lease(fencing::report);
 
     // Inventory API.
     GET "/v1/inventory" => May(View), api(inventory::list);

@@ -53,7 +53,7 @@ pub fn notices(
 ) -> NotificationHistory {
     let by_id: BTreeMap<&RuleId, &Rule> = rules.iter().map(|rule| (&rule.id, rule)).collect();
     let mut groups: BTreeMap<String, Group<'_>> = BTreeMap::new();
-    let mut told = NotificationHistory::default();
+    let mut history = NotificationHistory::default();
     for (place, alert) in active.iter().enumerate().filter(|(_, alert)| alert.is_firing()) {
         let Some(rule) = by_id.get(&alert.rule) else {
             continue;
@@ -64,7 +64,7 @@ pub fn notices(
             .find(|silence| silence.is_active(now) && silence.matches(&labels));
         if let Some(silence) = silence {
             if !alert.is_notified && alert.silenced_by.as_ref() != Some(&silence.id) {
-                told.suppressed.push((place, silence.id.clone()));
+                history.suppressed.push((place, silence.id.clone()));
             }
             continue;
         }
@@ -73,7 +73,7 @@ pub fn notices(
         (group.rule, group.labels) = (Some(*rule), group_labels);
         group.is_news |= !alert.is_notified;
         if !alert.is_notified {
-            told.notified.push(place);
+            history.notified.push(place);
         }
         group.firing.push((place, alert, labels));
     }
@@ -97,13 +97,13 @@ pub fn notices(
     for (key, group) in groups {
         let (is_news, is_storm) = (group.is_news, group.left_out > 0);
         let to = match (is_news, is_storm) {
-            (true, _) => &mut told.notices,
-            (false, true) => &mut told.storms,
+            (true, _) => &mut history.notices,
+            (false, true) => &mut history.storms,
             (false, false) => continue,
         };
         to.extend(group.notice(key, path, now));
     }
-    told
+    history
 }
 
 /// Key of the group that an alert of this rule with these labels belongs to, and the labels that

@@ -21,7 +21,7 @@ use self::lock_table::LockTable;
 use self::prefix_replay::Prefixes;
 use self::preview_track::PreviewTrack;
 use super::backend_conditions::Happened;
-use super::baseline::Refused;
+use super::baseline::RefusedAcquire;
 use super::condition_kind::{About, ConditionKind, HistorySource};
 use super::evaluate::Subject;
 use super::limits::EVALUATE_EVERY_MS;
@@ -167,7 +167,7 @@ impl<'r> Playback<'r> {
     }
 
     /// Refused acquires of the range; call before the first event.
-    pub fn refused(&mut self, all: &[Refused]) {
+    pub fn refused(&mut self, all: &[RefusedAcquire]) {
         for replay in &mut self.replays {
             if let Follows::Prefixes(prefixes) = &mut replay.follows {
                 prefixes.refused(&mut self.table, all);

@@ -98,8 +98,8 @@ impl Condition {
             // A duration of zero is no threshold.
             let value = value.filter(|value| param.unit != Unit::Duration || *value > 0)?;
             let value = param.unit.format(value);
-            Some(match param.said {
-                Some(said) => said.replace('…', &value),
+            Some(match param.clause {
+                Some(clause) => clause.replace('…', &value),
                 None => format!("{} {value}", param.words),
             })
         });
@@ -113,16 +113,16 @@ impl Condition {
     }
 }
 
-/// Scope of a rule. Empty: all locks.
+/// The locks that a rule covers. Empty: all locks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Scope {
+pub struct RuleScope {
     pub backends: Vec<BackendName>,
     pub prefix: Pattern,
     pub owner: Pattern,
     pub safety: Option<SafetyClass>,
 }
 
-impl Scope {
+impl RuleScope {
     pub fn has_backend(&self, backend: &BackendName) -> bool {
         self.backends.is_empty() || self.backends.contains(backend)
     }
@@ -138,7 +138,7 @@ pub struct Rule {
     pub id: RuleId,
     pub name: String,
     pub condition: Condition,
-    pub scope: Scope,
+    pub scope: RuleScope,
     pub severity: AlertSeverity,
     pub timing: Timing,
     pub group_by: Vec<GroupBy>,

@@ -60,11 +60,11 @@ pub(super) fn evaluate_sums(condition: &Condition, sums: &Sums<'_>) -> Verdict {
     };
     match condition.kind {
         ConditionKind::Contention => {
-            let asked = sums.holdings().saturating_add(sums.refused);
-            if asked < at_least() {
+            let attempts = sums.holdings().saturating_add(sums.refused);
+            if attempts < at_least() {
                 return above(0, i64::MAX);
             }
-            let measure = share(sums.contended.saturating_add(sums.refused), asked);
+            let measure = share(sums.contended.saturating_add(sums.refused), attempts);
             above(measure, limit("share"))
         }
         ConditionKind::WaitP95 => above(quantile(95), limit("longer_than")),
@@ -87,8 +87,8 @@ pub(super) fn sums_sentence(condition: &Condition, sums: &Sums<'_>, measure: i64
             match sums.refused {
                 0 => format!("{per_cent} % of {holdings} holdings in {within} were waited for."),
                 refused => {
-                    let asked = holdings.saturating_add(refused);
-                    format!("{per_cent} % of {asked} attempts in {within} waited or were refused.")
+                    let attempts = holdings.saturating_add(refused);
+                    format!("{per_cent} % of {attempts} attempts in {within} waited or were refused.")
                 }
             }
         }

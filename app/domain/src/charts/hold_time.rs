@@ -192,9 +192,9 @@ mod tests {
     fn percentiles_are_holds_that_happened() {
         // A hundred holds of 1 to 100 s: the nearest rank.
         let holds = Holds::new((1..=100).rev().map(|s| s * 1_000).collect());
-        let told = [50, 95, 99, 100, 0].map(|percent| holds.percentile(percent));
+        let summary = [50, 95, 99, 100, 0].map(|percent| holds.percentile(percent));
         assert_eq!(
-            told,
+            summary,
             [
                 Some(50_000),
                 Some(95_000),
@@ -212,11 +212,11 @@ mod tests {
         #[test]
         fn every_hold_is_in_exactly_one_bar(holds in proptest::collection::vec(0_i64..100_000_000_000, 1..300), now in proptest::option::of(0_i64..100_000_000_000)) {
             let holds = Holds::new(holds);
-            let told = holds.distribution(now).unwrap();
-            prop_assert_eq!(told.bars.iter().map(|bar| bar.count).sum::<u64>(), holds.count());
-            prop_assert!(told.p50 <= told.p95 && told.p95 <= told.p99);
+            let summary = holds.distribution(now).unwrap();
+            prop_assert_eq!(summary.bars.iter().map(|bar| bar.count).sum::<u64>(), holds.count());
+            prop_assert!(summary.p50 <= summary.p95 && summary.p95 <= summary.p99);
             if let Some(now) = now {
-                prop_assert!(told.scale.high() >= now as f64);
+                prop_assert!(summary.scale.high() >= now as f64);
             }
         }
     }

@@ -210,8 +210,8 @@ mod tests {
             let named = RangePreset::ALL.map(TimeRange::Last);
             for range in named.into_iter().chain([TimeRange::Between { from, to: from + length }]) {
                 let pairs = range.pairs();
-                let told: Vec<(&str, &str)> = pairs.iter().map(|(name, value)| (*name, value.as_str())).collect();
-                prop_assert_eq!(parse(&told), Ok(range));
+                let borrowed: Vec<(&str, &str)> = pairs.iter().map(|(name, value)| (*name, value.as_str())).collect();
+                prop_assert_eq!(parse(&borrowed), Ok(range));
                 prop_assert!(range.scale(now).length_ms() > 0);
             }
         }

@@ -30,13 +30,13 @@ pub struct TimelineInput<'a> {
     /// Unobserved times, oldest first.
     pub gaps: &'a [(i64, i64)],
     /// Writes rejected because of their token, oldest first.
-    pub refused: &'a [Refused],
+    pub refused: &'a [RejectedWrite],
     /// Forced unlocks that released it.
     pub revoked: &'a [Revoked],
     /// Current holders; `None` if unknown.
     pub holders: Option<&'a [Holder]>,
     /// Current waiters, in order.
-    pub waiters: &'a [Waiter],
+    pub waiters: &'a [TimelineWaiter],
     /// Begin of observation; earlier times are unknown.
     pub since: Option<i64>,
 }
@@ -49,7 +49,7 @@ pub struct Holder {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Waiter {
+pub struct TimelineWaiter {
     pub owner: OwnerId,
     pub since: Option<i64>,
     /// From 1.
@@ -57,7 +57,7 @@ pub struct Waiter {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refused {
+pub struct RejectedWrite {
     pub at: i64,
     pub token: FencingToken,
     /// The newest token granted by then, if reported.
@@ -101,7 +101,7 @@ pub struct Lane {
     pub owner: Option<OwnerId>,
     pub blocks: Vec<Block>,
     pub waits: Vec<Wait>,
-    pub refused: Vec<Refused>,
+    pub refused: Vec<RejectedWrite>,
     /// From the loss of the lock until the owner's last rejected write.
     pub zombies: Vec<Zombie>,
 }
@@ -212,8 +212,8 @@ impl Lane {
 
 impl Timeline {
     /// Timeline of a range at `now`.
-    pub fn new(told: &TimelineInput<'_>, scale: TimeScale, now: i64) -> Self {
-        lanes::timeline(told, scale, now)
+    pub fn new(input: &TimelineInput<'_>, scale: TimeScale, now: i64) -> Self {
+        lanes::timeline(input, scale, now)
     }
 
     pub fn is_empty(&self) -> bool {

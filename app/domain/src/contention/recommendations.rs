@@ -52,7 +52,7 @@ pub struct Retained<'a> {
 }
 
 /// From the range that a page shows.
-pub fn of_range(row: &ContentionRow) -> Option<Advice> {
+pub fn from_range(row: &ContentionRow) -> Option<Advice> {
     let known: Vec<&Rollup> = row.cells.iter().flatten().collect();
     let busy = known.iter().filter(|cell| cell.waiting_ms > 0).count();
     let (name, percent) = row.heaviest()?;
@@ -67,7 +67,7 @@ pub fn of_range(row: &ContentionRow) -> Option<Advice> {
 }
 
 /// From all stored history.
-pub fn of_history(of: Retained<'_>) -> Vec<Advice> {
+pub fn from_history(of: Retained<'_>) -> Vec<Advice> {
     let found = [idle(of), ttl(of.sums), efficiency(of)];
     found.into_iter().flatten().collect()
 }
@@ -211,7 +211,7 @@ mod tests {
             waits_ms: 86_400_000,
             has_tokens,
         };
-        of_history(of).into_iter().map(|it| it.kind).collect()
+        from_history(of).into_iter().map(|it| it.kind).collect()
     }
 
     #[test]

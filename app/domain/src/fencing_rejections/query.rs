@@ -32,7 +32,7 @@ impl RejectionFilter {
     /// Names the first field that is invalid, given twice or unknown.
     pub fn from_pairs(pairs: &[(String, String)]) -> Result<Self, QueryError> {
         let given = || pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let mut asked = Self {
+        let mut filter = Self {
             range: TimeRange::picked(given())?,
             backend: None,
             prefix: None,
@@ -57,9 +57,9 @@ impl RejectionFilter {
                 return Err(QueryError::new(name, "must be given once"));
             }
             seen.push(name);
-            asked.take(name, value)?;
+            filter.take(name, value)?;
         }
-        Ok(asked)
+        Ok(filter)
     }
 
     fn take(&mut self, name: &str, value: &str) -> Result<(), QueryError> {
@@ -152,13 +152,13 @@ mod tests {
             ("owner", "a&b=c"),
             ("source", "ledger-db"),
         ];
-        let asked = parse(&pairs).unwrap();
-        let filters = asked.filters();
-        let told: Vec<(&str, &str)> = filters
+        let filter = parse(&pairs).unwrap();
+        let filters = filter.filters();
+        let names: Vec<(&str, &str)> = filters
             .iter()
             .map(|(name, value)| (*name, value.as_str()))
             .collect();
-        assert_eq!(told, pairs);
+        assert_eq!(names, pairs);
         assert_eq!(parse(&[("owner", ""), ("range", "")]).unwrap().filters(), []);
     }
 

@@ -52,7 +52,7 @@ pub struct HistorySeries {
 impl HistorySpan {
     /// The shortest cells with which `from` to `to` has at most [`CELLS_MAX`], in milliseconds
     /// since 1970. Ends are extended to whole cells.
-    pub fn over(from: i64, to: i64, now: i64) -> Self {
+    pub fn new(from: i64, to: i64, now: i64) -> Self {
         let length = to.saturating_sub(from).max(1);
         let fits = |cell: &&i64| length <= **cell * 1_000 * CELLS_MAX;
         let cell_ms = CELLS_S.iter().find(fits).unwrap_or(&CELLS_S[CELLS_S.len() - 1]) * 1_000;
@@ -176,11 +176,11 @@ mod tests {
     fn ranges_have_cells_that_a_user_can_name() {
         // The five ranges of every page, each ending inside a cell.
         let now = 1_772_334_761_000;
-        let told = [1, 6, 24, 7 * 24, 30 * 24].map(|hours: i64| {
+        let layouts = [1, 6, 24, 7 * 24, 30 * 24].map(|hours: i64| {
             let span = HistorySpan::new(now - hours * 3_600_000, now, now);
             (span.cell_ms / 60_000, span.cells)
         });
-        assert_eq!(told, [(2, 30), (10, 36), (60, 24), (360, 28), (1_440, 30)]);
+        assert_eq!(layouts, [(2, 30), (10, 36), (60, 24), (360, 28), (1_440, 30)]);
     }
 
     proptest! {

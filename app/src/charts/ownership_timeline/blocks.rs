@@ -3,7 +3,7 @@
 use chrono::DateTime;
 use domain::charts::scale::TimeScale;
 use domain::charts::ticks::moment;
-use domain::charts::timeline::{Begin, Block, End, Queue, Refused, Wait, Zombie};
+use domain::charts::timeline::{Begin, Block, End, Queue, RejectedWrite, Wait, Zombie};
 use domain::escape::visible;
 use domain::format;
 use leptos::prelude::*;
@@ -161,7 +161,7 @@ pub(super) fn zombie(zombie: &Zombie, scale: TimeScale) -> AnyView {
     view! { {strip("zombie", (at, width), (8, 28), zombie_text(zombie))}{text} }.into_any()
 }
 
-pub(super) fn refused(write: &Refused, scale: TimeScale, links: &MarkLinks) -> AnyView {
+pub(super) fn refused(write: &RejectedWrite, scale: TimeScale, links: &MarkLinks) -> AnyView {
     let title = format!("{}: {}", moment(write.at, scale), super::rejection_text(write));
     let mark = view! {
         <svg class="critical refused" x=percent(scale.at(write.at)) overflow="visible">

@@ -59,7 +59,7 @@ fn the_chart_and_its_table_agree() {
         event(20, EventKind::Expired, bad, 2),
         event(20, EventKind::Reclaimed, "w7", 3),
     ];
-    let write = Refused {
+    let write = RejectedWrite {
         at: 25 * MINUTE,
         token: FencingToken::new(2),
         current: Some(FencingToken::new(3)),

@@ -156,7 +156,7 @@ fn advice_row(why: &str, what: &str) -> AnyView {
 fn share(permille: u32) -> String {
     match permille {
         0 => "0 %".to_owned(),
-        ..100 => format!("{}.{} %", permille / 10, permille % 10),
+        1..100 => format!("{}.{} %", permille / 10, permille % 10),
         _ => format!("{} %", (permille + 5) / 10),
     }
 }

@@ -10,7 +10,7 @@ use domain::reported::Reported;
 use domain::state::LockState;
 use leptos::prelude::*;
 
-use super::row_buffer::{Listing, Shown};
+use super::row_buffer::{DisplayedRow, Listing};
 use crate::components::elapsed::Held;
 use crate::components::expiry_bar::ExpiryBar;
 use crate::components::known_value::KnownValue;
@@ -26,7 +26,7 @@ const MARKED_MS: i64 = 2_000;
 /// A row with the context of the row above.
 #[derive(Debug, Clone, PartialEq)]
 struct Placed {
-    row: Shown,
+    row: DisplayedRow,
     /// Number of leading bytes of the name that the row above shares.
     shared: usize,
 }
@@ -54,7 +54,7 @@ pub fn LockRow(
     let live = use_live();
     let placed = Memo::new(move |_| listing.with(|listing| placed(listing, index)));
     // Only a row with a change follows the ticker.
-    let is_marked = move |row: &Shown| {
+    let is_marked = move |row: &DisplayedRow| {
         let changed_at = row.changed_at;
         changed_at.is_some_and(|at| live.now_ms().is_some_and(|now| now - at < MARKED_MS))
     };
@@ -88,7 +88,7 @@ fn source_of(lock: &Lock) -> String {
     format!("{}, {}", lock.kind.as_str(), lock.id.source)
 }
 
-fn row_class(row: &Shown) -> &'static str {
+fn row_class(row: &DisplayedRow) -> &'static str {
     match (row.gone, row.lock.state) {
         (true, _) => "is-stale is-gone",
         (false, LockState::Stale) => "is-stale",

@@ -59,7 +59,7 @@ fn line_of(of: &Foreseen) -> Option<(&'static Param, ThresholdSlider)> {
     let param = of.rule.condition.kind.main_param()?;
     Some((
         param,
-        ThresholdSlider::over(param, of.rule.condition.main_value()?, most),
+        ThresholdSlider::new(param, of.rule.condition.main_value()?, most),
     ))
 }
 

@@ -112,7 +112,7 @@ pub(super) fn holders_table(
     now_word: &'static str,
 ) -> AnyView {
     let owner = |holding: Option<&Holding>| match holding {
-        None => view! { "nobody" }.into_any(),
+        None => view! { "no holder" }.into_any(),
         Some(holding) => known_or_why(&holding.owner_id, |owner| name(owner.as_str())),
     };
     let token = |holding: Option<&Holding>| {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use domain::alerts::{ConditionKind, Playback, Preview, Refused, Rule};
+use domain::alerts::{ConditionKind, Playback, Preview, RefusedAcquire, Rule};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
@@ -30,7 +30,7 @@ struct Work {
     to: i64,
     /// Ordered by time.
     gaps: Vec<(i64, i64)>,
-    refused: Vec<Refused>,
+    refused: Vec<RefusedAcquire>,
     present: Observed,
     stop: CancellationToken,
     rows_read: Arc<AtomicU64>,
@@ -84,7 +84,7 @@ impl PreviewRun {
 
 impl Work {
     fn play(self, runtime: &Handle) -> Result<Vec<Preview>, sqlx::Error> {
-        let reader = EventReader::open(&self.history, runtime, &EventScope::of(&self.rules))?;
+        let reader = EventReader::open(&self.history, runtime, &EventScope::from_rules(&self.rules))?;
         let mut playback = Playback::new(&self.rules, self.start.at, self.to);
         playback.refused(&self.refused);
         let mut gaps = self.gaps.iter().peekable();

@@ -4,7 +4,9 @@ use domain::access::Visible;
 use domain::charts::hold_time::{DurationChart, DurationsOf, FEW, Holds};
 use domain::charts::range::RangePreset;
 use domain::charts::shown_range::ShownRange;
-use domain::charts::timeline::{self, Holder, Refused, Revoked, Timeline, TimelineInput, Waiter};
+use domain::charts::timeline::{
+    self, Holder, RejectedWrite, Revoked, Timeline, TimelineInput, TimelineWaiter,
+};
 use domain::history::series::{HistorySpan, PrefixSeries};
 use domain::history::{HistoryEvent, template};
 use domain::lease::StoreTime;
@@ -25,7 +27,7 @@ const REVOKED_MAX: u32 = 50;
 struct Read {
     events: Vec<HistoryEvent>,
     gaps: Vec<(i64, i64)>,
-    refused: Vec<Refused>,
+    refused: Vec<RejectedWrite>,
     revoked: Vec<Revoked>,
     since: Option<i64>,
 }
@@ -107,12 +109,12 @@ impl ChartSources {
     }
 
     /// Only the built-in service records fencing rejections.
-    async fn refused(&self, detail: &LockDetail, from: i64, until: i64) -> Vec<Refused> {
+    async fn refused(&self, detail: &LockDetail, from: i64, until: i64) -> Vec<RejectedWrite> {
         let id = &detail.lock.id;
         if id.backend != BackendName::builtin() {
             return Vec::new();
         }
-        let asked = RejectionQuery {
+        let query = RejectionQuery {
             resource: Some(id.resource.clone()),
             names: None,
             from: StoreTime::from_ms(from),
@@ -120,8 +122,8 @@ impl ChartSources {
             most: REFUSED_MAX,
         };
         // The timeline is still useful without them.
-        let rows = self.leases.query_rejections(&asked).await.unwrap_or_default();
-        let mut refused: Vec<Refused> = rows.into_iter().map(refusal).collect();
+        let rows = self.leases.query_rejections(&query).await.unwrap_or_default();
+        let mut refused: Vec<RejectedWrite> = rows.into_iter().map(refusal).collect();
         refused.sort_by_key(|refused| refused.at);
         refused
     }
@@ -157,9 +159,9 @@ fn fitting(detail: &LockDetail) -> RangePreset {
         .unwrap_or(RangePreset::Month)
 }
 
-fn refusal(row: RejectionRow) -> Refused {
+fn refusal(row: RejectionRow) -> RejectedWrite {
     let token = |number: i64| FencingToken::new(number.cast_unsigned());
-    Refused {
+    RejectedWrite {
         at: row.at.ms(),
         token: token(row.token),
         current: row.highest.map(token),
@@ -244,15 +246,15 @@ fn holders(detail: &LockDetail, now: i64) -> Option<Vec<Holder>> {
     Some(std::iter::once(first).chain(others).collect())
 }
 
-fn waiters(detail: &LockDetail, now: i64) -> Vec<Waiter> {
+fn waiters(detail: &LockDetail, now: i64) -> Vec<TimelineWaiter> {
     let fresh = detail.fresh.known();
     let waiters = fresh.map_or(&[][..], |fresh| &fresh.waiters[..]);
-    let told = waiters.iter().map(|waiter| Waiter {
+    let input = waiters.iter().map(|waiter| TimelineWaiter {
         owner: waiter.owner_id.clone(),
         since: waiter.waited_ms.known().map(|waited| now - waited),
         place: waiter.position,
     });
-    told.collect()
+    input.collect()
 }
 
 impl ChartSources {
@@ -265,7 +267,7 @@ impl ChartSources {
         now: i64,
     ) -> DurationChart {
         let own = Holds::from_blocks(&timeline::blocks(&timeline_input(read), now));
-        let (holds, of) = match self.of_kind(detail, &own, visible, now).await {
+        let (holds, of) = match self.template_holds(detail, &own, visible, now).await {
             Some((holds, prefix)) => (holds, DurationsOf::Prefix(prefix)),
             None => (own, DurationsOf::ThisLock),
         };
@@ -276,7 +278,7 @@ impl ChartSources {
     }
 
     /// Holds of all locks with the same template, if there are more and the caller may see all of them.
-    async fn of_kind(
+    async fn template_holds(
         &self,
         detail: &LockDetail,
         own: &Holds,

@@ -32,9 +32,9 @@ where
 
 /// Puts the guard before every route of a router.
 #[derive(Clone)]
-pub struct Guard(pub AppState);
+pub struct AuthLayer(pub AppState);
 
-impl<S> Layer<S> for Guard {
+impl<S> Layer<S> for AuthLayer {
     type Service = Guarded<S>;
 
     fn layer(&self, inner: S) -> Guarded<S> {

@@ -15,13 +15,13 @@ use crate::http::state::AppState;
 use crate::identity::Principal;
 
 /// Posted by a browser's form to one of our pages.
-pub(super) fn is_form(asked: &Parts) -> bool {
+pub(super) fn is_form(parts: &Parts) -> bool {
     let says = |name, word: &str| {
-        let value = asked.headers.get(name).and_then(|value| value.to_str().ok());
+        let value = parts.headers.get(name).and_then(|value| value.to_str().ok());
         value.is_some_and(|value| value.contains(word))
     };
-    !asked.method.is_safe()
-        && route_permissions::is_page(asked.uri.path())
+    !parts.method.is_safe()
+        && route_permissions::is_page(parts.uri.path())
         && says(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
         && says(header::ACCEPT, "text/html")
 }
@@ -31,10 +31,10 @@ pub(super) async fn reject(
     refusal: Refusal,
     access: Option<Access>,
     who: &Principal,
-    asked: &Parts,
+    parts: &Parts,
     form: Form,
 ) -> Response {
-    let action = asked.uri.path_and_query().map_or("/", |path| path.as_str());
+    let action = parts.uri.path_and_query().map_or("/", |path| path.as_str());
     let (shown, status) = match refusal {
         Refusal::NobodyKnown => {
             let sign_in = cookie::sign_in_path("/");
@@ -47,7 +47,7 @@ pub(super) async fn reject(
         ),
         // Not a form of the console, or already answered with a page.
         Refusal::NotFresh | Refusal::NoSuchMethod | Refusal::NoSuchRoute => {
-            return problem(state, refusal, access, who, asked).await;
+            return problem(state, refusal, access, who, parts).await;
         }
     };
     // No user typed what another site sent.
@@ -71,7 +71,7 @@ pub(super) async fn reject(
     } else {
         who
     };
-    let matched = asked.extensions.get::<MatchedPath>();
+    let matched = parts.extensions.get::<MatchedPath>();
     let page = route_permissions::page_of(matched.map(MatchedPath::as_str), action);
     Box::pin(pages::render(state, who, page, status, first)).await
 }

@@ -77,13 +77,13 @@ pub fn find(method: &Method, matched: Option<&str>) -> Route {
         method.as_str()
     };
     match ROWS.get(path) {
-        Some(rows) => of_rows(rows.iter().copied(), method),
+        Some(rows) => from_rows(rows.iter().copied(), method),
         // Parameters have other names.
-        None => of_rows(rows_of(path), method),
+        None => from_rows(rows_of(path), method),
     }
 }
 
-fn of_rows(rows: impl Iterator<Item = &'static RouteRow>, method: &str) -> Route {
+fn from_rows(rows: impl Iterator<Item = &'static RouteRow>, method: &str) -> Route {
     let mut route = Route {
         pattern: "no route",
         access: None,

@@ -211,7 +211,7 @@ impl Services {
     }
 }
 
-/// Names of others' locks may stand in silences: they are for those who see everything.
+/// Silences may contain names of other tenants' locks: only users who see every lock read them.
 fn quiet(silences: &[Silence], visible: &Visible, may_end: bool) -> Vec<Quiet> {
     let shown = silences.iter().filter(|_| visible.is_everything());
     shown

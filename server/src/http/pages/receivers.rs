@@ -19,7 +19,8 @@ use crate::http::path_id::PathId;
 use crate::http::receivers::{bad_kind, number, status};
 use crate::http::state::{AppState, Services};
 use crate::notify::{
-    Delivery, DeliveryState, NewReceiver, NotifyError, ReceiverKind, ReceiverView, TestMessage, Wanted,
+    Delivery, DeliveryFilter, DeliveryState, NewReceiver, NotifyError, ReceiverKind, ReceiverView,
+    TestMessage,
 };
 
 const LIST: &str = "/alerts/receivers";
@@ -29,10 +30,10 @@ const LISTED: i64 = 20;
 impl Services {
     pub(super) async fn receivers_data(&self) -> Result<ReceiversData, ConsoleError> {
         let notifier = &self.notifier;
-        let wanted = |state| Wanted {
+        let wanted = |state| DeliveryFilter {
             state,
             limit: Some(LISTED),
-            ..Wanted::default()
+            ..DeliveryFilter::default()
         };
         let read = async || {
             let dead = notifier.deliveries(&wanted(Some(DeliveryState::Dead))).await?;

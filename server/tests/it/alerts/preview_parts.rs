@@ -162,9 +162,9 @@ async fn page_and_api_send_the_newest_part_first() {
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
-    let told: Vec<_> = lines
+    let fired: Vec<_> = lines
         .iter()
         .map(|line| (line["isPartial"].as_bool(), line["count"].as_u64()))
         .collect();
-    assert_eq!(told, [(Some(true), Some(0)), (Some(false), Some(1))]);
+    assert_eq!(fired, [(Some(true), Some(0)), (Some(false), Some(1))]);
 }

@@ -102,7 +102,7 @@ async fn blocked_evaluator_is_reported_by_every_server() {
         says_so(server, &token, false).await;
     }
     for server in &servers {
-        within(OVERDUE_WITHIN, "nobody has evaluated for a minute", || async {
+        within(OVERDUE_WITHIN, "no evaluation for a minute", || async {
             ready(server).await.1["status"] == "degraded"
         })
         .await;

@@ -19,7 +19,7 @@ async fn a_zombie_window_is_on_the_page_of_its_lock() {
     pages.release(&first).await;
     let (_second, _) = pages.acquire(name, "worker-7").await;
     pages.refuse(name, stale, "ledger-db").await;
-    let told = [
+    let texts = [
         "<bdi>worker-7</bdi>",
         "an owner still wrote",
         "class=\"zombie\"",
@@ -30,7 +30,7 @@ async fn a_zombie_window_is_on_the_page_of_its_lock() {
         "Recent events",
         "?range=24h",
     ];
-    let html = pages.page_with(&path, &told).await;
+    let html = pages.page_with(&path, &texts).await;
     assert!(
         !html.contains(" style="),
         "the policy lets no inline style through"
@@ -58,7 +58,7 @@ async fn the_overview_shows_held_locks_and_incidents() {
     let pages = ChartPages::start().await;
     let (_, token) = pages.acquire("tenant_1:a", "w-1").await;
     pages.refuse("tenant_1:a", token, "ledger-db").await;
-    let told = [
+    let texts = [
         "All 1 lock",
         "id=\"held\"",
         "Held and waiting over time",
@@ -66,7 +66,7 @@ async fn the_overview_shows_held_locks_and_incidents() {
         "1, last 1 h",
         "Forced unlocks",
     ];
-    pages.page_with("/?range=1h", &told).await;
+    pages.page_with("/?range=1h", &texts).await;
     // A viewer of another tenant sees nothing of it.
     let other = pages.viewer_of("tenant_2").await;
     let none = ["No fencing rejections reported.", "<span class=\"note\">0, "];

@@ -32,7 +32,7 @@ async fn sums_are_hidden_unless_all_their_names_are_visible() {
     }
     let path = "/v1/contention?range=1h&by=refusals";
     let all = ["team_a:close:*", "team_b:close:*", "tenant_*:x"];
-    eventually("all are told", async || {
+    eventually("all are recorded", async || {
         prefixes(&server.as_user(&operator).text(path).await.1) == all
     })
     .await;

@@ -77,7 +77,7 @@ async fn taken_over(pool: &PgPool, before: i64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn alerts_and_preview_agree_over_pause_and_kill_of_the_evaluator() {
+async fn alerts_and_preview_agree_over_an_evaluator_outage() {
     let postgres = Throwaway::postgres(PostgresOptions::default()).await.unwrap();
     let mut first = Running::on(postgres.superuser_url(), "").await;
     let pool = PgPool::connect(&postgres.superuser_url()).await.unwrap();

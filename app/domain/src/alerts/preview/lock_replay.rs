@@ -104,7 +104,7 @@ impl<'r> Lives<'r> {
                         life.go_on(&judging, &self.gaps, board);
                     }
                     HolderNow::Held { .. } | HolderNow::Free => {
-                        life.end_unseen(&judging, &self.gaps, board);
+                        life.end_unobserved(&judging, &self.gaps, board);
                         continue;
                     }
                     HolderNow::Unknown => {
@@ -147,7 +147,9 @@ impl Track {
             EventKind::Acquired | EventKind::Reclaimed => {
                 board.acquired(event.has_limit());
                 match life.take() {
-                    Some(mut before) if before.is_over_gap(gaps) => before.end_unseen(&judging, gaps, board),
+                    Some(mut before) if before.is_over_gap(gaps) => {
+                        before.end_unobserved(&judging, gaps, board)
+                    }
                     Some(mut before) => before.close(&judging, at, board),
                     None => {}
                 }
@@ -155,7 +157,7 @@ impl Track {
                 if rule.scope.owner.matches(by) {
                     replace(owner, by);
                     replace(token, event.token.unwrap_or_default());
-                    *life = Some(Life::of(event, gaps.len()));
+                    *life = Some(Life::from_event(event, gaps.len()));
                 }
             }
             EventKind::Renewed => {
@@ -164,7 +166,7 @@ impl Track {
                 let Some(it) = it else { return };
                 if it.is_over_gap(gaps) {
                     if !is_same_holder {
-                        it.end_unseen(&judging, gaps, board);
+                        it.end_unobserved(&judging, gaps, board);
                         *life = None;
                         return;
                     }
@@ -176,7 +178,7 @@ impl Track {
             EventKind::Released | EventKind::Expired | EventKind::Revoked => {
                 if let Some(mut ended) = life.take() {
                     match ended.is_over_gap(gaps) {
-                        true if !is_same_holder => ended.end_unseen(&judging, gaps, board),
+                        true if !is_same_holder => ended.end_unobserved(&judging, gaps, board),
                         true => {
                             ended.go_on(&judging, gaps, board);
                             ended.learn_deadline(event);

@@ -8,7 +8,7 @@ use self::window::{PrefixName, SlidingWindow};
 use super::PastEvent;
 use super::lock_table::{LockRef, LockTable};
 use super::preview_track::PreviewTrack;
-use crate::alerts::baseline::Refused;
+use crate::alerts::baseline::RefusedAcquire;
 use crate::alerts::holdings::{Entry, Holdings, Occurrence};
 use crate::alerts::rule::Rule;
 
@@ -52,7 +52,7 @@ impl<'r> Prefixes<'r> {
     }
 
     /// Refusals have a template and no name: a rule on one tenant of many counts none.
-    pub(super) fn refused(&mut self, table: &mut LockTable, all: &[Refused]) {
+    pub(super) fn refused(&mut self, table: &mut LockTable, all: &[RefusedAcquire]) {
         if self.rule.condition.kind != crate::alerts::ConditionKind::Contention {
             return;
         }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::preview::{Now, S, event, feed};
 use super::state_machine::rule;
 use crate::alerts::state_machine::{AlertTransition, ConditionResult, step};
-use crate::alerts::{Baseline, Playback, Refused, Rule, evaluate_windows};
+use crate::alerts::{Baseline, Playback, RefusedAcquire, Rule, evaluate_windows};
 use crate::history::HistoryEvent;
 use crate::lock_detail::EventKind;
 use crate::names::BackendName;
@@ -13,7 +13,7 @@ use crate::names::BackendName;
 const TO: i64 = 400 * S;
 
 /// Firings by an evaluation at every second, as in the live evaluator.
-fn live(rule: &Rule, events: &[HistoryEvent], refused: &[Refused]) -> Vec<(i64, Option<i64>)> {
+fn live(rule: &Rule, events: &[HistoryEvent], refused: &[RefusedAcquire]) -> Vec<(i64, Option<i64>)> {
     let mut past = Baseline::default();
     past.refused(i64::MIN, refused.to_vec());
     let (mut phase, mut firings) = (None, Vec::new());
@@ -37,7 +37,7 @@ fn live(rule: &Rule, events: &[HistoryEvent], refused: &[Refused]) -> Vec<(i64, 
     firings
 }
 
-fn preview(rule: &Rule, events: &[HistoryEvent], refused: &[Refused]) -> Vec<(i64, Option<i64>)> {
+fn preview(rule: &Rule, events: &[HistoryEvent], refused: &[RefusedAcquire]) -> Vec<(i64, Option<i64>)> {
     let mut playback = Playback::new([rule], 0, TO);
     playback.refused(refused);
     for event in events {
@@ -81,7 +81,7 @@ proptest! {
         }).collect();
         let mut refusals = refusals;
         refusals.sort_unstable();
-        let refused: Vec<Refused> = refusals.into_iter().map(|second| Refused {
+        let refused: Vec<RefusedAcquire> = refusals.into_iter().map(|second| RefusedAcquire {
             at: second * S,
             backend: BackendName::builtin(),
             prefix: "jobs/*".to_owned(),

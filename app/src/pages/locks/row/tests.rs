@@ -15,7 +15,7 @@ fn known<T>(turn: usize, value: T) -> Reported<T> {
     match turn % 3 {
         0 => Reported::Value(value),
         1 => Reported::unknown("it was <not> reported"),
-        _ => Reported::absent("there is \"none\" & never was"),
+        _ => Reported::absent("it is \"absent\" & never was"),
     }
 }
 

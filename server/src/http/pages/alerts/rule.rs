@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use domain::access::{Permission, Visible};
 use domain::alerts::{ConditionKind, Draft, FieldError, Preview, Rule, moved_to};
-use domain::observation::Tick;
+use domain::tick::Tick;
 use futures::stream;
 
 use super::{chrome, error_text};
@@ -317,7 +317,7 @@ pub(in crate::http) async fn post_rule(
         done,
         ..Editor::default()
     };
-    // Nobody keeps a threshold that they have not read as a number.
+    // A threshold is saved only after its number was shown.
     if !is_save || !is_read {
         return Box::pin(state.rule_editor(&who, StatusCode::OK, shown, any_prefix)).await;
     }

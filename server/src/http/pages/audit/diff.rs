@@ -54,7 +54,7 @@ fn flat(text: &str) -> Vec<(String, String)> {
                             push(&mut out, name, value, 1);
                         }
                     }
-                    ("now", Value::Null) => out.push(("ownerId".to_owned(), "nobody".to_owned())),
+                    ("now", Value::Null) => out.push(("ownerId".to_owned(), "no holder".to_owned())),
                     _ => push(&mut out, &name, &value, 0),
                 }
             }
@@ -135,7 +135,7 @@ mod tests {
         assert!(rows.contains(&row("waiters", "none", "-", ChangeMark::OneSided)));
         assert!(rows.contains(&row("state", "-", "holder_changed", ChangeMark::OneSided)));
         let free = diff(Some(before), Some(r#"{"now":null}"#));
-        assert!(free.contains(&row("ownerId", "w-1", "nobody", ChangeMark::Changed)));
+        assert!(free.contains(&row("ownerId", "w-1", "no holder", ChangeMark::Changed)));
     }
 
     #[test]

@@ -162,8 +162,8 @@ fn flag(row: &AuditEntry, fate: &Unlock) -> EntryFlag {
     }
 }
 
-/// What belongs to a row: to an intent what came of it, to an act without an answer what was found out later, to
-/// everything else its intent.
+/// Text and entry of the link to a related entry: from an intent to its outcome, from an act with an unknown outcome to the
+/// outcome that was found later, from every other entry to its intent.
 fn pair(row: &AuditEntry, fate: &Unlock) -> Option<(String, i64)> {
     let own = number(row);
     let is_first = own == fate.intent_entry;

@@ -12,8 +12,8 @@ use crate::alerts::rule::Rule;
 use crate::alerts::state_machine::{AlertPhase, AlertTransition, ConditionResult, step};
 use crate::diagnosis::{self, CadenceFacts, Facts, LifetimeFacts};
 use crate::lock_detail::EventKind;
-use crate::observation::Tick;
 use crate::renewal_interval::Cadence;
+use crate::tick::Tick;
 
 /// Additional delay with which a renewal may be observed, besides the scan times of its
 /// backend, in milliseconds.
@@ -51,7 +51,7 @@ pub(super) struct Judging<'a> {
 }
 
 impl Life {
-    pub(super) fn of(event: &PastEvent<'_>, next_gap: usize) -> Self {
+    pub(super) fn from_event(event: &PastEvent<'_>, next_gap: usize) -> Self {
         Self {
             at: event.at,
             acquired_at: event.at,
@@ -152,7 +152,7 @@ impl Life {
     }
 
     /// It ended in the first of the gaps.
-    pub(super) fn end_unseen(
+    pub(super) fn end_unobserved(
         &mut self,
         judging: &Judging<'_>,
         gaps: &[(i64, i64)],
