@@ -2,6 +2,7 @@
 //!
 //! Only pages use them; lock clients and scripts use the REST API over the same port.
 
+pub mod alerts;
 pub mod audit;
 pub mod backends;
 pub mod codec;
@@ -14,6 +15,7 @@ pub mod lock;
 pub mod overview;
 pub mod prefixes;
 pub mod receivers;
+pub mod rules;
 pub mod settings;
 
 pub use error::ApiError;

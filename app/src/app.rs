@@ -17,6 +17,7 @@ use crate::forms::reply::FormReply;
 use crate::keyboard_shortcuts::KeysDialog;
 use crate::layout::Layout;
 use crate::live::Live;
+use crate::pages::alerts::AlertsPage;
 use crate::pages::audit::AuditPage;
 use crate::pages::audit::entry::AuditEntryPage;
 use crate::pages::backends::BackendsPage;
@@ -28,6 +29,7 @@ use crate::pages::locks::LocksPage;
 use crate::pages::overview::OverviewPage;
 use crate::pages::receivers::ReceiversPage;
 use crate::pages::receivers::edit::ReceiverPage;
+use crate::pages::rule_editor::RuleEditorPage;
 use crate::pages::settings::account::AccountPage;
 use crate::pages::settings::protected_prefixes::ProtectedPrefixesPage;
 use crate::pages::settings::roles::RolesPage;
@@ -35,6 +37,7 @@ use crate::pages::settings::sessions::SessionsPage;
 use crate::pages::settings::tokens::TokensPage;
 use crate::pages::settings::user::UserPage;
 use crate::pages::settings::users::UsersPage;
+use crate::pages::silence::SilencePage;
 use crate::refused::Refused;
 use crate::session::{CurrentSession, FirstRender, Refusal};
 
@@ -93,7 +96,8 @@ pub fn App() -> impl IntoView {
     let first = SharedValue::<FirstRender, Payload>::new_with_encoding(first).into_inner();
     let session = CurrentSession::new(first.session);
     provide_context(session);
-    provide_context(FirstReply(first.reply.clone()));
+    let reply = FirstReply::new(first.reply.clone());
+    provide_context(reply);
     provide_context(Toast::new());
     provide_context(Live::start(session));
     let refusal = first.refusal.zip(Some(first.reply.unwrap_or_default()));
@@ -101,7 +105,7 @@ pub fn App() -> impl IntoView {
         <TitleFormat/>
         <Router>
             <Layout>
-                <Content refusal/>
+                <Content refusal reply/>
             </Layout>
         </Router>
     }
@@ -109,7 +113,8 @@ pub fn App() -> impl IntoView {
 
 /// The routes; in place of the first page its refusal, until the reader opens another page.
 #[component]
-fn Content(refusal: Option<(Refusal, FormReply)>) -> impl IntoView {
+fn Content(refusal: Option<(Refusal, FormReply)>, reply: FirstReply) -> impl IntoView {
+    reply.forget_on_leave();
     let Some((refusal, reply)) = refusal else {
         return routes();
     };
@@ -136,6 +141,10 @@ fn routes() -> AnyView {
             <Route path=path!("/contention") view=ContentionPage ssr=SsrMode::Async/>
             <Route path=path!("/fencing") view=FencingPage ssr=SsrMode::Async/>
             <Route path=path!("/backends") view=BackendsPage ssr=SsrMode::Async/>
+            <Route path=path!("/alerts") view=AlertsPage ssr=SsrMode::Async/>
+            <Route path=path!("/alerts/silences/new") view=SilencePage ssr=SsrMode::Async/>
+            <Route path=path!("/alerts/rules/new") view=RuleEditorPage ssr=SsrMode::Async/>
+            <Route path=path!("/alerts/rules/:id") view=RuleEditorPage ssr=SsrMode::Async/>
             <Route path=path!("/alerts/receivers") view=ReceiversPage ssr=SsrMode::Async/>
             <Route path=path!("/alerts/receivers/:name") view=ReceiverPage ssr=SsrMode::Async/>
             <Route path=path!("/audit") view=AuditPage ssr=SsrMode::Async/>

@@ -13,8 +13,6 @@ pub struct NavEntry {
     pub permission: Option<Permission>,
     /// The key after `g`.
     pub shortcut: char,
-    /// A route of the app; the others are opened with a reload.
-    pub is_app: bool,
     /// A tab of the phone; the others are behind `More`.
     pub is_tab: bool,
     /// Other paths that belong to this page, each with its subpaths.
@@ -37,7 +35,6 @@ const fn page(path: &'static str, label: &'static str, shortcut: char, permissio
         label,
         permission: Some(permission),
         shortcut,
-        is_app: false,
         is_tab: false,
         also: &[],
         count: None,
@@ -47,27 +44,18 @@ const fn page(path: &'static str, label: &'static str, shortcut: char, permissio
 /// In the order of the header.
 pub const PAGES: [NavEntry; 9] = [
     NavEntry {
-        is_app: true,
         is_tab: true,
         ..page("/", "Overview", 'o', Permission::View)
     },
     NavEntry {
-        is_app: true,
         is_tab: true,
         also: &["/unlock", "/unlocks"],
         count: Some(NavCount::Locks),
         ..page("/locks", "Locks", 'l', Permission::View)
     },
+    page("/contention", "Contention", 'c', Permission::View),
+    page("/fencing", "Fencing", 'f', Permission::View),
     NavEntry {
-        is_app: true,
-        ..page("/contention", "Contention", 'c', Permission::View)
-    },
-    NavEntry {
-        is_app: true,
-        ..page("/fencing", "Fencing", 'f', Permission::View)
-    },
-    NavEntry {
-        is_app: true,
         is_tab: true,
         ..page("/backends", "Backends", 'b', Permission::View)
     },
@@ -76,19 +64,14 @@ pub const PAGES: [NavEntry; 9] = [
         count: Some(NavCount::FiringGroups),
         ..page("/alerts", "Alerts", 'a', Permission::View)
     },
-    NavEntry {
-        is_app: true,
-        ..page("/audit", "Audit", 'u', Permission::AuditRead)
-    },
+    page("/audit", "Audit", 'u', Permission::AuditRead),
     NavEntry {
         permission: None,
-        is_app: true,
         also: &["/alerts/receivers", "/prove"],
         ..page("/settings", "Settings", 's', Permission::View)
     },
     NavEntry {
         permission: None,
-        is_app: true,
         ..page("/docs", "Docs", 'd', Permission::View)
     },
 ];

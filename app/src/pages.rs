@@ -1,5 +1,6 @@
 //! One file per page: its resources and its layout.
 
+pub mod alerts;
 pub mod audit;
 pub mod backends;
 pub mod contention;
@@ -9,4 +10,6 @@ pub mod lock;
 pub mod locks;
 pub mod overview;
 pub mod receivers;
+pub mod rule_editor;
 pub mod settings;
+pub mod silence;

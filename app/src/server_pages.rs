@@ -3,7 +3,6 @@
 //! Not part of the hydrated app, so they add nothing to the wasm. Each is a function from plain
 //! data to a document; the server handles posts and redirects.
 
-pub mod alerts;
 pub mod failed;
 pub mod field;
 pub mod html_document;

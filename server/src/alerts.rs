@@ -6,11 +6,13 @@
 //! repeats it; of several replicas on one Postgres the leader evaluates, and the store checks the fencing token of
 //! its lease.
 
+mod acknowledgements;
 mod alert_cache;
 mod error;
 mod evaluation;
 mod evaluator;
 mod event_source;
+mod firing_history;
 mod outbox;
 mod previews;
 mod prometheus;
@@ -38,9 +40,11 @@ use runtime::clock::Clock;
 use runtime::db::{Db, Tx};
 use runtime::tasks;
 
+pub use acknowledgements::AlertSelection;
 pub use error::AlertError;
 pub use evaluation::Evaluation;
 pub use event_source::{Ledger, ReadPositions, SqlLedger, Start};
+pub use firing_history::EndedFiring;
 pub use previews::{PreviewRun, PreviewSpan};
 pub use prometheus::prometheus;
 pub use rules::{KeptRule, RuleVersion};

@@ -22,6 +22,8 @@ const STAMP: [u8; 4] = payload_version::hash_sources(&[
     include_str!("../page_data/docs.rs"),
     include_str!("../page_data/receivers.rs"),
     include_str!("../page_data/settings.rs"),
+    include_str!("../page_data/alerts.rs"),
+    include_str!("../page_data/rule_editor.rs"),
     include_str!("../session.rs"),
 ]);
 
@@ -74,6 +76,14 @@ impl<T: DeserializeOwned> Decodes<T> for Payload {
     fn decode(bytes: Bytes) -> Result<T, PayloadError> {
         read(&bytes)
     }
+}
+
+/// The response of a server function.
+///
+/// # Errors
+/// Another build wrote it, or it is malformed.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, PayloadError> {
+    read(bytes)
 }
 
 /// Text form inside HTML.

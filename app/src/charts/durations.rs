@@ -95,7 +95,7 @@ fn alert_link(chart: &DurationChart, href: Option<String>) -> Option<AnyView> {
         "Alert when above {}",
         format::period(chart.distribution.as_ref()?.p95)
     );
-    Some(view! { <a class="link" href=href? rel="external">{word}</a> }.into_any())
+    Some(view! { <a class="link" href=href?>{word}</a> }.into_any())
 }
 
 fn subject(of: &DurationsOf) -> String {

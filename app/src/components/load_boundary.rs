@@ -168,6 +168,9 @@ fn NotRefreshed(error: ApiError) -> impl IntoView {
 
 #[component]
 pub fn Failed(error: ApiError, retry: Callback<()>) -> impl IntoView {
+    if error == ApiError::OtherBuild {
+        Effect::new(|_| reload_once());
+    }
     let title = match &error {
         ApiError::Console(ConsoleError::BadQuery(QueryError { field, .. })) => {
             format!("Invalid filter {field:?}")

@@ -31,13 +31,7 @@ pub fn nav_link(entry: &'static NavEntry, here: CurrentPage, is_shortcut_target:
     }
     let current = move || (here.0.get() == Some(entry)).then_some("page");
     let key = is_shortcut_target.then(|| entry.shortcut.to_string());
-    view! { <a href=entry.path rel=external(entry) data-g=key aria-current=current>{entry.label}{count(entry)}</a> }
-        .into_any()
-}
-
-/// Pages outside of the app are opened by the browser.
-fn external(entry: &NavEntry) -> Option<&'static str> {
-    (!entry.is_app).then_some("external")
+    view! { <a href=entry.path data-g=key aria-current=current>{entry.label}{count(entry)}</a> }.into_any()
 }
 
 fn count(entry: &'static NavEntry) -> Option<AnyView> {

@@ -6,7 +6,7 @@ use leptos::context::Provider;
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
-use leptos_router::hooks::use_navigate;
+use leptos_router::hooks::{use_location, use_navigate};
 
 use super::reply::{FormOutcome, FormReply};
 use super::submit::{self, SendError};
@@ -26,9 +26,31 @@ pub fn use_form() -> FormState {
     use_context::<FormState>().unwrap_or_else(|| FormState::new(None))
 }
 
-/// The reply in the server's first HTML, by the path of its form.
-#[derive(Clone)]
-pub(crate) struct FirstReply(pub(crate) Option<FormReply>);
+/// The reply in the server's first HTML, until the reader opens another page.
+#[derive(Clone, Copy)]
+pub(crate) struct FirstReply(StoredValue<Option<FormReply>>);
+
+impl FirstReply {
+    pub(crate) fn new(reply: Option<FormReply>) -> Self {
+        Self(StoredValue::new(reply))
+    }
+
+    fn get() -> Option<FormReply> {
+        use_context::<Self>()?.0.get_value()
+    }
+
+    /// Forgets the reply when the reader leaves the page. In the router only.
+    pub(crate) fn forget_on_leave(self) {
+        let path = use_location().pathname;
+        Effect::new(move |before: Option<String>| {
+            let path = path.get();
+            if before.is_some_and(|before| before != path) {
+                self.0.set_value(None);
+            }
+            path
+        });
+    }
+}
 
 impl FormState {
     fn new(reply: Option<FormReply>) -> Self {
@@ -41,13 +63,18 @@ impl FormState {
 
     /// State of the form that is sent to `action`, with the reply of the first HTML.
     pub fn of_action(action: &str) -> Self {
-        let first = use_context::<FirstReply>().and_then(|first| first.0);
+        let first = FirstReply::get();
         Self::new(first.filter(|reply| reply.action == action))
     }
 
     /// The last reply; tracked.
     pub fn reply(self) -> Option<FormReply> {
         self.reply.get()
+    }
+
+    /// The reply of the first HTML; not tracked.
+    pub fn first_reply(self) -> Option<FormReply> {
+        self.reply.get_untracked()
     }
 
     /// Error of a field; tracked.
@@ -92,6 +119,9 @@ pub fn ConsoleForm(
     /// With a script, the page stays open after success and shows the message of the next page.
     #[prop(optional)]
     stays: bool,
+    /// One of many forms with the same path: the page shows the reply of the first HTML.
+    #[prop(optional)]
+    is_row: bool,
     /// State that the page shares with the form.
     #[prop(optional)]
     state: Option<FormState>,
@@ -100,7 +130,10 @@ pub fn ConsoleForm(
     on_done: Option<Callback<()>>,
     children: Children,
 ) -> impl IntoView {
-    let state = state.unwrap_or_else(|| FormState::of_action(&action));
+    let state = state.unwrap_or_else(|| match is_row {
+        true => FormState::new(None),
+        false => FormState::of_action(&action),
+    });
     let done = on_success(stays, on_done);
     let send = move |event: SubmitEvent| {
         let Some(form) = submit::Submission::of(&event) else {
@@ -118,6 +151,7 @@ pub fn ConsoleForm(
                 Ok(FormOutcome::Moved { to }) => {
                     state.failure.try_set(None);
                     state.reply.try_set(None);
+                    form.reset();
                     done.run(to);
                 }
                 Ok(FormOutcome::Reply(reply)) => {
@@ -166,6 +200,17 @@ pub fn FormAlert() -> impl IntoView {
         {move || state.failure.get().map(failure)}
     }
     .into_any()
+}
+
+/// The reply of the first HTML to one of many forms with the same path.
+#[component]
+pub fn PageReply(
+    /// Path of a form of the page that shows its reply itself.
+    #[prop(optional)]
+    except: &'static str,
+) -> impl IntoView {
+    let alert_text = FirstReply::get().filter(|reply| reply.action != except);
+    alert_text.and_then(|reply| reply.alert).map(alert)
 }
 
 fn alert(text: String) -> AnyView {

@@ -68,7 +68,7 @@ pub struct TypedFields {
 }
 
 /// Fields that may be repeated. Any other field may be a secret and is left out.
-const REPEATED: [&str; 37] = [
+const REPEATED: [&str; 50] = [
     "act",
     "any_prefix",
     "backend",
@@ -80,6 +80,7 @@ const REPEATED: [&str; 37] = [
     "enabled",
     "for",
     "generation",
+    "group",
     "group_by",
     "id",
     "item",
@@ -88,11 +89,18 @@ const REPEATED: [&str; 37] = [
     "label1",
     "label2",
     "label3",
+    "label4",
+    "label5",
+    "label6",
+    "label7",
+    "label8",
     "lasts",
+    "length",
     "name",
     "note",
     "owner",
     "prefix",
+    "protection",
     "reason",
     "receivers",
     "resource",
@@ -102,10 +110,15 @@ const REPEATED: [&str; 37] = [
     "severity",
     "successor_of",
     "template",
-    "protection",
     "value1",
     "value2",
     "value3",
+    "value4",
+    "value5",
+    "value6",
+    "value7",
+    "value8",
+    "zone",
 ];
 /// Fields of the rule editor, and the names typed for bulk unlocks.
 const REPEATED_PREFIXES: [&str; 3] = ["with.", "line.", "resource-"];

@@ -98,6 +98,11 @@ impl Submission {
         JsFuture::from(sent).await?.dyn_into()
     }
 
+    /// After success, for a page that stays open.
+    pub fn reset(&self) {
+        self.form.reset();
+    }
+
     /// Moves the focus to the first field with an error.
     pub fn focus_fault(&self) {
         let form = self.form.clone();
@@ -108,6 +113,17 @@ impl Submission {
             }
         });
     }
+}
+
+/// Fields of a form, in order.
+pub fn fields(form: &HtmlFormElement) -> Vec<(String, String)> {
+    let Ok(data) = FormData::new_with_form(form) else {
+        return Vec::new();
+    };
+    let Ok(text) = UrlSearchParams::new_with_str_sequence_sequence(&data) else {
+        return Vec::new();
+    };
+    links::pairs(&String::from(text.to_string()))
 }
 
 async fn bytes(response: &Response) -> Result<Vec<u8>, JsValue> {

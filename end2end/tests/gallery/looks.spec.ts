@@ -38,12 +38,13 @@ for (const scene of SCENES) {
   });
 }
 
-test('the notice of overdue alert rules shows first, and only when they are overdue', async ({ page }) => {
+test('the notice of overdue alert rules shows first, and only when they are overdue', async ({ page, stream }) => {
   for (const path of ['/', '/locks', '/backends']) {
+    await stream('on');
     await open(page, path);
     const notice = page.locator('.alerts-overdue');
     await expect(notice).toBeHidden();
-    await page.locator('html').evaluate((root) => root.setAttribute('data-alerts', 'overdue'));
+    await stream('overdue');
     await expect(notice).toBeVisible();
     await expect(notice).toBeInViewport();
   }

@@ -31,6 +31,15 @@ impl Form {
     }
 
     /// Every field, in order.
+    pub(super) fn fields(&self) -> &[(String, String)] {
+        &self.0
+    }
+
+    pub(super) fn fields_mut(&mut self) -> &mut Vec<(String, String)> {
+        &mut self.0
+    }
+
+    /// Every field, in order.
     pub(super) fn into_fields(self) -> Vec<(String, String)> {
         self.0
     }

@@ -185,15 +185,21 @@ routes! {
     POST "/alerts/receivers/{name}/remove" => May(Administer), page(pages::receivers::remove);
     POST "/alerts/receivers/{name}/test" => May(Administer), page(pages::receivers::try_out), any_session;
     POST "/alerts/notifications/{id}/retry" => May(Administer), page(pages::receivers::retry), any_session;
-    GET "/alerts" => May(View), page(pages::alerts::show);
-    POST "/alerts/{id}/ack" => May(Unlock), page(pages::alerts::ack);
-    GET "/alerts/rules/new" => May(View), page(pages::alerts::rule::new_rule);
-    GET "/alerts/rules/{id}" => May(View), page(pages::alerts::rule::show);
+    GET "/alerts" => May(View), leptos;
+    GET "/api/alerts" => May(View), leptos;
+    POST "/alerts/ack" => May(Unlock), page(pages::alerts::ack);
+    POST "/alerts/unack" => May(Unlock), page(pages::alerts::unack);
+    GET "/alerts/rules/new" => May(View), leptos;
+    GET "/alerts/rules/{id}" => May(View), leptos;
+    GET "/api/rule" => May(View), leptos;
+    GET "/api/rule-preview" => May(Administer), leptos;
     POST "/alerts/rules" => May(Administer), page(pages::alerts::rule::post_rule), any_session;
     POST "/alerts/rules/{id}/remove" => May(Administer), page(pages::alerts::remove), any_session;
-    GET "/alerts/silences/new" => May(View), page(pages::alerts::silences::new_silence);
+    GET "/alerts/silences/new" => May(View), leptos;
+    GET "/api/silence-preview" => May(View), leptos;
     POST "/alerts/silences" => May(Unlock), page(pages::alerts::silences::post_silence);
     POST "/alerts/silences/{id}/end" => May(Unlock), page(pages::alerts::end);
+    POST "/alerts/silences/{id}/extend" => May(Unlock), page(pages::alerts::extend);
 
     // Pages: audit log.
     GET "/audit" => May(AuditRead), leptos;

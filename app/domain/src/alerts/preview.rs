@@ -64,6 +64,9 @@ pub struct Preview {
     /// Capped list, oldest first.
     pub firings: Vec<Firing>,
     pub series: Vec<SeriesPoint>,
+    /// Longest hold up to each moment, in milliseconds; only for a rule that measures holds
+    /// against their own history.
+    pub held: Vec<SeriesPoint>,
     /// Times without records, in which nothing fires or resolves.
     pub gaps: Vec<(i64, i64)>,
     /// Rows of history that were read.
@@ -262,6 +265,7 @@ impl Preview {
         if let HistorySource::NotKept(why) = rule.condition.kind.info().past {
             preview.unknown = Some(why.to_owned());
             preview.series.clear();
+            preview.held.clear();
         }
         preview
     }

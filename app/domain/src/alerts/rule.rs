@@ -40,6 +40,7 @@ impl fmt::Display for RuleId {
 
 crate::wire_enum! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
     pub enum AlertSeverity {
         Critical = "critical",
         Warning = "warning",

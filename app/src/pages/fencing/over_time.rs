@@ -22,7 +22,7 @@ pub fn OverTime(data: Signal<FencingPage>, url: Signal<PageUrl>) -> impl IntoVie
     let note = Signal::derive(move || format!("{}, UTC", data.with(|data| data.range.words())));
     let end = changing(move || {
         let href = rule_url(&url.get());
-        view! { <a class="link" href=href rel="external">"Add an alert rule"</a> }.into_any()
+        view! { <a class="link" href=href>"Add an alert rule"</a> }.into_any()
     });
     let readings = Arc::new(move || vec![chart.with(BarChart::readings)]);
     let span: SpanUrl = Arc::new(move |from, until| {

@@ -33,7 +33,7 @@ pub fn FiringAlertsSection(#[prop(into)] alerts: Signal<FiringAlerts>) -> impl I
             <header>
                 <h2 id="firing-head">"Alerts"</h2>
                 <span class="note">{changing(note)}</span>
-                <a class="end link" href="/alerts" rel="external">"All alerts"</a>
+                <a class="end link" href="/alerts">"All alerts"</a>
             </header>
             <ul class="fires">{changing(rows)}</ul>
         </section>

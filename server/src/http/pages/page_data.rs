@@ -3,9 +3,11 @@
 
 use app::console::{ConsoleError, ConsoleFuture};
 use app::page_data::PageData;
+use app::page_data::alerts::{AlertsData, SilencePreview};
 use app::page_data::audit::{AuditData, AuditEntryData};
 use app::page_data::docs::DocsData;
 use app::page_data::receivers::{ReceiverData, ReceiversData};
+use app::page_data::rule_editor::{RuleEditorData, RulePreview};
 use app::page_data::settings::{
     AccountData, ProtectedPrefixesData, SessionsData, TokensData, UserData, UsersData,
 };
@@ -19,6 +21,31 @@ pub(super) struct CallerData {
 }
 
 impl PageData for CallerData {
+    fn alerts(&self, search: String) -> ConsoleFuture<'_, AlertsData> {
+        Box::pin(async move { self.state.alerts_data(&self.who, &search).await })
+    }
+
+    fn silence_preview(&self, search: String) -> ConsoleFuture<'_, SilencePreview> {
+        Box::pin(async move { self.state.silence_preview(&self.who, &search).await })
+    }
+
+    fn rule(&self, id: String, search: String) -> ConsoleFuture<'_, RuleEditorData> {
+        Box::pin(async move { self.state.rule_data(&self.who, &id, &search).await })
+    }
+
+    fn rule_preview(
+        &self,
+        id: String,
+        search: String,
+        fields: String,
+        is_newest: bool,
+    ) -> ConsoleFuture<'_, RulePreview> {
+        Box::pin(async move {
+            let asked = (id.as_str(), search.as_str(), fields.as_str());
+            self.state.rule_preview(&self.who, asked, is_newest).await
+        })
+    }
+
     fn receivers(&self) -> ConsoleFuture<'_, ReceiversData> {
         Box::pin(self.state.receivers_data())
     }

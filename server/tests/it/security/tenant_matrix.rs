@@ -167,6 +167,23 @@ fn questions() -> Vec<String> {
                 "?backend=cache&source=&resource=tenant_2%3Azebra&search=",
                 "?backend=builtin&source=&resource=tenant_1%3Ajob&search=",
             ],
+            "alerts" => &["?search=", "?search=q%3Dzebra%26state%3Dresolved"],
+            "silence-preview" => &["?search=label1%3Dbackend%26value1%3Dcache"],
+            "rule" => &[
+                "?id=zebra_rule&search=",
+                "?id=own_rule&search=",
+                "?id=&search=condition%3Dlong_held",
+            ],
+            "rule-preview" => &["?id=zebra_rule&search=&fields=&part="],
+            "receivers" => &[""],
+            "receiver" => &["?name=1"],
+            "contention" => &["?search=", "?search=backend%3Dcache%26prefix%3Dtenant_2"],
+            "fencing" => &["?search=", "?search=range%3D30d"],
+            "audit" => &["?search=", "?search=prefix%3Dtenant_2"],
+            "audit-entry" => &["?id=1"],
+            "account" | "protected-prefixes" | "sessions" | "tokens" | "users" => &[""],
+            "user" => &["?id=1"],
+            "docs" => &["?path=%2Fdocs"],
             other => panic!("/api/{other}: what does a tenant ask it?"),
         };
         queries.iter().map(move |query| format!("{path}{query}"))

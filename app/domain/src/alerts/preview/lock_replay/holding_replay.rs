@@ -201,9 +201,11 @@ impl Life {
         for at in board.ends_between(from, end) {
             let (_, measure) = self.evaluate(judging, at, board);
             board.measured(at, measure);
+            board.held(at, at - self.acquired_at);
         }
         let (sign, measure) = self.evaluate(judging, end, board);
         board.measured(end, measure);
+        board.held(end, end - self.acquired_at);
         let last = last_evaluation(end);
         if sign != ConditionResult::Holds
             || last < first
