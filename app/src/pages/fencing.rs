@@ -66,15 +66,30 @@ fn Body(data: Signal<Page>) -> impl IntoView {
         );
         Some(view! { <p class="notice warning" role="status">{text}</p> }.into_any())
     };
+    let error = Memo::new(move |_| data.with(|data| data.error.clone()));
+    let is_run = Memo::new(move |_| error.with(Option::is_none));
+    let refused = move || {
+        let error = error.get()?;
+        let text = format!("{} {}.", error.field, error.message);
+        Some(
+            view! {
+                <p class="notice critical" role="alert">{text}</p>
+                <p class="foot"><a class="btn" href=PATH>"The last 24 hours"</a></p>
+            }
+            .into_any(),
+        )
+    };
     let teach = move || (is_unused.get() && !is_filtered.get()).then(empty_state::teach);
-    let chart = move || (!is_unused.get()).then(|| view! { <OverTime data url/> }.into_any());
+    let chart = move || (is_run.get() && !is_unused.get()).then(|| view! { <OverTime data url/> }.into_any());
     let lists = move || {
         has_rows
             .get()
             .then(|| view! { <div class="two"><StaleOwners data url/><Reporters data url/></div> }.into_any())
     };
-    let rows =
-        move || (!is_unused.get() || is_filtered.get()).then(|| view! { <Rejections data url/> }.into_any());
+    let rows = move || {
+        (is_run.get() && (!is_unused.get() || is_filtered.get()))
+            .then(|| view! { <Rejections data url/> }.into_any())
+    };
     view! {
         <div class="pagehead">
             <h1>{move || data.with(|data| data.title.clone())}</h1>
@@ -82,12 +97,13 @@ fn Body(data: Signal<Page>) -> impl IntoView {
         </div>
         <div class="stack fencing">
             <Search data url/>
+            {changing(refused)}
             {changing(cut)}
             {changing(teach)}
             {changing(chart)}
             {changing(lists)}
             {changing(rows)}
-            <Grants data/>
+            {changing(move || is_run.get().then(|| view! { <Grants data/> }.into_any()))}
         </div>
     }
     .into_any()

@@ -20,12 +20,15 @@ impl ServerConsole {
     /// `search` is the page's query string.
     pub(super) async fn fencing_page(&self, search: &str) -> Result<FencingPage, ConsoleError> {
         let pairs = app::links::pairs(search);
-        let query = RejectionFilter::from_pairs(&pairs).map_err(ConsoleError::BadQuery)?;
+        // To the end of this second: the store's clock may be ahead.
+        let now = (self.clock.now().wall.timestamp_millis() / 1_000 + 1) * 1_000;
+        let query = match RejectionFilter::from_pairs(&pairs) {
+            Ok(query) => query,
+            Err(error) => return Ok(FencingPage::refused(error, self.visible_backends(), now)),
+        };
         let Some(sources) = &self.charts else {
             return Err(store_unavailable("there is no history"));
         };
-        // To the end of this second: the store's clock may be ahead.
-        let now = (self.clock.now().wall.timestamp_millis() / 1_000 + 1) * 1_000;
         let whole = query
             .range
             .unwrap_or(TimeRange::Last(RangePreset::Day))

@@ -3,12 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Rejection, RejectionFilter, Reporter, Stale, over_time, reporters, stale_owners};
-use crate::charts::range::TimeRange;
+use crate::charts::range::{RangePreset, TimeRange};
 use crate::charts::shown_range::ShownRange;
 use crate::format;
 use crate::history::HistoryEvent;
 use crate::lock_detail::EventKind;
 use crate::names::{LockId, OwnerId};
+use crate::query::QueryError;
 use crate::token::FencingToken;
 
 /// Bars of the chart at most, and their least length in milliseconds: the shortest range.
@@ -45,6 +46,8 @@ pub struct FencingPage {
     pub is_cut: bool,
     /// Names of backends to choose from.
     pub backends: Vec<String>,
+    /// Why the query was not run.
+    pub error: Option<QueryError>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +73,28 @@ pub struct FencingInput {
 }
 
 impl FencingPage {
+    /// The page of an invalid query: its form keeps the values.
+    pub fn refused(error: QueryError, backends: Vec<String>, now: i64) -> Self {
+        Self {
+            range: ShownRange::new(Ok(None), RangePreset::Day, None, now),
+            title: "Search not run".to_owned(),
+            total: 0,
+            before: None,
+            counts: Vec::new(),
+            stale: Vec::new(),
+            stale_total: 0,
+            reporters: Vec::new(),
+            reporters_total: 0,
+            rejections: Vec::new(),
+            has_older: false,
+            grants: Vec::new(),
+            is_unused: false,
+            is_cut: false,
+            backends,
+            error: Some(error),
+        }
+    }
+
     pub fn new(query: &RejectionFilter, input: FencingInput) -> Self {
         let FencingInput {
             range,
@@ -104,6 +129,7 @@ impl FencingPage {
             reporters,
             reporters_total,
             has_older: rest.next().is_some(),
+            error: None,
             rejections: page,
             grants: grants.into_iter().take(GRANTS_MAX).map(grant).collect(),
             is_unused,
@@ -155,7 +181,6 @@ fn title(rejections: &[Rejection], stale: &[Stale], range: TimeRange) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::charts::range::RangePreset;
 
     fn page(rows: i64, before: Option<i64>) -> FencingPage {
         let row = |id| Rejection {

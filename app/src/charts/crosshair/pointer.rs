@@ -113,6 +113,13 @@ impl Pointer {
             let can_select = self.span.try_with_value(Option::is_some) == Some(true);
             let at = self.position(event).filter(|_| can_select).map(|(x, _)| x);
             self.dragged.try_set(at.map(|at| (at, at)));
+            // A drag may leave the plot.
+            let plot = event
+                .current_target()
+                .and_then(|plot| plot.dyn_into::<web_sys::Element>().ok());
+            if let Some(plot) = plot.filter(|_| at.is_some()) {
+                let _ = plot.set_pointer_capture(event.pointer_id());
+            }
         }
     }
 

@@ -43,6 +43,7 @@ pub fn Search(data: Signal<FencingPage>, url: Signal<PageUrl>) -> impl IntoView 
         };
         kept.map(hidden).collect::<Vec<AnyView>>()
     };
+    let wrong = Memo::new(move |_| data.with(|data| data.error.as_ref().map(|error| error.field.clone())));
     let range = Memo::new(move |_| data.with(|data| data.range.clone()));
     let ranges = Signal::derive(move || url.get().without(&["before"]));
     let clear = move || {
@@ -52,9 +53,9 @@ pub fn Search(data: Signal<FencingPage>, url: Signal<PageUrl>) -> impl IntoView 
     view! {
         <div class="sec fencing-asked">
             <form class="audit-search" method="get" action=PATH role="search" aria-label="fencing rejections" on:submit=submit>
-                {line("prefix", "Resource begins with", url)}
-                {line("owner", "Stale owner", url)}
-                {line("source", "Refused by", url)}
+                {line("prefix", "Resource begins with", url, wrong)}
+                {line("owner", "Stale owner", url, wrong)}
+                {line("source", "Refused by", url, wrong)}
                 {backends(data, url)}
                 {changing(kept)}
                 <div class="do"><button class="btn solid" r#type="submit">"Search"</button>{changing(clear)}</div>
@@ -72,7 +73,18 @@ fn typed(event: &SubmitEvent) -> Option<Vec<(&'static str, String)>> {
     Some(RejectionFilter::FILTERS.map(value).into())
 }
 
-fn line(name: &'static str, label: &'static str, url: Signal<PageUrl>) -> AnyView {
+/// `wrong` is the field of an invalid query.
+fn line(
+    name: &'static str,
+    label: &'static str,
+    url: Signal<PageUrl>,
+    wrong: Memo<Option<String>>,
+) -> AnyView {
+    let invalid = move || {
+        wrong
+            .with(|wrong| wrong.as_deref() == Some(name))
+            .then_some("true")
+    };
     let value = move || url.with(|url| url.value(name).to_owned());
     let first = url.with_untracked(|url| url.value(name).to_owned());
     view! {
@@ -84,6 +96,7 @@ fn line(name: &'static str, label: &'static str, url: Signal<PageUrl>) -> AnyVie
                 r#type="text"
                 value=first
                 prop:value=value
+                aria-invalid=invalid
                 autocomplete="off"
                 spellcheck="false"
                 autocapitalize="none"
