@@ -45,6 +45,7 @@ const SOURCES: &[&str] = &[
     include_str!("safety.rs"),
     include_str!("name_tree.rs"),
     include_str!("state.rs"),
+    include_str!("tick.rs"),
     include_str!("token.rs"),
     include_str!("unlock.rs"),
 ];

@@ -41,24 +41,31 @@ pub fn age(at: Option<i64>, now: i64, none: &'static str) -> AnyView {
 }
 
 fn distance(past_ms: i64) -> String {
-    let span = format::period(rounded(past_ms.saturating_abs()));
     if past_ms < 0 {
-        format!("in {span}")
-    } else {
-        format!("{span} ago")
+        // A token for 90 days expires in 90 days a second later, too.
+        let left = past_ms.saturating_abs();
+        return format!(
+            "in {}",
+            format::period(rounded(left.saturating_add(unit_ms(left) / 2)))
+        );
     }
+    format!("{} ago", format::period(rounded(past_ms)))
 }
 
 /// To the second, the minute, the hour or the day.
 const fn rounded(ms: i64) -> i64 {
+    let unit = unit_ms(ms);
+    ms / unit * unit
+}
+
+const fn unit_ms(ms: i64) -> i64 {
     const DAY: i64 = 86_400_000;
-    let unit = match ms {
+    match ms {
         ..60_000 => 1_000,
         60_000..3_600_000 => 60_000,
         3_600_000..DAY => 3_600_000,
         _ => DAY,
-    };
-    ms / unit * unit
+    }
 }
 
 #[cfg(test)]
@@ -68,7 +75,8 @@ mod tests {
     #[test]
     fn distances_are_in_the_largest_unit() {
         assert_eq!(distance(61_000), "1 m ago");
-        assert_eq!(distance(-30_500), "in 30 s");
+        assert_eq!(distance(-30_400), "in 30 s");
+        assert_eq!(distance(-90 * 86_400_000 + 1_000), "in 90 d");
         assert_eq!(distance(3 * 86_400_000 + 5), "3 d ago");
     }
 }

@@ -6,7 +6,7 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_params_map;
 
 use super::outcome_badge::{badge, outcome_label};
-use super::pending_reviews::form;
+use super::pending_reviews::{form, review_action};
 use super::table::table;
 use crate::api::audit::audit_entry;
 use crate::components::live_bar::LiveBar;
@@ -14,6 +14,7 @@ use crate::components::load_boundary::LoadBoundary;
 use crate::components::reactive::changing;
 use crate::components::resource_name::ResourceName;
 use crate::components::title::PageTitle;
+use crate::forms::console_form::FormState;
 use crate::links;
 use crate::live::topics::Topics;
 use crate::live::use_live;
@@ -61,7 +62,10 @@ fn entry(data: &AuditEntryData) -> AnyView {
     );
     let review = data.review.map(|review| {
         let act = match review {
-            ReviewRight::May => form(data.unlock_id.as_deref().unwrap_or_default()),
+            ReviewRight::May => {
+                let id = data.unlock_id.as_deref().unwrap_or_default();
+                form(id, FormState::of_action(&review_action(id)))
+            }
             ReviewRight::Own => view! { <span class="ink2">"Another user must review it."</span> }.into_any(),
             ReviewRight::Others => view! { <span class="ink2">"An approver of this lock reviews it."</span> }.into_any(),
         };

@@ -2,13 +2,14 @@
 
 use domain::escape::visible;
 use domain::format;
+use leptos::context::Provider;
 use leptos::prelude::*;
 
 use crate::components::reactive::changing;
 use crate::components::relative_time::age;
 use crate::components::resource_name::ResourceName;
 use crate::components::state_badge::Shape;
-use crate::forms::console_form::{ConsoleForm, FormAlert};
+use crate::forms::console_form::{ConsoleForm, FormAlert, FormState};
 use crate::forms::field::SubmitButton;
 use crate::links;
 use crate::page_data::audit::{AuditData, PendingKind, PendingReview, ReviewRight};
@@ -55,6 +56,8 @@ fn list(pending: &[PendingReview], now: i64) -> AnyView {
 
 fn item(one: &PendingReview, now: i64) -> AnyView {
     let steps = links::with_query("/audit", [("unlockId", one.unlock_id.as_str())]);
+    // The refusal of a review is shown to users without its form, too.
+    let state = FormState::of_action(&review_action(&one.unlock_id));
     let by = visible(&one.by).into_owned();
     let (class, shape, what) = match &one.kind {
         PendingKind::OutcomeUnknown => (
@@ -73,18 +76,19 @@ fn item(one: &PendingReview, now: i64) -> AnyView {
             <div class="head">{shape}<b><bdi>{by}</bdi></b><span class="ink2">" on "{visible(&one.backend).into_owned()}", "{age(Some(one.at), now, "")}</span></div>
             <p><ResourceName name=one.resource.clone()/></p>
             {what}
-            <div class="acts"><a class="btn s" href=steps>"Show steps"</a>{review(one)}</div>
+            <Provider value=state><FormAlert/></Provider>
+            <div class="acts"><a class="btn s" href=steps>"Show steps"</a>{review(one, state)}</div>
         </li>
     }
     .into_any()
 }
 
-fn review(one: &PendingReview) -> AnyView {
+fn review(one: &PendingReview, state: FormState) -> AnyView {
     let PendingKind::BreakGlass { review, .. } = &one.kind else {
         return ().into_any();
     };
     match review {
-        ReviewRight::May => form(&one.unlock_id),
+        ReviewRight::May => form(&one.unlock_id, state),
         ReviewRight::Own => {
             view! { <span class="small ink2">"Another user must review your unlock."</span> }.into_any()
         }
@@ -94,11 +98,14 @@ fn review(one: &PendingReview) -> AnyView {
     }
 }
 
+pub(super) fn review_action(unlock_id: &str) -> String {
+    format!("/audit/unlocks/{unlock_id}/review")
+}
+
 /// The same operation as the API's.
-pub(super) fn form(unlock_id: &str) -> AnyView {
+pub(super) fn form(unlock_id: &str, state: FormState) -> AnyView {
     view! {
-        <ConsoleForm action=format!("/audit/unlocks/{unlock_id}/review") stays=true>
-            <FormAlert/>
+        <ConsoleForm action=review_action(unlock_id) stays=true state>
             <SubmitButton class="btn s solid">"Mark as reviewed"</SubmitButton>
         </ConsoleForm>
     }

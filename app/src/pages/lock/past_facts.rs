@@ -120,7 +120,7 @@ mod tests {
     fn event(kind: EventKind, at_s: i64, owner: &str, token: u64) -> SeenEvent {
         SeenEvent {
             kind,
-            at: DateTime::from_timestamp(at_s, 0).unwrap(),
+            at: DateTime::from_timestamp(at_s, 0).unwrap_or_default(),
             owner_id: Some(OwnerId::new(owner)),
             fencing_token: Some(FencingToken::new(token)),
             waited_ms: None,
@@ -131,7 +131,7 @@ mod tests {
 
     fn facts(last: LastHolding, fresh: Reported<()>) -> String {
         let mut lock = lock("a", "w1");
-        lock.observed_at = DateTime::from_timestamp(200, 0).unwrap();
+        lock.observed_at = DateTime::from_timestamp(200, 0).unwrap_or_default();
         let fresh = match fresh {
             Reported::Unknown(why) => Reported::Unknown(why),
             Reported::NotApplicable(why) => Reported::NotApplicable(why),

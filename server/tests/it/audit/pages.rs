@@ -93,7 +93,7 @@ async fn an_entry_page_shows_all_fields_and_its_hashes() {
     ] {
         let (status, page) = server.as_user(&auditor).text(&format!("/audit/{missing}")).await;
         assert_eq!(status, 404, "{missing}");
-        assert!(page.contains("No such entry"), "{missing}: {page}");
+        assert!(page.contains("There is no such entry"), "{missing}: {page}");
     }
 }
 

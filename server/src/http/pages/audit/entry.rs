@@ -29,7 +29,9 @@ impl Services {
         };
         let found = found.map_err(|error| {
             unreadable(&error);
-            unavailable("The audit log cannot be read: the store does not answer. No action runs without its audit entry.")
+            unavailable(
+                "Audit log unavailable: the store does not answer. No action runs without its audit entry.",
+            )
         })?;
         found.ok_or_else(|| ConsoleError::NotFound {
             what: "There is no such entry, or it is not about your locks.".to_owned(),
