@@ -76,16 +76,12 @@ fn password_form(has_password: bool) -> AnyView {
     } else {
         "Choose a password"
     };
-    let current = has_password.then(|| {
-        view! { <PasswordField name="old" label="Current password" autocomplete="current-password"/> }
-            .into_any()
-    });
     view! {
         <section class="panel" aria-labelledby="password-title">
             <header><h2 id="password-title">{title}</h2></header>
             <ConsoleForm action="/settings/password">
                 <FormAlert/>
-                {current}
+                {has_password.then(|| view! { <PasswordField name="old" label="Current password" autocomplete="current-password"/> }.into_any())}
                 <PasswordField name="password" label="New password" autocomplete="new-password"
                     help="At least 12 characters; several words make a good one."/>
                 <div class="do"><SubmitButton>{title}</SubmitButton></div>
