@@ -63,7 +63,7 @@ impl PageRequest for (String, String) {
         vec![self.0, self.1]
     }
 
-    fn of(texts: Vec<String>) -> Self {
+    fn from_texts(texts: Vec<String>) -> Self {
         let mut texts = texts.into_iter();
         let mut next = || texts.next().unwrap_or_default();
         (next(), next())
