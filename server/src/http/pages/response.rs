@@ -1,13 +1,9 @@
 //! Answers with a page without the browser half, and redirects after forms.
 
-use std::convert::Infallible;
-
 use app::server_pages::layout::{Chrome, PageSection};
-use axum::body::Body;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
 use domain::access::Permission;
-use futures::stream::{self, Stream, StreamExt as _};
 
 use crate::http::security_headers;
 use crate::identity::{IdentityError, Principal};
@@ -19,27 +15,6 @@ pub(in crate::http) fn html_response(status: StatusCode, html: String) -> Respon
         Html(html),
     )
         .into_response()
-}
-
-/// A page whose middle comes in parts while they are made.
-pub(in crate::http) fn answer_in_parts(
-    status: StatusCode,
-    before: String,
-    parts: impl Stream<Item = String> + Send + 'static,
-    after: String,
-) -> Response {
-    let all = stream::once(std::future::ready(before))
-        .chain(parts)
-        .chain(stream::once(std::future::ready(after)));
-    let headers = [
-        (header::CONTENT_SECURITY_POLICY, security_headers::page_policy()),
-        (
-            header::CONTENT_TYPE,
-            HeaderValue::from_static("text/html; charset=utf-8"),
-        ),
-    ];
-    let body = Body::from_stream(all.map(Ok::<_, Infallible>));
-    (status, headers, body).into_response()
 }
 
 /// Header and navigation of a page for its user.
