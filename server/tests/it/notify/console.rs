@@ -67,7 +67,7 @@ async fn receiver_changes_by_admins_are_audited() {
     assert_eq!(ask(Method::PUT, "/v1/receivers/ops", change).await.0, 204);
     sink.answers([Reply::Status(500)]);
     let (_, tried) = ask(Method::POST, "/v1/receivers/ops/test", Value::Null).await;
-    assert_eq!(tried["trials"][0]["fault"], "answered 500: responses so");
+    assert_eq!(tried["trials"][0]["fault"], "answered 500: not accepted");
     assert_eq!(sink.heard()[1].path, "/other");
     assert_eq!(ask(Method::DELETE, "/v1/receivers/ops", Value::Null).await.0, 204);
     assert_eq!(ask(Method::DELETE, "/v1/receivers/ops", Value::Null).await.0, 404);
@@ -172,7 +172,7 @@ async fn a_dead_letter_is_listed_and_retried() {
     let dead = found.into_inner();
     assert_eq!(
         (&dead["answer"], &dead["attempts"]),
-        (&json!("answered 403: responses so"), &json!(1))
+        (&json!("answered 403: not accepted"), &json!(1))
     );
     assert_eq!(
         (&dead["status"], &dead["group"]),

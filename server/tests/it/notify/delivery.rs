@@ -158,12 +158,12 @@ async fn a_refused_message_is_a_dead_letter_to_retry() {
     let dead = stage.are(DeliveryState::Dead).await;
     assert_eq!(
         (dead[0].attempts, dead[0].answer.as_deref()),
-        (1, Some("answered 404: status so"))
+        (1, Some("answered 404: not accepted"))
     );
     let view = &stage.notifier.receivers().await.unwrap()[0];
     assert_eq!(
         (view.dead, view.waiting, view.fault()),
-        (1, 0, Some("answered 404: status so"))
+        (1, 0, Some("answered 404: not accepted"))
     );
     let who = Principal::system("test");
     stage.notifier.retry(&who, dead[0].id).await.unwrap();

@@ -117,7 +117,7 @@ async fn receive(State(inner): State<Inner>, request: Request) -> Response {
     let status = |status| StatusCode::from_u16(status).unwrap();
     match reply {
         None => "heard".into_response(),
-        Some(Reply::Status(code)) => (status(code), "said so").into_response(),
+        Some(Reply::Status(code)) => (status(code), "not accepted").into_response(),
         Some(Reply::With(code, name, value)) => (status(code), [(name, value)]).into_response(),
         Some(Reply::Text(code, text)) => (status(code), text).into_response(),
         Some(Reply::Silence) => std::future::pending().await,
